@@ -1,7 +1,7 @@
 // Builds the package into target/npm: stages the guest, compiles the sources, packs the tarball,
 // and prints what a user downloads.
 //
-//   node npm/build.mjs        needs the web guests (target/guest/npm and npm-fast) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
+// node npm/build.mjs
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -15,29 +15,29 @@ const stage = new URL("target/npm/stage/guest/", root);
 const made = new URL("target/npm/package/", root);
 
 /**
- * What the guest that pages download may weigh, gzipped, so that growth is seen. ARCHITECTURE.md
- * says what keeps it small.
+ * The largest size of the guest that pages download, gzipped. docs/decisions/004 says what keeps it
+ * small.
  */
 const MOST_GZIPPED_BYTES = 200_000;
 
 /**
- * The guest's declarations for users: the start of the guest is `slim`'s, and Rust's words for
- * errors become TSDoc's.
+ * The guest's declarations for users: starting the guest belongs to `slim`, and Rust's `# Errors`
+ * become TSDoc's `@throws`.
  */
 function declarations(text) {
   const start = text.indexOf("export type InitInput");
   if (start < 0) {
-    throw new Error("wasm-bindgen's declarations changed: `InitInput` is not there any more");
+    throw new Error("wasm-bindgen's declarations changed: `InitInput` is gone");
   }
   const own = `/** Starts the guest; nothing else may be used before. */
 export default function init(input: { module_or_path: unknown }): Promise<unknown>;
 
-/** Starts the guest at once; nothing else may be used before. */
+/** Starts the guest synchronously; call it first. */
 export function initSync(input: { module: unknown }): unknown;
 `;
   return (
     (text.slice(0, start) + own)
-      // Who compiles for older targets has no such symbol; `free` does the same.
+      // Older targets do not have this symbol; `free` does the same.
       .replaceAll(/^ +\[Symbol\.dispose\]\(\): void;\n/gm, "")
       .replaceAll(/# Errors\n( +\* |\s*\* )/g, "@throws ")
       .replaceAll('from "./payloads.js"', 'from "../payloads.js"')
@@ -56,7 +56,7 @@ async function stageGuest() {
   }
   // Without it the compiler takes the staged declarations for CommonJS.
   await writeFile(new URL("package.json", stage), '{"type":"module"}\n');
-  // One glue is loaded with either module, so the two must speak to it alike.
+  // Both modules use the same glue code, so both must fit it.
   if (code !== (await readFile(new URL("wakeful_web.js", fast), "utf8"))) {
     throw new Error(
       "the small and the fast module have different glue: build both from the same sources",
@@ -83,7 +83,7 @@ async function pack() {
     ...published
   } = JSON.parse(await readFile(new URL("package.json", here), "utf8"));
   await writeFile(new URL("package.json", made), `${JSON.stringify(published, null, 2)}\n`);
-  // The compiler leaves declarations alone that are not its own.
+  // The compiler does not copy declarations that it did not make.
   await cp(new URL("src/payloads.d.ts", here), new URL("dist/payloads.d.ts", made));
   await cp(new URL("README.md", here), new URL("README.md", made));
   await cp(new URL("LICENSE", root), new URL("LICENSE", made));
@@ -111,7 +111,7 @@ async function sizes(packed) {
   const gzipped = gzipSync(wasm, { level: 9 }).length;
   if (gzipped > MOST_GZIPPED_BYTES) {
     throw new Error(
-      `core.wasm weighs ${gzipped} bytes gzipped, more than ${MOST_GZIPPED_BYTES}: look for what made it grow`,
+      `core.wasm weighs ${gzipped} bytes gzipped, more than ${MOST_GZIPPED_BYTES}: find what made it grow`,
     );
   }
   console.log(

@@ -1,5 +1,5 @@
-// How the workbench is built: the guest comes from the build folder, play.mjs from the shell's own,
-// ledgers from the package's sources.
+// The build of the workbench. The guest comes from the build folder, play.mjs from the web shell,
+// and ledgers from the package's sources.
 import { fileURLToPath } from "node:url";
 
 import react from "@vitejs/plugin-react";

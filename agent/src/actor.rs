@@ -1,5 +1,5 @@
-//! The actor: what the one thread that owns an agent has at hand. Others send it requests (see
-//! `handle`); between them it lets the scheduler decide, and carries out what that asks for.
+//! The actor: the state of the one thread that owns an agent. Others send it requests (see
+//! `handle`). Between requests it lets the scheduler decide, and carries out the effects.
 
 use std::{
     sync::{Arc, mpsc::Receiver},
@@ -44,7 +44,7 @@ use crate::{
     turn::Execution,
 };
 
-/// Reads along for the model, and tells the audience.
+/// Folds each entry into the history for the prompt, and passes it to the audience.
 struct Observer {
     context: Arc<Context>,
     history: History,
@@ -59,20 +59,19 @@ impl Watcher for Observer {
     fn goes_on(&mut self, why: &EngineError) -> bool {
         self.context.audience.notice(
             &self.context.agent_id,
-            &format!("the scheduler goes on in a new instance: {why}"),
+            &format!("the scheduler continues in a new instance: {why}"),
         );
         true
     }
 }
 
-/// How many of the newest entries are read for what was said: more than the turns that are kept
-/// have.
+/// The number of newest entries that are read back for the prompt: more than the kept turns have.
 const READ_BACK: u64 = 4096;
 
-/// How often it is looked whether a turn that was broken off has ended.
+/// How often [`Actor::close`] checks whether cancelled turns have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What was said before this head.
+/// The history up to this head.
 fn recalled(ledger: &mut SqliteLedger, head: &Head) -> Result<History, DriveError> {
     let mut history = History::default();
     let from = driver::head_at(ledger, Seq(head.seq.0.saturating_sub(READ_BACK)))?;
@@ -84,7 +83,7 @@ fn recalled(ledger: &mut SqliteLedger, head: &Head) -> Result<History, DriveErro
     Ok(history)
 }
 
-/// What the owner of an agent has at hand.
+/// The state that the owning thread of an agent works with.
 pub(crate) struct Actor {
     pub(crate) context: Arc<Context>,
     pub(crate) handle: Handle,
@@ -93,18 +92,18 @@ pub(crate) struct Actor {
     ledger: SqliteLedger,
     effects: Noted,
     turn: Option<Execution>,
-    /// Turns that were broken off, and may still wait for a command to end.
+    /// Turns that were cancelled but may still wait for a command to end.
     broken_off: Vec<Execution>,
-    /// What was put into the open run since the turn last asked.
+    /// Messages that were interjected into the open run since the turn last asked.
     inserted: Vec<MessageRecord>,
-    /// How many commands were started in this life.
+    /// The number of commands started since the agent was opened.
     commands: u64,
     /// Why the ledger cannot be driven any further.
     broken: Option<DriveError>,
 }
 
 impl Actor {
-    /// Takes the agent's ledger over.
+    /// Takes over the agent's ledger.
     pub(crate) fn open(context: Arc<Context>, handle: Handle) -> Result<Self, DriveError> {
         let mut ledger = context.file.ledger(&context.agent_id);
         let options = Options::new(context.agent_id.clone());
@@ -142,13 +141,13 @@ impl Actor {
         self.driver.state()
     }
 
-    /// How the agent stands, as JSON; or in words why that cannot be told.
+    /// The agent's summary as JSON, or an error message for the caller.
     pub(crate) fn summary(&mut self) -> Result<String, String> {
         let asked = self.driver.ask(|engine| engine.summary());
         self.told(asked)
     }
 
-    /// Now.
+    /// The current time, but never before the newest entry.
     pub(crate) fn now(&self) -> Timestamp {
         SystemClock.now().max(self.state().at())
     }
@@ -158,36 +157,36 @@ impl Actor {
         self.driver.watcher().history.exchanges().next_back().map(|exchange| &exchange.turn)
     }
 
-    /// A record of the ledger. It is checked against the entry before it, not against the history:
-    /// that was done when it was read first.
+    /// A record of the ledger. It is verified against the entry before it only: the whole chain was
+    /// verified when the ledger was opened.
     pub(crate) fn record(&mut self, seq: Seq) -> Option<Record> {
         let before = driver::head_at(&mut self.ledger, Seq(seq.0.checked_sub(1)?)).ok()?;
         Some(self.ledger.read(before.seq, 1).ok()?.first()?.open(&before).ok()?.record)
     }
 
-    /// Says a fact; what became of it, or in words why it cannot be taken. No secret passes here.
+    /// Proposes a fact, without secrets. Returns what became of it, or why it was not accepted.
     pub(crate) fn propose(&mut self, fact: &Fact) -> Result<Answer, String> {
         let text = json::write(fact);
         let proposed = self.driver.propose(&self.context.redactor.redact(&text));
         self.told(proposed)?.map_err(|report| {
             self.context
                 .audience
-                .notice(&self.context.agent_id, &format!("not taken: {}", report.message));
+                .notice(&self.context.agent_id, &format!("not accepted: {}", report.message));
             report.message
         })
     }
 
-    /// The end of a turn: where the scheduler does not take it as it is, the run is aborted for
-    /// that reason, so that it ends in any case.
+    /// Proposes the end of a turn. If the scheduler does not accept it, the run fails with that
+    /// reason, so that it ends in any case.
     pub(crate) fn end_turn(&mut self, run_id: &RunId, end: &Fact) {
         if let Err(why) = self.propose(end) {
-            // Where that is not taken either, the ledger is broken, and the agent ends.
+            // If this is not accepted either, the ledger is broken and the agent ends.
             drop(self.propose(&Fact::failure(Some(run_id.clone()), why)));
         }
     }
 
-    /// What the driver answered. Where it cannot go on, the agent ends when this request is done;
-    /// the words are for whoever asked.
+    /// Unwraps an answer of the driver. If the driver failed, the agent ends after this request,
+    /// and the caller gets the message.
     fn told<T>(&mut self, answer: Result<T, DriveError>) -> Result<T, String> {
         answer.map_err(|why| {
             let said = why.to_string();
@@ -201,8 +200,8 @@ impl Actor {
         self.state().turns().run.as_ref().is_some_and(|open| open.run_id == *run)
     }
 
-    /// Puts what the operator says meanwhile into a run that stands at this safe point; what that
-    /// is.
+    /// Interjects waiting operator messages into a run that is at this safe point, and returns
+    /// them.
     pub(crate) fn interject(&mut self, run: &RunId, safe_point: Boundary) -> Vec<MessageRecord> {
         while self.is_open(run) {
             let interjected = self.driver.interject_one(safe_point);
@@ -219,17 +218,18 @@ impl Actor {
         self.commands
     }
 
-    /// Reads what other processes have said.
+    /// Reads what other processes have appended.
     pub(crate) fn catch_up(&mut self) -> Result<(), DriveError> {
         self.driver.catch_up()
     }
 
-    /// When there will be something to do.
+    /// When the scheduler next has something to do.
     pub(crate) fn next_wake(&mut self) -> Result<Option<Timestamp>, DriveError> {
         self.driver.next_wake()
     }
 
-    /// Lets the scheduler decide, and does what it asks for, until there is nothing more to do now.
+    /// Lets the scheduler decide and carries out its effects, until there is nothing left to do
+    /// now.
     pub(crate) fn go_on(&mut self) -> Result<(), DriveError> {
         loop {
             self.carry_out();
@@ -243,7 +243,7 @@ impl Actor {
         }
     }
 
-    /// Does what the scheduler asks for.
+    /// Carries out the effects of the scheduler.
     fn carry_out(&mut self) {
         while let Some(effect) = self.effects.take() {
             match effect {
@@ -253,8 +253,9 @@ impl Actor {
                         turn.yield_now();
                     }
                 }
-                // The message is handed to the turn by whoever asked; a run is broken off, and what
-                // was stopped ended, by how the state then stands, whoever said so.
+                // The interjected message goes to the turn that asked for it. Cancelled runs and
+                // stopped jobs are ended by `reconcile`, which compares with the state and so also
+                // covers other writers.
                 Effect::Interject { .. } | Effect::AbortTurn { .. } | Effect::Release => {}
             }
         }
@@ -263,7 +264,7 @@ impl Actor {
     fn start_turn(&mut self, request: &TurnRequest) {
         self.break_off();
         if !self.is_open(&request.run_id) {
-            // The instance that asked for it broke down, and the run was interrupted.
+            // The instance that started this run broke down, and the run was interrupted.
             return;
         }
         child::heeds(self, &request.message);
@@ -277,17 +278,17 @@ impl Actor {
         match Execution::start(&self.context, &self.handle, request, baseline) {
             Ok(turn) => self.turn = Some(turn),
             Err(why) => {
-                // Said with what the scheduler decides next.
+                // The next decision follows from this failure.
                 drop(self.propose(&Fact::failure(
                     Some(request.run_id.clone()),
-                    format!("a thread for the turn: {why}"),
+                    format!("cannot start a thread for the turn: {why}"),
                 )));
             }
         }
     }
 
-    /// Breaks off the turn that is executed, if there is one; where it has come to its end, nothing
-    /// happens to it.
+    /// Cancels the turn that is being executed, if there is one. A turn that has already ended is
+    /// not affected.
     fn break_off(&mut self) {
         self.broken_off.retain(|turn| !turn.has_ended());
         if let Some(turn) = self.turn.take() {
@@ -296,19 +297,20 @@ impl Actor {
         }
     }
 
-    /// The agent ends: nothing that runs for it outlives it. Nobody reads its mailbox any more; who
-    /// asks is told so.
+    /// Ends everything that runs for the agent. Requests that are still in the mailbox are dropped,
+    /// which tells their senders that the agent has ended.
     pub(crate) fn close(&mut self, mailbox: &Receiver<Request>) {
         self.break_off();
         self.jobs.stop();
         while self.broken_off.iter().any(|turn| !turn.has_ended()) {
-            // What is dropped unread tells whoever waits that the agent has ended.
+            // Dropping the request unread tells its sender that the agent has ended.
             drop(mailbox.recv_timeout(LOOK));
         }
         self.jobs.join();
     }
 
-    /// Ends what goes on and should not, whoever decided so: another process may have.
+    /// Ends what runs but should not, by the state. It covers decisions of other processes, for
+    /// which this host gets no effect.
     fn reconcile(&mut self) {
         let state = self.driver.state();
         let open = state.turns().run.as_ref().map(|run| run.run_id.clone());

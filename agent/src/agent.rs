@@ -1,9 +1,10 @@
 //! A real agent: a model behind an endpoint, processes, people at a terminal, and the scheduler
-//! that decides what is next.
+//! that decides what comes next.
 //!
-//! One thread owns the agent: its ledger, its engine, and what runs for it ([`Agent`]). Turns,
-//! commands and children run beside it and send it requests. Between requests the scheduler
-//! decides; what that asks for is carried out. So what is decided does not depend on threads.
+//! One thread owns the agent: its ledger, its engine, and everything that runs for it ([`Agent`]).
+//! Turns, commands and children run on other threads and send requests to it. Between requests the
+//! scheduler decides, and the owner carries out the effects. So decisions do not depend on the
+//! timing of threads.
 
 use std::{
     fs, io,
@@ -33,18 +34,18 @@ use crate::{
     handle::{Handle, Mailbox},
 };
 
-/// How often an agent at rest looks for what other processes have appended.
+/// How often an agent at rest looks for entries of other processes.
 const POLL: Duration = Duration::from_millis(50);
 
-/// When an agent ends by itself.
+/// When [`Agent::live`] returns without a request from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// When it is told to.
+    /// Only when it is told to.
     Told,
-    /// When it rests, and nothing but timers that repeat and offers of resting items would wake it.
+    /// When the agent rests, and only repeating timers and offers of resting items would wake it.
     Rest,
-    /// When it has done what it was asked, and nothing but offers of resting items would wake it: a
-    /// child.
+    /// When the agent has done what it was asked, and only offers of resting items would wake it.
+    /// This is for a child.
     Done,
 }
 
@@ -53,27 +54,27 @@ pub enum Until {
 pub enum Ending {
     /// It rests.
     Rested,
-    /// It was shut down; it can go on.
+    /// It was shut down, and can be opened again.
     ShutDown,
-    /// It was stopped, and nobody starts it again: a child.
+    /// It was stopped and nothing starts it again. This happens to a child.
     Stopped,
 }
 
-/// Why an agent cannot live, or go on. Its ledger is consistent.
+/// Why an agent cannot be opened or continue. Its ledger is consistent.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// Its ledger cannot be driven.
+    /// The ledger cannot be driven.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// Its commands cannot be confined.
+    /// The commands cannot be confined.
     #[error(transparent)]
     Confine(#[from] ConfineError),
-    /// It has no folder of its own.
-    #[error("the agent's folder `{}` cannot be made: {why}; name another with --home", path.display())]
+    /// The agent's folder cannot be created.
+    #[error("cannot create the agent's folder `{}`: {why}; name another one with `--home`", path.display())]
     Home {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         why: io::Error,
     },
 }
@@ -91,16 +92,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Takes over the ledger of an agent. What an earlier life of this host left running is ended,
-    /// or gone on with where that is possible.
+    /// Takes over the ledger of an agent. What an earlier process left running is resumed if
+    /// possible, and ended otherwise.
     ///
     /// # Errors
-    /// Where the ledger cannot be driven, or the agent's folder cannot be made.
+    /// If the ledger cannot be driven, the commands cannot be confined, or the agent's folder
+    /// cannot be created.
     pub fn open(setup: Setup) -> Result<Self, AgentError> {
         Self::open_at(setup, false, Handle::new())
     }
 
-    /// Likewise, for a child, whose handle its parent has made.
+    /// As [`Agent::open`], for a child. Its parent has made the handle.
     pub(crate) fn open_child(setup: Setup, handle: (Handle, Mailbox)) -> Result<Self, AgentError> {
         Self::open_at(setup, true, handle)
     }
@@ -126,33 +128,33 @@ impl Agent {
         Ok(Self { actor: Actor::open(context, handle)?, mailbox })
     }
 
-    /// Where others send requests to it.
+    /// The handle for sending requests to the agent.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.actor.handle.clone()
     }
 
-    /// The state after its newest entry.
+    /// The state after the newest entry.
     #[must_use]
     pub fn state(&self) -> &State {
         self.actor.state()
     }
 
-    /// Says something to it as the operator; what becomes of it the audience is told.
+    /// Sends the agent a prompt of the operator. The audience sees what becomes of it.
     pub fn prompt(&mut self, text: &str) {
         drop(self.actor.prompt(text));
     }
 
-    /// Says a fact to it.
+    /// Proposes a fact to the agent.
     pub(crate) fn say(&mut self, fact: &Fact) {
-        // Where it is not taken the actor has said why.
+        // If it is not accepted, the actor has told the audience why.
         drop(self.actor.propose(fact));
     }
 
-    /// Lives until something ends it.
+    /// Lives until something ends the agent.
     ///
     /// # Errors
-    /// Where the ledger fails, or another driver takes over.
+    /// If the ledger fails, or another driver takes over.
     pub fn live(&mut self, until: Until) -> Result<Ending, AgentError> {
         let ending = self.live_on(until);
         self.actor.close(&self.mailbox);
@@ -166,6 +168,7 @@ impl Agent {
             if state.control().closing.is_some() && state.turns().run.is_none() {
                 return Ok(Ending::ShutDown);
             }
+            // Nothing starts a stopped child again, so its thread must not wait for that.
             if until == Until::Done
                 && state.control().stopped.is_some()
                 && state.turns().run.is_none()
@@ -192,7 +195,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What it said last, and whether it failed.
+    /// What the agent said last, and whether its last turn failed.
     pub(crate) fn last_words(&self) -> Words {
         let ended = self.actor.last_turn();
         let failed = self
@@ -207,11 +210,12 @@ impl Agent {
     }
 }
 
-/// Whether an agent comes to its end here.
+/// Whether the agent ends in this state.
 fn has_ended(state: &State, until: Until) -> bool {
     let repeats = |id: &str| {
         state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat)
     };
+    // An offer of a resting item repeats for ever, so it must not keep the agent alive.
     let is_offer = |owed: &Obligation| owed.kind == ObligationKind::RunnableItem;
     let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
     let owes = |passes: &dyn Fn(&Obligation) -> bool| {
@@ -227,7 +231,8 @@ fn has_ended(state: &State, until: Until) -> bool {
                     || !owes(&|owed| is_offer(owed) || is_repeated(owed)))
         }
         Until::Done => {
-            // A child that leaves an item as it is has said all that it will say of itself.
+            // A child that leaves its item unchanged has reported everything that it will report on
+            // its own.
             let is_done =
                 closure::decide(&Facts::from_state(state)).outcome != ClosureOutcome::Waiting;
             !is_busy && !waits && state.turns().turn_index > 0 && is_done && !owes(&is_offer)

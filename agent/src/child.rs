@@ -1,6 +1,6 @@
-//! Child agents: agents of the same host, each with a ledger and a scheduler of its own, supervised
-//! by a task of the parent (contract 12). The task is a handle, never the child's identity; what
-//! the child made in a worktree is cleaned up with the task.
+//! Child agents: agents of the same host, each with its own ledger and scheduler, supervised by a
+//! task of the parent (contract 12). The task is a handle, never the child's identity. A worktree
+//! that was made for the child is cleaned up when its task ends.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -57,14 +57,14 @@ pub(crate) struct Wanted {
     pub(crate) trust: TrustLevel,
 }
 
-/// How a child came to its end.
+/// How a child ended.
 pub(crate) struct ChildEnd {
     pub(crate) status: TaskStatus,
-    /// What it said last, or what went wrong.
+    /// Its last message, or what went wrong.
     pub(crate) text: String,
 }
 
-/// What the task of a child says about it (`observed-tasks-waits-storage.md` 1.13, 2.17).
+/// The detail of the task that supervises a child (`observed-tasks-waits-storage.md` 1.13, 2.17).
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Supervision {
     child_agent_id: AgentId,
@@ -77,23 +77,23 @@ pub(crate) struct Supervision {
     workspace_mode: ChildWorkspaceMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     worktree: Option<Value>,
-    /// What the child said last, when it has ended.
+    /// The child's last message, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_summary: Option<String>,
 }
 
 impl Supervision {
-    /// What this detail of a task says, where it says that.
+    /// Reads the detail of a task; `None` if the task does not supervise a child.
     fn from_detail(detail: &RawJson) -> Option<Self> {
         serde_json::from_str(detail.as_str()).ok()
     }
 
-    /// The same, with what the child said last.
+    /// The same, with the child's last message.
     pub(crate) fn saying(self, words: String) -> Self {
         Self { output_summary: Some(words), ..self }
     }
 
-    /// What became of a worktree that is still there.
+    /// What became of a worktree that still exists; `None` if it was removed.
     pub(crate) fn left_behind(&self) -> Option<String> {
         let worktree = self.worktree.as_ref()?;
         let said = |key: &str| worktree.get(key).and_then(Value::as_str).unwrap_or("unknown");
@@ -109,7 +109,7 @@ impl Supervision {
     }
 }
 
-/// What a parent knows of its child: the boundary between the two, for people and models. It is no
+/// What a parent may know of its child, for people and models. It does not include the child's
 /// transcript.
 #[derive(Serialize)]
 pub(crate) struct ChildSupervision {
@@ -126,7 +126,7 @@ pub(crate) struct ChildSupervision {
 }
 
 impl ChildSupervision {
-    /// What a task says about a child; none where it supervises none.
+    /// The supervision that a task records; `None` if it supervises no child.
     pub(crate) fn from_task(task: &TaskRecord) -> Option<Self> {
         let supervision: Supervision = task.detail.as_ref().and_then(Supervision::from_detail)?;
         let cleanup_status = supervision
@@ -145,13 +145,14 @@ impl ChildSupervision {
         })
     }
 
-    /// The child.
+    /// The id of the child.
     pub(crate) fn child_agent_id(&self) -> &AgentId {
         &self.child_agent_id
     }
 }
 
-/// Whether a new life of the host can go on with what this task supervises.
+/// Whether this host can resume the child that a task supervises: its ledger has entries and its
+/// worktree exists.
 pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
     let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else {
         return false;
@@ -171,11 +172,11 @@ pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
     AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
 }
 
-/// Makes a child and the task that supervises it.
+/// Creates a child and the task that supervises it.
 ///
 /// # Errors
-/// Where there is no worktree or no thread for it, or the scheduler does not take the task; then
-/// nothing of it is left.
+/// If the worktree or the thread cannot be created, or the scheduler does not accept the task.
+/// Nothing of the child is left then.
 pub(crate) fn spawn(
     actor: &mut Actor,
     wanted: &Wanted,
@@ -235,12 +236,12 @@ pub(crate) fn spawn(
     Ok((handle, child_agent_id))
 }
 
-/// Goes on with a child on its ledger.
+/// Resumes a child on its ledger.
 pub(crate) fn resume(actor: &mut Actor, task: &TaskRecord) {
     let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else { return };
     let summary = task.summary.clone().unwrap_or_default();
-    // A death between the task's record and the child's first entry leaves a child that was told
-    // nothing: it is told again, once.
+    // If the process died between the task's record and the child's first entry, the child knows
+    // nothing. The first message is queued again; a duplicate is ignored.
     let first = match &task.recovery {
         Some(TaskRecovery::ChildAgentTask { prompt, trust, .. }) => {
             Some(first_message(&task.id, prompt, *trust))
@@ -250,7 +251,7 @@ pub(crate) fn resume(actor: &mut Actor, task: &TaskRecord) {
     if let Err(why) = start(actor, &task.id, &summary, &supervision, first) {
         actor.context.audience.notice(
             &actor.context.agent_id,
-            &format!("the child of `{}` cannot go on: {why}", task.id),
+            &format!("cannot resume the child of `{}`: {why}", task.id),
         );
         let end = ChildEnd { status: TaskStatus::Failed, text: why };
         let supervision = supervision.cleaned_up(&actor.context);
@@ -272,26 +273,26 @@ fn start(
     let (task_id, summary, supervision) = (task.clone(), summary.to_owned(), supervision.clone());
     let name = supervision.child_agent_id.to_string();
     let thread = thread::Builder::new().name(name).spawn(move || {
-        // A child that panics ends too: else its parent would wait for it.
+        // A panic must end the child too: otherwise its parent would wait for it.
         let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, mailbox), first)));
         let panicked =
             || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
         let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
         let supervision = supervision.cleaned_up(&context);
-        // Where the parent has ended, its next life goes on with this child, which then rests at
-        // once.
+        // If the parent has ended, it resumes this child when it is opened again, and the child
+        // then ends at once.
         let _ = parent
             .tell(move |actor| jobs::child_ended(actor, task_id, &summary, supervision, &end));
     });
     actor.jobs.add_child(
         task.clone(),
         handle,
-        thread.map_err(|why| format!("a thread for the child: {why}"))?,
+        thread.map_err(|why| format!("cannot start a thread for the child: {why}"))?,
     );
     Ok(())
 }
 
-/// Lets a child live to its end; none where its host goes down before.
+/// Runs a child until it ends; `None` if its host shuts down first.
 fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<ChildEnd> {
     let lived = Agent::open_child(setup, handle).and_then(|mut agent| {
         if let Some(first) = first {
@@ -328,8 +329,8 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
     })
 }
 
-/// A worktree for the child of a task, from the branch on which its parent works. Its name is that
-/// of no other history.
+/// Creates a worktree for the child of a task, from the parent's branch. Its name contains a part
+/// of the parent's head, so that it differs between histories with the same task ids.
 fn make_worktree(actor: &Actor, task: &TaskId) -> Result<Worktree, String> {
     let chain = actor.state().head().chain.to_string();
     let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
@@ -339,14 +340,14 @@ fn make_worktree(actor: &Actor, task: &TaskId) -> Result<Worktree, String> {
 }
 
 impl Supervision {
-    /// The same, with what became of the child's worktree when it was cleaned up.
+    /// Cleans up the child's worktree, and adds the result to the detail.
     fn cleaned_up(mut self, context: &Context) -> Self {
         self.worktree = self.worktree.map(|described| cleaned(context, described));
         self
     }
 }
 
-/// What is said of a worktree, with what became of it when it was cleaned up.
+/// Cleans up the worktree that `described` names, and adds the result to it.
 fn cleaned(context: &Context, described: Value) -> Value {
     let cleanup = match serde_json::from_value::<Worktree>(described.clone()) {
         Ok(worktree) => match confinement_of(context, &worktree.original_cwd) {
@@ -364,7 +365,7 @@ fn cleaned(context: &Context, described: Value) -> Value {
     }
 }
 
-/// The confinement of git where it makes and removes worktrees.
+/// The confinement of git while it creates and removes worktrees.
 fn confinement_of(context: &Context, folder: &Path) -> Result<Confinement, String> {
     let layout = worktree::layout(folder).map_err(|why| why.to_string())?;
     context
@@ -376,12 +377,12 @@ fn worktree_of(supervision: &Supervision) -> Option<Worktree> {
     serde_json::from_value(supervision.worktree.clone()?).ok()
 }
 
-/// What a parent says first to its child.
+/// The first message of a parent to its child.
 fn first_message(task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
     message(MessageId::from(format!("{task}-initial")), task, text, trust)
 }
 
-/// A parent says something more to its child.
+/// Queues a further message of a parent to its child.
 pub(crate) fn follow_up(
     actor: &mut Actor,
     task: &TaskId,
@@ -392,8 +393,8 @@ pub(crate) fn follow_up(
     accepted(actor, &message(id, task, text, trust))
 }
 
-/// A child begins a turn about this. Nobody but its parent speaks to a child, so what the parent
-/// says ends what it waits for from its operator.
+/// Called when a child's turn starts. Only its parent speaks to a child, so a message of the parent
+/// cancels what the child waits for from its operator.
 pub(crate) fn heeds(actor: &mut Actor, message: &MessageRecord) {
     let is_from_parent =
         actor.context.is_child && matches!(message.origin, MessageOrigin::Task { .. });
@@ -406,7 +407,7 @@ pub(crate) fn heeds(actor: &mut Actor, message: &MessageRecord) {
         .map(|wait| wait.id.clone())
         .collect();
     for wait_condition_id in of_operator {
-        // Where it is not taken the actor has said why.
+        // If it is not accepted, the actor has told the audience why.
         drop(actor.propose(&Fact::WaitConditionCancelled(WaitConditionNamed {
             wait_condition_id,
             ended_by: None,
@@ -436,13 +437,13 @@ fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact 
     })
 }
 
-/// A parent stops its child.
+/// Stops a child.
 pub(crate) fn stop(actor: &mut Actor) {
-    // Where it is not taken the actor has said why.
+    // If it is not accepted, the actor has told the audience why.
     drop(actor.propose(&Request::Stop.fact()));
 }
 
-/// The host of a child goes down.
+/// Shuts a child down, because its host shuts down.
 pub(crate) fn shut_down(actor: &mut Actor) {
     drop(actor.propose(&Request::Shutdown.fact()));
 }

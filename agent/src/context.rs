@@ -1,4 +1,4 @@
-//! What the turns, commands and children of an agent share, and what the host gave it.
+//! What the turns, commands and children of an agent share, and what the host provides.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,58 +15,58 @@ use crate::{
     tools,
 };
 
-/// Who watches agents live. Calls come from several threads.
+/// Observes agents. Calls come from several threads.
 pub trait Audience: Send + Sync {
-    /// An entry was appended.
+    /// Called for each entry that was appended.
     fn entry(&self, agent: &AgentId, entry: &Entry, bytes: &EntryBytes);
 
-    /// The model says something; the round is not complete yet.
+    /// Called for each piece of text from the model, before the round is complete.
     fn text(&self, agent: &AgentId, delta: &str);
 
-    /// The model begins to call a tool.
+    /// Called when the model starts to call a tool.
     fn calls(&self, agent: &AgentId, tool: &str);
 
-    /// Something that no entry says.
+    /// Called with a message for people that no entry records.
     fn notice(&self, agent: &AgentId, notice: &str);
 }
 
-/// What a host gives to an agent.
+/// What a host provides for an agent.
 #[derive(Clone)]
 pub struct Setup {
-    /// The agent.
+    /// The id of the agent.
     pub agent_id: AgentId,
-    /// The file with its ledger and those of its children.
+    /// The file with the ledgers of the agent and its children.
     pub file: SqliteFile,
-    /// What it is driven by.
+    /// The engine that drives the ledgers.
     pub engines: Engines,
     /// The model.
     pub endpoint: Arc<Endpoint>,
-    /// Where it works.
+    /// The folder in which the agent works.
     pub workspace: Workspace,
-    /// Its own folder: output of commands, temporary files.
+    /// The agent's own folder, for output of commands and temporary files.
     pub home: PathBuf,
     /// What its commands may do.
     pub policy: Policy,
-    /// What its commands may write besides, as the `.git` of the repository of a worktree.
+    /// Other paths that its commands may write, such as the `.git` of a worktree's repository.
     pub also_write: Vec<PathBuf>,
     /// The program that confines commands: this one.
     pub launcher: PathBuf,
-    /// Takes secrets out of whatever becomes a fact.
+    /// Removes secrets from everything that becomes a fact.
     pub redactor: Arc<Redactor>,
     /// The most tokens of a prompt.
     pub context_tokens: u64,
     /// The most rounds of a turn.
     pub rounds_per_turn: u64,
-    /// What the host tells the model beside how the runtime works.
+    /// Instructions of the host for the model, added to those of the runtime.
     pub instructions: Option<String>,
-    /// Who watches.
+    /// The observer.
     pub audience: Arc<dyn Audience>,
 }
 
 /// What all threads of an agent share.
 pub(crate) struct Context {
     setup: Setup,
-    /// Whether it is somebody's child.
+    /// Whether the agent is a child of another one.
     pub(crate) is_child: bool,
     pub(crate) confinement: Confinement,
     pub(crate) limits: command::Limits,
@@ -86,7 +86,7 @@ impl Context {
         Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes })
     }
 
-    /// The confinement of programs that write to these places too.
+    /// A confinement that also lets programs write to these places.
     pub(crate) fn confinement_with(
         &self,
         also_write: Vec<PathBuf>,
@@ -99,28 +99,30 @@ impl Context {
         &self.tools
     }
 
-    /// Their length in a prompt, in bytes.
+    /// The length of the tools in a prompt, in bytes.
     pub(crate) fn tools_bytes(&self) -> u64 {
         self.tools_bytes
     }
 
-    /// What the host gave.
+    /// What the host provided.
     pub(crate) fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// How the marks of this agent's processes begin, by which a later life of it finds them.
+    /// The prefix of the marks of this agent's processes, by which a later process of the host
+    /// finds them.
     pub(crate) fn mark(&self) -> String {
         format!("{}{}#", self.mark_of_file(), self.setup.agent_id)
     }
 
-    /// By its real path: other ledgers have the same name in other folders.
+    /// The file's real path: ledgers in other folders may have the same name.
     fn mark_of_file(&self) -> String {
         let path = self.setup.file.path();
         format!("{}#", path.canonicalize().unwrap_or_else(|_| path.to_owned()).display())
     }
 
-    /// Ends what an earlier life of this host left behind: a parent's, with its children's.
+    /// Ends processes that an earlier process of this host left behind; for a parent, also those of
+    /// its children.
     pub(crate) fn sweep(&self) {
         command::sweep(&self.mark());
         if !self.is_child {
@@ -132,7 +134,7 @@ impl Context {
         }
     }
 
-    /// Where the output of a command is kept.
+    /// The file for the output of a command.
     pub(crate) fn output_file(&self, name: &str) -> PathBuf {
         let plain: String = name
             .chars()
@@ -141,7 +143,7 @@ impl Context {
         self.setup.home.join("output").join(format!("{plain}.log"))
     }
 
-    /// The longest that a tool waits for something, whatever it is asked.
+    /// The longest time that a tool waits, even if the model asks for more.
     pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(10);
 }
 

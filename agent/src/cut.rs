@@ -1,11 +1,11 @@
-//! Texts that are too long for where they go, cut.
+//! Cuts texts that are too long.
 
 use std::borrow::Cow;
 
-/// What stands in the place of the rest.
+/// Marks that the rest was cut.
 const REST: &str = " [...]";
 
-/// A text on one line, of at most so many characters before it is cut.
+/// A text on one line, cut after this many characters.
 pub(crate) fn line(text: &str, characters: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(characters) {
@@ -14,7 +14,7 @@ pub(crate) fn line(text: &str, characters: usize) -> String {
     }
 }
 
-/// The beginning of a text, of at most so many bytes before it is cut.
+/// The beginning of a text, cut after at most this many bytes and never inside a character.
 pub(crate) fn beginning(text: &str, bytes: usize) -> Cow<'_, str> {
     match text.len() {
         length if length <= bytes => Cow::Borrowed(text),

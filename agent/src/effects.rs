@@ -1,5 +1,5 @@
-//! What the scheduler asks for, noted: the owner of the agent carries it out when the call that
-//! asked has returned.
+//! Effects of the scheduler, queued: the owner of the agent carries them out after the call that
+//! released them has returned.
 
 use std::{
     cell::RefCell,
@@ -13,23 +13,23 @@ use wakeful_core::{
     record::effect::Effect,
 };
 
-/// The tasks for which something runs here. Clones share them.
+/// The tasks that this host runs something for. Clones share the set.
 #[derive(Clone, Default)]
 pub(crate) struct Alive(Rc<RefCell<BTreeSet<TaskId>>>);
 
 impl Alive {
-    /// Something runs for a task, or is about to.
+    /// Marks a task as running, or about to run.
     pub(crate) fn add(&self, task: &TaskId) {
         self.0.borrow_mut().insert(task.clone());
     }
 
-    /// Nothing runs for it any more.
+    /// Marks a task as no longer running.
     pub(crate) fn remove(&self, task: &TaskId) {
         self.0.borrow_mut().remove(task);
     }
 }
 
-/// A provider that notes effects in order. Clones share them.
+/// A provider that queues effects in order. Clones share the queue.
 #[derive(Clone)]
 pub(crate) struct Noted {
     effects: Rc<RefCell<VecDeque<Effect>>>,
@@ -37,12 +37,12 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// A provider that proves these tasks alive.
+    /// A provider that reports these tasks as alive.
     pub(crate) fn new(alive: Alive) -> Self {
         Self { effects: Rc::default(), alive }
     }
 
-    /// The oldest effect that is still to be carried out.
+    /// Takes the oldest effect that is not carried out yet.
     pub(crate) fn take(&self) -> Option<Effect> {
         self.effects.borrow_mut().pop_front()
     }

@@ -1,6 +1,5 @@
-//! The handle: how other threads ask the one that owns an agent. Turns, commands and children run
-//! beside it. What they want to say or to know they send to its mailbox as requests, which it takes
-//! one after the other.
+//! The handle: how other threads reach the one that owns an agent. Turns, commands and children
+//! send requests to its mailbox, and it takes them one after the other.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -13,10 +12,10 @@ use wakeful_core::{
 
 use crate::actor::Actor;
 
-/// Something that the owner of the agent is to do.
+/// A request: a function that the owner of the agent runs.
 pub(crate) type Request = Box<dyn FnOnce(&mut Actor) + Send>;
 
-/// The agent has ended: nobody answers any more.
+/// The agent has ended and answers no more requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the agent has ended")]
 pub struct Ended;
@@ -24,35 +23,35 @@ pub struct Ended;
 /// Where an agent's requests arrive, in the order in which they were sent.
 pub(crate) type Mailbox = Receiver<Request>;
 
-/// Sends requests to an agent. Clones lead to the same agent.
+/// Sends requests to an agent. Clones send to the same agent.
 #[derive(Clone)]
 pub struct Handle(Sender<Request>);
 
 impl Handle {
-    /// A handle, and the mailbox that it leads to.
+    /// A handle, and the mailbox that it sends to.
     pub(crate) fn new() -> (Self, Mailbox) {
         let (sender, mailbox) = mpsc::channel();
         (Self(sender), mailbox)
     }
 
-    /// Has something done, and waits for what comes of it.
+    /// Sends a request and waits for its result.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// If the agent has ended.
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         request: impl FnOnce(&mut Actor) -> T + Send + 'static,
     ) -> Result<T, Ended> {
         let (answer, answered) = mpsc::channel();
-        // Who asked may have gone away meanwhile; then nobody needs the answer.
+        // The caller may have gone away meanwhile and no longer need the answer.
         self.tell(move |actor| drop(answer.send(request(actor))))?;
         answered.recv().map_err(|_| Ended)
     }
 
-    /// Has something done, and does not wait.
+    /// Sends a request without waiting for it.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// If the agent has ended.
     pub(crate) fn tell(
         &self,
         request: impl FnOnce(&mut Actor) + Send + 'static,
@@ -60,35 +59,35 @@ impl Handle {
         self.0.send(Box::new(request)).map_err(|_| Ended)
     }
 
-    /// Says a fact to the agent; what became of it, or in words why it cannot be taken.
+    /// Proposes a fact. The inner result says what became of it, or why it was not accepted.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// If the agent has ended.
     pub fn say(&self, fact: Fact) -> Result<Result<Answer, String>, Ended> {
         self.ask(move |actor| actor.propose(&fact))
     }
 
-    /// Says something as the operator: into the open run at its next safe point, else as ordinary
-    /// input.
+    /// Sends a prompt of the operator. If a run is open, it is interjected at the next safe point;
+    /// otherwise it queues as ordinary input.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// If the agent has ended.
     pub fn prompt(&self, text: &str) -> Result<Result<Answer, String>, Ended> {
         let text = text.to_owned();
         self.ask(move |actor| actor.prompt(&text))
     }
 
-    /// Has the agent shut down; it can go on later.
+    /// Shuts the agent down. It can be opened again later.
     ///
     /// # Errors
-    /// Where the agent has ended already.
+    /// If the agent has already ended.
     pub fn shut_down(&self) -> Result<(), Ended> {
         self.say(story::Request::Shutdown.fact()).map(drop)
     }
 }
 
 impl Actor {
-    /// The operator says something.
+    /// Proposes a prompt of the operator.
     pub(crate) fn prompt(&mut self, text: &str) -> Result<Answer, String> {
         let id = MessageId::from(format!("prompt-{}", self.state().next_seq()));
         let lane = self.state().turns().run.as_ref().map(|_| Priority::Interject);

@@ -1,5 +1,5 @@
-//! What was said, as the model is told it again: the newest turns, and the tool calls of turns that
-//! did not come to their end. Folded from the entries of the ledger, bounded, and evidence only: no
+//! The history for the prompt: the newest turns, and the tool calls of interrupted runs. It is
+//! folded from the entries of the ledger and bounded. It is evidence for the model only; no
 //! decision reads it.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,22 +15,23 @@ use wakeful_core::{
     },
 };
 
-/// How many turns are kept.
+/// Turns that are kept.
 const TURNS: usize = 64;
 
-/// Of how many runs that were broken off the tool calls are kept.
+/// Interrupted runs whose tool calls are kept.
 const BROKEN_OFF: usize = 8;
 
-/// A turn that ended, with what it was about and what was done in it.
+/// A turn that ended, with its messages and tool calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
-    /// The message that started it; none where it was queued before what is kept.
+    /// The message that started the turn; `None` if it was queued before the entries that were
+    /// read.
     pub(crate) message: Option<MessageRecord>,
-    /// What the operator said meanwhile.
+    /// Messages that the operator sent during the turn.
     pub(crate) interjected: Vec<MessageRecord>,
-    /// How it ended.
+    /// How the turn ended.
     pub(crate) turn: TurnRecord,
-    /// What was done in it, a line for each tool call.
+    /// A line for each tool call.
     pub(crate) calls: Vec<String>,
 }
 
@@ -40,13 +41,13 @@ pub(crate) struct History {
     messages: BTreeMap<MessageId, MessageRecord>,
     exchanges: VecDeque<Exchange>,
     interjected: Vec<MessageRecord>,
-    /// The calls of the newest run, by the number of its turn.
+    /// The calls of the newest run.
     calls: Vec<ToolExecutionRecord>,
     broken_off: VecDeque<(RunId, Vec<ToolExecutionRecord>)>,
 }
 
 impl History {
-    /// Reads the next entry.
+    /// Folds the next entry.
     pub(crate) fn read(&mut self, entry: &Entry) {
         match &entry.record {
             Record::Message(message) => {
@@ -69,7 +70,7 @@ impl History {
         self.exchanges.iter()
     }
 
-    /// What was done in a run that was broken off; nothing where it is not kept.
+    /// The calls of an interrupted run; empty if it is not kept.
     pub(crate) fn calls_of(&self, run: &RunId) -> &[ToolExecutionRecord] {
         self.broken_off.iter().find(|(broken, _)| broken == run).map_or(&[], |(_, calls)| calls)
     }

@@ -1,6 +1,6 @@
-//! What runs beside the turns: commands and child agents, each the business of a task. The ledger
-//! says which should run; what runs and should not is ended, whoever decided so (contract 5.10,
-//! 5.11).
+//! Jobs: commands and child agents that run beside the turns, one for each task. The ledger says
+//! which should run; a job that runs but should not is ended, no matter who decided so (contract
+//! 5.10, 5.11).
 
 use std::{collections::BTreeMap, thread::JoinHandle};
 
@@ -31,26 +31,26 @@ use crate::{
     tools::{ToolError, accepted},
 };
 
-/// How much of a command's output its task record keeps, in bytes.
+/// The most output of a command that its task record keeps, in bytes.
 const KEPT_OUTPUT: usize = 2_000;
 
-/// How much of what a child said last, in bytes.
+/// The most of a child's last message that its task record keeps, in bytes.
 const MOST_WORDS: usize = 64 << 10;
 
-/// What runs for a task.
+/// What runs for a task. `told` says whether it was asked to stop.
 enum Job {
     Command { running: Running, told: bool },
     Child { handle: Handle, thread: JoinHandle<()>, told: bool },
 }
 
-/// What runs beside the turns of an agent.
+/// Everything that runs beside the turns of an agent.
 pub(crate) struct Jobs {
     by_task: BTreeMap<TaskId, Job>,
-    /// The tasks that a driver which opens the ledger does not give up.
+    /// The tasks that a driver keeps active when it opens the ledger.
     alive: Alive,
 }
 
-/// A command that takes longer than its turn waits for it.
+/// A command that runs longer than its turn waits for it.
 pub(crate) struct Promoted {
     pub(crate) running: Running,
     pub(crate) spec: CommandTaskSpec,
@@ -58,7 +58,7 @@ pub(crate) struct Promoted {
     pub(crate) output_path: String,
 }
 
-/// The receipt of an operation that goes on as a task (contract 12).
+/// The receipt of an operation that continues as a task (contract 12).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct TaskHandle {
     pub(crate) task_id: TaskId,
@@ -69,8 +69,8 @@ pub(crate) struct TaskHandle {
 }
 
 impl Jobs {
-    /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A
-    /// command is nobody's once its host is gone.
+    /// No jobs yet. Only children whose ledger exists count as alive. A command does not survive
+    /// the process that supervises it.
     pub(crate) fn new(context: &Context, state: &State) -> Self {
         let alive = Alive::default();
         let active = state.tasks().active.values().map(|task| &task.record);
@@ -80,12 +80,12 @@ impl Jobs {
         Self { by_task: BTreeMap::new(), alive }
     }
 
-    /// The tasks for which something runs, or is about to.
+    /// The tasks that something runs for, or is about to.
     pub(crate) fn alive(&self) -> Alive {
         self.alive.clone()
     }
 
-    /// Goes on with what the ledger says is alive.
+    /// Resumes the children that the ledger says are active.
     pub(crate) fn resume(actor: &mut Actor) {
         let children: Vec<_> =
             actor.state().tasks().active.values().map(|task| task.record.clone()).collect();
@@ -94,7 +94,7 @@ impl Jobs {
         }
     }
 
-    /// A child runs for a task.
+    /// Adds the child that runs for a task.
     pub(crate) fn add_child(&mut self, task: TaskId, handle: Handle, thread: JoinHandle<()>) {
         self.add(task, Job::Child { handle, thread, told: false });
     }
@@ -125,8 +125,8 @@ impl Jobs {
         }
     }
 
-    /// Ends what should not run. `wanted` says of a task whether it was asked to stop, or nothing
-    /// where it is not active any more.
+    /// Ends jobs that should not run. `wanted` says whether a task was asked to stop; `None` if it
+    /// is no longer active.
     pub(crate) fn reconcile(&mut self, wanted: impl Fn(&TaskId) -> Option<bool>) {
         for (task, job) in &mut self.by_task {
             let ends = wanted(task).unwrap_or(true);
@@ -137,7 +137,7 @@ impl Jobs {
                 }
                 Job::Child { handle, told, .. } if ends && !*told => {
                     *told = true;
-                    // A child that has ended needs no word.
+                    // A child that has ended needs no request.
                     let _ = handle.tell(child::stop);
                 }
                 Job::Command { .. } | Job::Child { .. } => {}
@@ -145,7 +145,8 @@ impl Jobs {
         }
     }
 
-    /// The host goes down: commands end with it, children rest on their ledgers.
+    /// Stops everything because the host shuts down. Commands end with it, children rest on their
+    /// ledgers.
     pub(crate) fn stop(&self) {
         for job in self.by_task.values() {
             match job {
@@ -155,23 +156,23 @@ impl Jobs {
         }
     }
 
-    /// Waits until all of it has ended.
+    /// Waits until all jobs have ended.
     pub(crate) fn join(&mut self) {
         for (_, job) in std::mem::take(&mut self.by_task) {
             match job {
                 Job::Command { running, .. } => drop(running.wait(Context::LONGEST_WAIT)),
-                // Where it panicked, its ledger says how far it came.
+                // If it panicked, its ledger shows how far it got.
                 Job::Child { thread, .. } => drop(thread.join()),
             }
         }
     }
 }
 
-/// Makes a managed task of a command that goes on (contract 12: a task is a receipt, never made by
-/// itself).
+/// Turns a running command into a managed task (contract 12: a task is a receipt and is never
+/// created implicitly).
 ///
 /// # Errors
-/// Where the scheduler does not take it; then nobody looks after the command.
+/// If the scheduler does not accept the task. The caller must then stop the command.
 pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandle, ToolError> {
     let Promoted { running, spec, trust, output_path } = promoted;
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
@@ -200,7 +201,7 @@ pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandl
     let kept = running.clone();
     running.on_exit(move |exit| {
         let exit = exit.clone();
-        // Where the agent has ended, the next life of it interrupts the task.
+        // If the agent has ended, the next driver interrupts the task.
         let _ =
             handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
     });
@@ -229,12 +230,12 @@ fn command_ended(
     let (status, how) = match (&exit.cause, exit.code, exit.signal) {
         (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
         (Cause::TimedOut, ..) => {
-            (TaskStatus::Failed, "took longer than it may, and was ended".to_owned())
+            (TaskStatus::Failed, "ran past its time limit and was ended".to_owned())
         }
         (_, Some(0), _) => (TaskStatus::Completed, "exited with status 0".to_owned()),
         (_, Some(code), _) => (TaskStatus::Failed, format!("exited with status {code}")),
         (_, None, Some(signal)) => (TaskStatus::Failed, format!("was ended by signal {signal}")),
-        (_, None, None) => (TaskStatus::Failed, "ended, and nobody knows how".to_owned()),
+        (_, None, None) => (TaskStatus::Failed, "ended in an unknown way".to_owned()),
     };
     let mut detail = detail;
     let output = running.preview(KEPT_OUTPUT).unwrap_or_default();
@@ -263,7 +264,7 @@ fn command_ended(
     end(actor, &task, status, change);
 }
 
-/// A child came to its end.
+/// Records the end of a child.
 pub(crate) fn child_ended(
     actor: &mut Actor,
     task: TaskId,
@@ -276,7 +277,8 @@ pub(crate) fn child_ended(
         if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
     let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
     if known.is_none() && !left.is_empty() {
-        // A stop or a restart has interrupted the task before, so its record does not say it.
+        // A stop or a restart has already interrupted the task, so its record does not mention the
+        // worktree.
         actor
             .context
             .audience
@@ -300,12 +302,12 @@ fn end(actor: &mut Actor, task: &TaskId, status: TaskStatus, change: TaskChanged
         TaskStatus::Cancelled => Fact::TaskCancelled(change),
         _ => Fact::TaskFailed(change),
     };
-    // Where it is not taken the actor has said why.
+    // If it is not accepted, the actor has told the audience why.
     drop(actor.propose(&fact));
     actor.jobs.remove(task);
 }
 
-/// The item that a new task belongs to: that of the turn, else the one with the focus.
+/// The item that a new task belongs to: the item of the turn, else the one in focus.
 pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
     let of_turn = state
         .turns()
@@ -316,13 +318,23 @@ pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
     bound.or_else(|| state.work().current().map(|item| item.record.id.clone()))
 }
 
-/// What a record of a command says about it (`observed-tasks-waits-storage.md` 1.12).
+/// The detail of a command's task record (`observed-tasks-waits-storage.md` 1.12).
 fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Value> {
     let target = if spec.tty { Some("tty") } else { spec.accepts_input.then_some("stdin") };
     let detail = json!({
-        "cmd": spec.cmd, "wait_policy": "background", "workdir": spec.workdir, "shell": spec.shell, "login": spec.login, "tty": spec.tty,
-        "yield_time_ms": spec.yield_time_ms, "max_output_tokens": spec.max_output_tokens, "terminal_reentry": spec.terminal_reentry,
-        "promoted_from_exec_command": true, "accepts_input": spec.accepts_input, "input_target": target, "output_path": output_path,
+        "cmd": spec.cmd,
+        "wait_policy": "background",
+        "workdir": spec.workdir,
+        "shell": spec.shell,
+        "login": spec.login,
+        "tty": spec.tty,
+        "yield_time_ms": spec.yield_time_ms,
+        "max_output_tokens": spec.max_output_tokens,
+        "terminal_reentry": spec.terminal_reentry,
+        "promoted_from_exec_command": true,
+        "accepts_input": spec.accepts_input,
+        "input_target": target,
+        "output_path": output_path,
         "terminal_snapshot_ready": false,
     });
     match detail {
@@ -331,7 +343,7 @@ fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Valu
     }
 }
 
-/// Free JSON of a record.
+/// Free JSON for a record.
 pub(crate) fn raw(value: &Value) -> json::RawJson {
     json::RawJson::from_value(value)
 }

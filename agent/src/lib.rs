@@ -1,8 +1,9 @@
 //! A real agent on the Wakeful scheduler: a model, people, child agents, and processes.
 //!
-//! An [`Agent`] lives on a ledger of `wakeful_host`. [`command`] runs its commands and looks after
-//! them, [`confine`] is what they may do, and [`worktree`] is where its children work. All of these
-//! need Linux, and the feature `linux` (default). [`openai`] speaks to the model, on every system.
+//! An [`Agent`] lives on a ledger of `wakeful_host`. [`command`] runs its commands, [`confine`]
+//! limits what they may do, and [`worktree`] gives its children a place to work. All of these need
+//! Linux and the feature `linux` (on by default). [`openai`] is the client of the model, on every
+//! system.
 
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod actor;

@@ -1,117 +1,117 @@
-//! The rounds of one turn as the model is shown them: all of them while they fit, else a recap of
-//! the older ones and the newest exactly (contract 5.22; turn-local compaction). The recap is
-//! written from what was done, without the model.
+//! The rounds of one turn in the prompt. All of them are included while they fit; after that the
+//! older ones become a recap (contract 5.22; turn-local compaction). The recap is built from the
+//! recorded calls, without asking the model.
 
 use crate::openai::ChatMessage;
 
-/// How many of the newest rounds are shown exactly, where they fit.
+/// The number of newest rounds that stay exact if they fit.
 const EXACT: usize = 2;
 
-/// How much of a line about a call the recap shows, in characters; the second is for prompts that
-/// are still too long with the first.
+/// The most characters of a line in the recap. The second width is for prompts that are too long
+/// with the first.
 const RECAP_WIDTHS: [usize; 2] = [400, 80];
 
-/// One round: what the model said, what came of it, and the same in a line for each call.
+/// One round: the messages, and a recap line for each call.
 pub(crate) struct Round {
-    /// The assistant's message, and the results of its calls.
+    /// The assistant's message and the results of its calls.
     pub(crate) messages: Vec<ChatMessage>,
-    /// A line for each call: what was done, and what of it has a name.
+    /// A line for each call: the tool and a summary of its result.
     pub(crate) recap: Vec<String>,
 }
 
-/// How long a prompt may be.
+/// The token budget of a prompt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// The tokens that the whole prompt may have.
+    /// The most tokens of the whole prompt.
     pub(crate) tokens: u64,
-    /// What was measured last: so many bytes were so many tokens.
+    /// The last measurement: a number of bytes and the tokens that they had.
     measured: (u64, u64),
 }
 
 impl Budget {
-    /// A budget in tokens, of four bytes each until a provider has counted some.
+    /// A budget that assumes four bytes per token until a provider has counted.
     pub(crate) fn new(tokens: u64) -> Self {
         Self { tokens, measured: (4, 1) }
     }
 
-    /// A provider has counted the tokens of a prompt. A count that no tokenizer gives is not
-    /// believed: a token has one to eight bytes.
+    /// Takes over a provider's count of a prompt. Implausible counts are ignored: a token has one
+    /// to eight bytes.
     pub(crate) fn measured(&mut self, bytes: u64, tokens: u64) {
         if (bytes / 8..=bytes).contains(&tokens) && tokens > 0 {
             self.measured = (bytes, tokens);
         }
     }
 
-    /// About how many tokens so many bytes are.
+    /// The estimated number of tokens of a text.
     fn tokens_of(&self, bytes: u64) -> u64 {
         let (of, tokens) = self.measured;
         u64::try_from(u128::from(bytes) * u128::from(tokens) / u128::from(of)).unwrap_or(u64::MAX)
     }
 
-    /// Compaction begins above four fifths of the budget.
+    /// Compaction starts above four fifths of the budget.
     fn soft(&self) -> u64 {
         self.tokens / 5 * 4
     }
 
-    /// And ends below three fifths.
+    /// Compaction stops below three fifths of the budget, so that it does not run in every round.
     fn target(&self) -> u64 {
         self.tokens / 5 * 3
     }
 }
 
-/// The prompt does not fit, however short the rounds are told.
+/// The prompt does not fit, even with the shortest recap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the prompt has about {tokens} tokens where {budget} are allowed, with all rounds but the \
-     newest told in a line each"
+    "the prompt has about {tokens} tokens and {budget} are allowed; all rounds but the newest are \
+     already a line each"
 )]
 pub(crate) struct OverBudget {
-    /// About how many tokens it has.
+    /// The estimated tokens of the prompt.
     pub(crate) tokens: u64,
-    /// How many it may have.
+    /// The most tokens that are allowed.
     pub(crate) budget: u64,
 }
 
-/// A prompt, and whether more rounds are told in short than before.
+/// A prompt, and whether its recap covers more rounds than before.
 pub(crate) struct Prompt {
     /// The messages, in order.
     pub(crate) messages: Vec<ChatMessage>,
-    /// Their length in bytes, with that of the tools.
+    /// The length in bytes, including the tools.
     pub(crate) bytes: u64,
-    /// How many rounds the recap stands for, where that has grown.
+    /// How many rounds the recap covers, if that number has grown.
     pub(crate) compacted: Option<usize>,
 }
 
 /// The rounds of a turn.
 pub(crate) struct Rounds {
     baseline: Vec<ChatMessage>,
-    /// The bytes of whatever goes with each prompt: the tools.
+    /// The bytes of the tools, which go with each prompt.
     fixed: u64,
     rounds: Vec<Round>,
-    /// How many of the oldest are told in short. It only grows, so that what the model was shown
-    /// does not change with each round.
+    /// How many of the oldest rounds are in the recap. It only grows, so that the beginning of the
+    /// prompt stays the same from round to round.
     told_short: usize,
     pub(crate) budget: Budget,
 }
 
 impl Rounds {
-    /// A turn that begins with this prompt.
+    /// A turn whose prompt begins with these messages.
     pub(crate) fn new(baseline: Vec<ChatMessage>, fixed: u64, budget: Budget) -> Self {
         Self { baseline, fixed, rounds: Vec::new(), told_short: 0, budget }
     }
 
-    /// A round was completed.
+    /// Adds a completed round.
     pub(crate) fn push(&mut self, round: Round) {
         self.rounds.push(round);
     }
 
-    /// Whether anything was done yet.
+    /// Whether there are no rounds yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.rounds.is_empty()
     }
 
-    /// The provider found the prompt too long: tells more in short, or says that there is nothing
-    /// left to shorten.
+    /// Called when the provider finds the prompt too long. Moves all rounds but the newest into the
+    /// recap; returns whether that changes anything.
     pub(crate) fn shorten(&mut self) -> bool {
         let most = self.rounds.len().saturating_sub(1);
         let grows = self.told_short < most;
@@ -119,23 +119,27 @@ impl Rounds {
         grows
     }
 
-    /// What the rounds that are told in short came to; for a checkpoint.
+    /// The recap of the rounds that are left out, for a checkpoint.
     pub(crate) fn recap(&self) -> String {
         self.recap_of(self.told_short, RECAP_WIDTHS[0])
     }
 
-    /// The prompt of the next round.
+    /// Builds the prompt of the next round.
     ///
     /// # Errors
-    /// Where it does not fit.
+    /// If the prompt does not fit into the budget.
     pub(crate) fn prompt(&mut self) -> Result<Prompt, OverBudget> {
         let before = self.told_short;
         let mut width = RECAP_WIDTHS[0];
+        // First step: move as many rounds into the recap as the target needs, but keep the newest
+        // exact.
         if self.tokens(self.told_short, width) > self.budget.soft() {
             let exact = self.rounds.len().saturating_sub(EXACT);
             let fits = |short: &usize| self.tokens(*short, width) <= self.budget.target();
             self.told_short = (before..=exact.max(before)).find(fits).unwrap_or(exact.max(before));
         }
+        // Second step, only if it still does not fit: keep the newest round alone, and shorter
+        // recap lines.
         if self.tokens(self.told_short, width) > self.budget.tokens {
             self.told_short = self.rounds.len().saturating_sub(1).max(before);
             width = RECAP_WIDTHS[1];
@@ -170,7 +174,7 @@ impl Rounds {
             .collect();
         let rounds = if short == 1 { "1 round".to_owned() } else { format!("{short} rounds") };
         format!(
-            "[runtime] This turn began with {rounds} that are left out here. What was done in \
+            "[runtime] This turn began with {rounds} that are left out here. This was done in \
              them:\n{}",
             lines.join("\n")
         )
@@ -224,14 +228,14 @@ mod tests {
     fn older_rounds_are_told_in_short_and_the_newest_stay_exact() {
         let mut rounds = rounds(10, 1_000, 2_000);
         let prompt = rounds.prompt().expect("it fits");
-        let short = prompt.compacted.expect("some are told in short");
+        let short = prompt.compacted.expect("a recap");
         assert_eq!(prompt.messages.len(), 1 + 1 + 10 - short);
         assert!(rounds.recap().contains("- call 0\n"), "{}", rounds.recap());
         assert!(short <= 8 && prompt.bytes / 4 <= 1_200, "{short} rounds, {} bytes", prompt.bytes);
         assert_eq!(
             rounds.prompt().expect("it fits").compacted,
             None,
-            "what was told in short stays so, and is not told again"
+            "the recap does not grow without need"
         );
     }
 
@@ -256,8 +260,8 @@ mod tests {
         let mut rounds = self::rounds(3, 2_000, 1_000);
         rounds.budget.measured(6_100, 20);
         assert!(
-            rounds.prompt().expect("it fits in short").compacted.is_some(),
-            "three hundred bytes are no token"
+            rounds.prompt().expect("it fits with a recap").compacted.is_some(),
+            "three hundred bytes are not one token"
         );
     }
 }

@@ -1,9 +1,8 @@
-//! TOML that people write, read into the same types as JSON, with errors that name the place in the
-//! TOML.
+//! Reads TOML into the same types as JSON, with errors that give the place in the TOML text.
 //!
-//! The document becomes JSON text, token by token, and each token remembers where it stood. An
-//! error of the core's reader names a column of that text; the token there says the line and column
-//! of the TOML. So there is one reader for both forms, and its errors are true in both.
+//! The document is converted into JSON text, and each token keeps its TOML offset. An error of the
+//! JSON reader names a column of that text, and the token at that column gives the line and column
+//! of the TOML. So one reader serves both formats.
 
 use toml::{
     Spanned,
@@ -11,10 +10,10 @@ use toml::{
 };
 use wakeful_core::json::{self, JsonError};
 
-/// Reads TOML text with a reader of JSON; with the JSON text that says the same.
+/// Reads TOML text with a reader of JSON. Also returns the JSON text.
 ///
 /// # Errors
-/// What is wrong, and where in the TOML text.
+/// What is wrong, with its line and column in the TOML text.
 pub fn read<T>(
     text: &str,
     from_json: impl Fn(&str) -> Result<T, JsonError>,
@@ -32,7 +31,7 @@ pub fn read<T>(
     Ok((value, writer.json))
 }
 
-/// The line and the column, in bytes, of an offset; both from 1.
+/// The line and the column in bytes of an offset, both from 1.
 fn place(text: &str, offset: usize) -> (u64, u64) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() as u64 + 1;
@@ -40,16 +39,16 @@ fn place(text: &str, offset: usize) -> (u64, u64) {
     (line, column)
 }
 
-/// Writes JSON on one line and keeps where its tokens come from.
+/// Writes JSON on one line, and remembers the TOML offset of each token.
 #[derive(Default)]
 struct Writer {
     json: String,
-    /// Where a token begins: in the JSON text, and in the TOML text.
+    /// For each token, its offset in the JSON text and in the TOML text.
     origins: Vec<(usize, usize)>,
 }
 
 impl Writer {
-    /// Where the newest token at or before a column of the JSON text, counted from 1, comes from.
+    /// The TOML offset of the token at a column of the JSON text, counted from 1.
     fn origin(&self, column: u64) -> usize {
         let at = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
         let after = self.origins.partition_point(|(json, _)| *json <= at);
@@ -99,8 +98,9 @@ impl Writer {
     }
 }
 
-/// A TOML integer in JSON: decimal, without a plus sign.
+/// A TOML integer in JSON form: decimal, without a plus sign.
 fn integer(digits: &str, radix: u32) -> String {
+    // A number that is too large for `i128` is left to the JSON reader.
     i128::from_str_radix(digits, radix)
         .map_or_else(|_| digits.to_owned(), |number| number.to_string())
 }

@@ -1,6 +1,6 @@
-//! The turn loop: a conversation with the model, round by round, in a thread of its own. What
-//! happens becomes facts; what is decided about it is not decided here. It is the host's own, and
-//! replaceable.
+//! The turn loop: a conversation with the model, round by round, on a thread of its own. What
+//! happens becomes facts; the scheduler decides what follows from them. The loop belongs to the
+//! host and can be replaced.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -40,8 +40,8 @@ use crate::{
     tools::{self, Answered, Caller},
 };
 
-/// The most that the ledger keeps of one thing that was said or done in a turn, in bytes; a fact
-/// has room for several.
+/// The most bytes that the ledger keeps of one text or JSON value of a turn. A fact has room for
+/// several.
 const MOST_RECORDED: usize = 256 << 10;
 
 /// A turn that is being executed.
@@ -53,7 +53,7 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    /// Starts to execute a turn that begins with these messages.
+    /// Starts a turn whose prompt begins with these messages.
     pub(crate) fn start(
         context: &Arc<Context>,
         handle: &Handle,
@@ -83,10 +83,10 @@ impl Execution {
                     message_id,
                     turn_index: None,
                 });
-                // Where the agent has ended, or the run was broken off, nobody needs to know how
-                // the turn ended.
+                // If the agent has ended or the run was cancelled, nothing needs the facts of this
+                // turn.
                 let _ = handle.tell(move |actor| drop(actor.propose(&begun)));
-                // A turn that panics ends too: else its run would stay open.
+                // A panic must end the turn too: otherwise its run would stay open.
                 let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
                 let end = ended.unwrap_or_else(|_| {
                     Ok(Some(Fact::failure(Some(run.clone()), "the turn panicked".to_owned())))
@@ -98,28 +98,28 @@ impl Execution {
         Ok(Self { run, cancel, yields, thread })
     }
 
-    /// The run that it executes.
+    /// The run that is being executed.
     pub(crate) fn run(&self) -> &RunId {
         &self.run
     }
 
-    /// It is to end after this round.
+    /// Asks the turn to end after its current round.
     pub(crate) fn yield_now(&self) {
         self.yields.store(true, Ordering::SeqCst);
     }
 
-    /// It is broken off.
+    /// Cancels the turn.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Whether nothing of it goes on.
+    /// Whether the thread of the turn has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 }
 
-/// What a round leaves in the ledger.
+/// The part of a round that is recorded in the ledger.
 #[derive(Serialize)]
 struct SaidInRound<'a> {
     round: u64,
@@ -147,19 +147,20 @@ struct Checkpoint<'a> {
 struct Turn {
     caller: Caller,
     yields: Arc<AtomicBool>,
-    /// Whether the model's output has become part of the ledger.
+    /// Whether output of the model has been recorded.
     has_accepted: bool,
 }
 
 impl Turn {
-    /// Talks with the model until the turn ends; the fact with which it does, or none where it was
-    /// broken off.
+    /// Talks with the model until the turn ends. Returns the fact that ends it; `None` if it was
+    /// cancelled.
     fn converse(mut self, baseline: Vec<ChatMessage>) -> Result<Option<Fact>, Ended> {
         let context = Arc::clone(&self.caller.context);
         let mut rounds =
             Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
         let mut number = 0;
         while !self.caller.cancel.is_cancelled() {
+            // This safe point is between rounds, so there is none before the first.
             if !rounds.is_empty() {
                 self.insert(&mut rounds, Boundary::BeforeProviderContinuation)?;
             }
@@ -177,6 +178,8 @@ impl Turn {
             let answer = match answer {
                 Ok(answer) => without_secrets(&context, answer),
                 Err(ChatError::Cancelled) => break,
+                // The provider's count is the true one. If the prompt can be made shorter, the same
+                // round is tried again.
                 Err(ChatError::ContextLength { .. }) if rounds.shorten() => continue,
                 Err(why @ ChatError::ContextLength { .. }) => {
                     return Ok(Some(self.over_budget(&why.to_string())));
@@ -184,12 +187,14 @@ impl Turn {
                 Err(why) => return Ok(Some(self.failed(&why))),
             };
             number += 1;
+            // From here on the budget uses the tokens per byte that this provider counts.
             if let Some(counted) = answer.usage.and_then(|usage| usage.prompt_tokens) {
                 rounds.budget.measured(prompt.bytes, counted);
             }
             self.accepted(number, &answer, prompt.bytes)?;
             if answer.tool_calls.is_empty() {
                 rounds.push(Round { messages: vec![answer.message()], recap: Vec::new() });
+                // An interjection keeps the turn going: the answer did not take it into account.
                 if !self.insert(&mut rounds, Boundary::AfterProviderRound)? {
                     return Ok(Some(self.terminal(
                         TurnTerminalKind::Completed,
@@ -210,7 +215,7 @@ impl Turn {
                 return Ok(Some(self.terminal(TurnTerminalKind::Completed, None, said(&answer))));
             }
             if number >= context.rounds_per_turn {
-                let reason = format!("the limit of {number} rounds in a turn is reached");
+                let reason = format!("the turn reached its limit of {number} rounds");
                 return Ok(Some(self.terminal(
                     TurnTerminalKind::Completed,
                     Some(reason),
@@ -222,8 +227,8 @@ impl Turn {
         Ok(None)
     }
 
-    /// Executes the calls of a round, in order. Each call gets its result, whatever happens: the
-    /// model must find its calls answered.
+    /// Executes the calls of a round, in order. Each call gets a result in any case, because the
+    /// model must find an answer to each of its calls.
     fn execute(&self, number: u64, answer: &openai::Round) -> Result<Executed, Ended> {
         let mut round = Round { messages: vec![answer.message()], recap: Vec::new() };
         let mut all_sleep = true;
@@ -255,11 +260,11 @@ impl Turn {
                 .messages
                 .push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
         }
-        // A rest beside other calls is kept for the end of the turn, which then comes by itself.
+        // A Sleep beside other calls does not end the turn: the model must see their results.
         Ok(Executed { round, ends_turn: ends_turn && all_sleep })
     }
 
-    /// Puts what the operator says meanwhile into the conversation; whether there was anything.
+    /// Adds waiting operator messages to the conversation. Returns whether there were any.
     fn insert(&self, rounds: &mut Rounds, safe_point: Boundary) -> Result<bool, Ended> {
         let run = self.caller.run.clone();
         let inserted: Vec<MessageRecord> =
@@ -272,7 +277,7 @@ impl Turn {
         Ok(any)
     }
 
-    /// Records what the model said; from here on it counts.
+    /// Records the model's answer. From here on the turn has accepted output.
     fn accepted(
         &mut self,
         number: u64,
@@ -332,7 +337,7 @@ impl Turn {
         })
     }
 
-    /// The provider failed for good: what that means depends on whether any of its output was
+    /// The fact for a provider that failed for good. Its kind depends on whether any output was
     /// accepted (contract 5.5).
     fn failed(&self, why: &ChatError) -> Fact {
         let partial = match why {
@@ -376,7 +381,7 @@ struct Executed {
     ends_turn: bool,
 }
 
-/// Passes on what is heard while the model speaks, without secrets.
+/// Passes the model's text to the audience while it arrives, without secrets.
 struct Listener<'a> {
     context: &'a Context,
     text: RedactedStream,
@@ -393,7 +398,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The model has said all.
+    /// Shows the held-back rest of the text: no more will follow.
     fn close(mut self) {
         let rest = self.text.rest();
         self.show(&rest);
@@ -413,7 +418,7 @@ impl Watch for Listener<'_> {
     fn retrying(&mut self, attempt: u32, after: std::time::Duration, why: &ChatError) {
         self.context.audience.notice(
             &self.context.agent_id,
-            &format!("{why}; try {attempt} in {} ms", after.as_millis()),
+            &format!("{why}; attempt {attempt} in {} ms", after.as_millis()),
         );
     }
 }
@@ -422,20 +427,20 @@ fn said(answer: &openai::Round) -> Option<String> {
     answer.text.clone().or_else(|| answer.refusal.clone()).filter(|text| !text.trim().is_empty())
 }
 
-/// Why an answer that ends a turn is not whole.
+/// Why an answer that ends a turn is incomplete.
 fn cut_off(answer: &openai::Round) -> Option<String> {
     match &answer.finish {
         openai::Finish::Length => {
-            Some("the model's answer reached its longest and is not whole".to_owned())
+            Some("the model's answer reached its token limit and is incomplete".to_owned())
         }
         openai::Finish::ContentFilter => {
-            Some("the server held a part of the answer back".to_owned())
+            Some("the server's content filter withheld a part of the answer".to_owned())
         }
         _ => None,
     }
 }
 
-/// What the model said, without secrets: from here on it is recorded, executed and told again.
+/// Removes secrets from an answer, before it is recorded, executed and sent again.
 fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Round {
     let texts = answer.text.iter_mut().chain(&mut answer.refusal);
     for text in texts.chain(answer.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
@@ -444,7 +449,8 @@ fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Roun
     answer
 }
 
-/// What the ledger keeps of free JSON: one that is too long as the beginning of its text.
+/// The form of free JSON that is recorded. A value that is too long becomes the beginning of its
+/// text.
 fn recorded(data: RawJson) -> RawJson {
     if data.as_str().len() <= MOST_RECORDED {
         data
@@ -453,7 +459,7 @@ fn recorded(data: RawJson) -> RawJson {
     }
 }
 
-/// Text that should be JSON, such as the arguments of a call; what is none is carried as text.
+/// Text that should be JSON, such as the arguments of a call. Invalid JSON is recorded as a string.
 fn json_or_text(text: &str) -> RawJson {
     wakeful_core::json::read(text).unwrap_or_else(|_| RawJson::from_value(&text))
 }

@@ -1,12 +1,13 @@
-//! Worktrees of git for tasks: made beside a repository, and cleaned up only where nothing can be
-//! lost.
+//! Git worktrees for tasks: created beside a repository, and removed only if nothing can be lost.
 //!
-//! What was made is a [`Worktree`], and what became of it a [`Cleanup`]; both are parts of a task's
-//! detail, in the keys that the contract's observations have (2.17). Cleaning up never fails as
-//! such: people remove worktrees, move branches and leave changes, and each of that is a result.
+//! A created worktree is a [`Worktree`], and the result of its cleanup is a [`Cleanup`]. Both are
+//! parts of a task's detail, with the keys of the contract's observations (2.17). Cleanup itself
+//! never fails: people remove worktrees, move branches and leave changes, and each of these is a
+//! result.
 //!
-//! The settings and filters of a repository are programs that git runs. Whoever may write there can
-//! choose them, so git itself takes a [`Confinement`], and its hooks are off.
+//! Git runs programs that the settings and filters of a repository name. Anything that can write to
+//! the repository can choose them. So git itself runs under a [`Confinement`], and its hooks are
+//! off.
 
 use std::{
     env, fs, io,
@@ -18,27 +19,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::{self, Confinement};
 
-/// A worktree that was made for a task.
+/// A worktree that was created for a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worktree {
-    /// Where it is.
+    /// The folder of the worktree.
     pub worktree_path: PathBuf,
-    /// The branch that was made for it.
+    /// The branch that was created for it.
     pub worktree_branch: String,
     /// What the path is to the task.
     #[serde(default)]
     pub projection_kind: Projection,
-    /// The folder from which it was made.
+    /// The folder from which it was created.
     pub original_cwd: PathBuf,
-    /// The branch that was checked out there.
+    /// The branch that was checked out in that folder.
     pub original_branch: String,
 }
 
 impl Worktree {
-    /// The worktree that a task's detail describes, as JSON.
+    /// Reads the worktree that a task's detail describes, as JSON.
     ///
     /// # Errors
-    /// It does not say where it is, or which branch it has; then cleaning up has failed.
+    /// If the detail does not name the path and the branches. The cleanup has then failed.
     pub fn described(detail: &str) -> Result<Self, Cleanup> {
         let not_described = |why| Cleanup::Failed {
             error: format!("the task does not describe its worktree: {why}"),
@@ -56,14 +57,15 @@ pub enum Projection {
     GitWorktreeRoot,
 }
 
-/// Where the worktrees of a repository go, and what their commands must be able to write besides.
+/// The folders of a repository and its worktrees. Commands in a worktree must be able to write to
+/// `git`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The root of the repository.
     pub repository: PathBuf,
     /// Its `.git`, which all of its worktrees share.
     pub git: PathBuf,
-    /// The folder beside it that holds the worktrees.
+    /// The folder beside the repository that holds the worktrees.
     pub worktrees: PathBuf,
 }
 
@@ -76,36 +78,36 @@ pub enum WorktreeError {
          with a letter or a digit"
     )]
     TaskId(String),
-    /// The folder is in no repository.
-    #[error("`{}` is in no git repository with a working folder: {why}; use `workspace_mode = inherit`", folder.display())]
+    /// The folder is not in a repository.
+    #[error("`{}` is not in a git repository with a working tree: {why}; use `workspace_mode = inherit`", folder.display())]
     NoRepository {
         /// The folder.
         folder: PathBuf,
-        /// What git said.
+        /// Git's message.
         why: String,
     },
-    /// No branch is checked out from which a worktree could go off.
+    /// There is no branch from which a worktree could start.
     #[error("no branch with a commit is checked out in `{}`, or it cannot be read ({why}): check one out first", folder.display())]
     DetachedHead {
         /// The folder.
         folder: PathBuf,
-        /// What git said.
+        /// Git's message.
         why: String,
     },
-    /// The folder for worktrees cannot be made.
-    #[error("cannot make `{}`: {why}", path.display())]
+    /// The folder for worktrees cannot be created.
+    #[error("cannot create `{}`: {why}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         why: io::Error,
     },
-    /// Git could not make it.
-    #[error("cannot make the worktree `{}`: {why}", path.display())]
+    /// Git could not create the worktree.
+    #[error("cannot create the worktree `{}`: {why}", path.display())]
     Git {
-        /// Where it would be.
+        /// The path of the worktree.
         path: PathBuf,
-        /// What git said.
+        /// Git's message.
         why: String,
     },
 }
@@ -114,36 +116,36 @@ pub enum WorktreeError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "Shape")]
 pub enum Cleanup {
-    /// It was removed, since nothing was changed in it.
+    /// It was removed, because nothing in it was changed.
     Cleaned {
         /// What became of its branch.
         branch: BranchCleanup,
     },
-    /// It was gone already, or went while it was removed.
+    /// It no longer existed, or disappeared during the removal.
     AlreadyRemoved {
-        /// Whether it went only then.
+        /// Whether it disappeared only during the removal.
         meanwhile: bool,
     },
-    /// It is there with changes, for someone to look at.
+    /// It was kept for review, because it has changes.
     ChangedFiles {
-        /// What is changed, relative to it.
+        /// The changed paths, relative to the worktree.
         changed_files: Vec<String>,
     },
-    /// It is there, with another branch than its own.
+    /// It was kept, because another branch is checked out in it.
     BranchMismatch {
-        /// That branch; `HEAD` where there is none.
+        /// The branch that is checked out; `HEAD` if there is none.
         actual_branch: String,
     },
-    /// It is there, and cannot be looked into.
+    /// It was kept, because git cannot read it.
     Unreadable {
-        /// What could not be read of it.
+        /// What could not be read.
         what: Inspection,
-        /// What git said.
+        /// Git's message.
         error: String,
     },
-    /// It could not be removed, or was never described.
+    /// It could not be removed, or the task does not describe it.
     Failed {
-        /// Why.
+        /// What went wrong.
         error: String,
     },
 }
@@ -151,27 +153,27 @@ pub enum Cleanup {
 /// What is read of a worktree before it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inspection {
-    /// Its branch.
+    /// The branch that is checked out.
     Branch,
     /// Its changes.
     Changes,
 }
 
-/// What became of the branch of a worktree that was removed.
+/// What became of the branch of a removed worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BranchCleanup {
-    /// It was deleted: all of its commits are elsewhere too.
+    /// It was deleted: all of its commits are on other branches too.
     Deleted,
-    /// It was gone already.
+    /// It no longer existed.
     AlreadyRemoved,
-    /// It is there, since its commits would be lost.
+    /// It was kept, because its commits would be lost.
     Retained {
-        /// What git said.
+        /// Git's message.
         error: String,
     },
 }
 
-/// A cleanup as it stands in a task's detail.
+/// A cleanup in the form of a task's detail.
 #[derive(Default, Serialize)]
 struct Shape {
     cleanup_status: &'static str,
@@ -242,14 +244,13 @@ impl From<Cleanup> for Shape {
     }
 }
 
-/// Where the worktrees of the repository of a folder go; the folder for them is made. All of it
-/// belongs among the writable places of the [`Confinement`] with which they are made and cleaned
-/// up.
+/// Finds the folders for the worktrees of a repository, and creates the folder for them. All of
+/// them must be writable under the [`Confinement`] that creates and removes worktrees.
 ///
 /// # Errors
-/// It is in no repository, or the folder cannot be made.
+/// If the folder is not in a repository, or the folder for worktrees cannot be created.
 pub fn layout(folder: &Path) -> Result<Layout, WorktreeError> {
-    // Only where things are is asked, and that runs no program of the repository.
+    // These questions run no program of the repository, so git needs no confinement here.
     let ask = |question: &[&str]| {
         let no_repository = |why| WorktreeError::NoRepository { folder: folder.to_owned(), why };
         git(folder, None, &[&["rev-parse", "--path-format=absolute"], question].concat())
@@ -265,11 +266,11 @@ pub fn layout(folder: &Path) -> Result<Layout, WorktreeError> {
     Ok(Layout { repository, git, worktrees })
 }
 
-/// Makes the worktree of a task from the branch that is checked out in a folder, on a branch of its
-/// own.
+/// Creates the worktree of a task, on a new branch that starts at the branch checked out in
+/// `folder`.
 ///
 /// # Errors
-/// There is nothing to make it from, or something is in its place.
+/// If there is no branch to start from, or the path or the branch name is taken.
 pub fn create(
     folder: &Path,
     task_id: &str,
@@ -290,8 +291,10 @@ pub fn create(
     let worktree_branch = format!("task-{task_id}");
     let path = layout.worktrees.join(&worktree_branch);
     let failed = |why| WorktreeError::Git { path: path.clone(), why };
-    let Some(text) = path.to_str() else { return Err(failed("its path is no text".to_owned())) };
-    // One that someone removed by hand is still known to git, and in the way.
+    let Some(text) = path.to_str() else {
+        return Err(failed("its path is not valid UTF-8".to_owned()));
+    };
+    // Git still lists a worktree that was removed by hand, and then refuses its path.
     git(folder, confinement, &["worktree", "prune"]).map_err(failed)?;
     git(
         folder,
@@ -308,15 +311,15 @@ pub fn create(
     })
 }
 
-/// Removes a worktree in which nothing is changed, and its branch where no commit is lost by that;
-/// says what became of it.
+/// Removes a worktree that has no changes, and its branch if no commit would be lost. Returns what
+/// became of them.
 pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanup {
     let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } =
         worktree;
     let is_gone =
         || fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
     if is_gone() {
-        // That git still knows it is untidy, and no more.
+        // A failure is harmless: git only keeps a stale entry.
         let _untidy = git(origin, confinement, &["worktree", "prune"]);
         return Cleanup::AlreadyRemoved { meanwhile: false };
     }
@@ -355,20 +358,20 @@ fn delete(branch: &str, origin: &Path, confinement: Option<&Confinement>) -> Bra
     {
         return BranchCleanup::AlreadyRemoved;
     }
-    // The small `d` refuses where commits would be lost.
+    // `-d` refuses to delete a branch whose commits would be lost.
     match git(origin, confinement, &["branch", "--quiet", "-d", "--", branch]) {
         Ok(_) => BranchCleanup::Deleted,
         Err(error) => BranchCleanup::Retained { error },
     }
 }
 
-/// The paths in git's answer about changes: two letters, a space, and the path, each with an end of
-/// its own.
+/// The paths in the output of `git status -z`: two letters, a space and the path, each ended by a
+/// NUL.
 fn changed(status: &str) -> Vec<String> {
     status.split('\0').filter_map(|line| line.get(3..)).map(str::to_owned).collect()
 }
 
-/// Whether an id is fit for a path and a branch.
+/// Whether an id can be part of a path and of a branch.
 fn is_name(id: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_branch = !id.contains("..") && !id.ends_with('.') && !id.ends_with(".lock");
@@ -378,13 +381,14 @@ fn is_name(id: &str) -> bool {
         && id.len() <= 128
 }
 
-/// What git says, without the end of the line; or why it cannot.
+/// Runs git and returns its output without the final newline, or its error message.
 fn git(
     folder: &Path,
     confinement: Option<&Confinement>,
     arguments: &[&str],
 ) -> Result<String, String> {
     let mut command = confine::command(confinement, "git");
+    // Hooks and the file monitor are programs that the repository chooses.
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]).args(arguments);
     let is_gits = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
     match confinement {

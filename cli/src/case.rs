@@ -1,5 +1,5 @@
-//! Cases: what a replay or a cross-check plays. A fixture folder is a ledger to observe, a story is
-//! an agent to drive.
+//! Cases: the input of a replay or a cross-check. A fixture folder is a ledger to observe, and a
+//! story is an agent to drive.
 
 use std::{
     fs, io,
@@ -11,28 +11,28 @@ use wakeful_host::ledger::Format;
 
 use crate::{scenario::NoCommand, story};
 
-/// Something to play.
+/// A fixture or a story.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name: that of its folder or file.
+    /// The name of its folder or file, without extension.
     pub name: String,
-    /// Where it was read; none where it was made.
+    /// The path of the folder or file; `None` if the case was generated.
     pub path: Option<PathBuf>,
-    /// What it is.
+    /// The content.
     pub kind: CaseKind,
 }
 
-/// What a case is.
+/// The content of a case.
 #[derive(Clone, Debug)]
 pub enum CaseKind {
-    /// A fixture folder: its texts by path.
+    /// A fixture folder: its texts, by path.
     Fixture(Folder),
-    /// A story and its JSON text.
+    /// A story, and the same story as JSON text.
     Story(Box<Story>, String),
 }
 
 impl Case {
-    /// What it shows, in a sentence; empty where it does not say.
+    /// What the case shows, in a sentence; empty if it does not say.
     #[must_use]
     pub fn shows(&self) -> &str {
         match &self.kind {
@@ -42,27 +42,35 @@ impl Case {
     }
 }
 
-/// Why there is no case.
+/// Why a case cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("`{}` does not exist", .0.display())]
     NoSuchPath(PathBuf),
-    /// It holds the ledgers of agents.
-    #[error("`{}` is a file of ledgers: `wakeful status`, `why` and `log` read it, and `wakeful export` makes a case of it", .0.display())]
+    /// The file holds ledgers.
+    #[error(
+        "`{}` is a ledger file: read it with `wakeful status`, `why` or `log`, or make a case from \
+         it with `wakeful export`",
+        .0.display()
+    )]
     Ledgers(PathBuf),
-    /// The folder holds nothing to play.
-    #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a data folder has `.holon/`, a story is a `.toml` or `.json` file", .0.display())]
+    /// The folder has no case in it.
+    #[error(
+        "`{}` contains no case: a fixture is a folder with `agent.json`, `expected.json` and \
+         `ledger/`, a data folder has `.holon/`, a story is a `.toml` or `.json` file",
+        .0.display()
+    )]
     Empty(PathBuf),
-    /// The folder holds more than one.
-    #[error("`{}` holds {count} cases: name one of them", path.display())]
+    /// The folder has several cases in it.
+    #[error("`{}` contains {count} cases: name one of them", path.display())]
     Several {
         /// The folder.
         path: PathBuf,
-        /// How many.
+        /// The number of cases.
         count: usize,
     },
-    /// It cannot be read.
+    /// A file or folder cannot be read.
     #[error("cannot read `{}`: {why}", path.display())]
     Unreadable {
         /// The file or folder.
@@ -70,16 +78,20 @@ pub enum CaseError {
         /// Why.
         why: io::Error,
     },
-    /// A scenario cannot be understood.
+    /// A scenario is malformed.
     #[error("{}: {why}", path.display())]
     NoScenario {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The line, and what is wrong with it.
         why: NoCommand,
     },
-    /// A story cannot be understood.
-    #[error("{}:{}:{}: {}{}", path.display(), why.line, why.column, why.message, if why.path.is_empty() { String::new() } else { format!(" (field `{}`)", why.path) })]
+    /// A story is malformed.
+    #[error(
+        "{}:{}:{}: {}{}",
+        path.display(), why.line, why.column, why.message,
+        if why.path.is_empty() { String::new() } else { format!(" (field `{}`)", why.path) }
+    )]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -88,11 +100,11 @@ pub enum CaseError {
     },
 }
 
-/// The cases below some paths, in the order given, and by name within a folder.
+/// Loads the cases below some paths: in the given order, and by name within a folder.
 ///
 /// # Errors
-/// The first path at which there is no case, or a story that cannot be understood. Fixtures are not
-/// looked into: what is wrong with them, every engine must say by itself.
+/// If a path has no case below it, or a story is malformed. Fixtures are not checked here: each
+/// engine must report what is wrong with them.
 pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
     let mut all = Vec::new();
     for path in paths {
@@ -105,29 +117,29 @@ pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
     Ok(all)
 }
 
-/// What is below a path.
+/// The cases and scenarios below a path.
 #[derive(Default)]
 pub(crate) struct Below {
-    /// The cases.
+    /// In order of their names.
     pub(crate) cases: Vec<Case>,
-    /// The files of scenarios, `.txt`.
+    /// The scenario files (`.txt`).
     pub(crate) scenarios: Vec<PathBuf>,
 }
 
-/// The cases and scenarios below a path; there may be none.
+/// Finds the cases and scenarios below a path. There may be none.
 ///
 /// # Errors
-/// As [`load_all`].
+/// As for [`load_all`].
 pub(crate) fn find(path: &Path) -> Result<Below, CaseError> {
     let mut below = Below::default();
     load(path, &mut below)?;
     Ok(below)
 }
 
-/// The one case at a path.
+/// Loads the only case at a path.
 ///
 /// # Errors
-/// As [`load_all`], and where there are several.
+/// As for [`load_all`], and if there are several cases.
 pub fn load_one(path: &Path) -> Result<Case, CaseError> {
     let mut cases = find(path)?.cases;
     match (cases.pop(), cases.len()) {
@@ -148,7 +160,7 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
     } else if !path.is_dir() {
         return Err(CaseError::NoSuchPath(path.to_owned()));
     } else if path.join(".holon").is_dir() {
-        // An agent's home holds much else; only what the runtime keeps of itself is read.
+        // An agent's home contains much else. Only the runtime's own files are read.
         let mut folder = Folder::new();
         let ledger = path.join(".holon/ledger");
         if ledger.is_dir() {
@@ -199,10 +211,11 @@ fn story(path: &Path) -> Result<Case, CaseError> {
     })
 }
 
-/// The story in a file, TOML where its name ends so and else JSON, and its JSON text.
+/// Reads the story in a file, and returns it also as JSON text. A file that does not end in `.toml`
+/// is read as JSON.
 ///
 /// # Errors
-/// Where the file cannot be read or understood.
+/// If the file cannot be read, or is not a story.
 pub fn load_story(path: &Path) -> Result<(Story, String), CaseError> {
     let text = read(path)?;
     let read = match path.extension().is_some_and(|extension| extension == "toml") {
@@ -212,7 +225,7 @@ pub fn load_story(path: &Path) -> Result<(Story, String), CaseError> {
     read.map_err(|why| CaseError::Malformed { path: path.to_owned(), why })
 }
 
-/// The last name of a path without extension, also where the path ends in `.` or `..`.
+/// The last name of a path without extension, also if the path ends in `.` or `..`.
 pub(crate) fn name_of(path: &Path) -> String {
     let absolute = path.canonicalize();
     let path = absolute.as_deref().unwrap_or(path);

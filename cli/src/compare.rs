@@ -1,25 +1,25 @@
-//! Comparing traces: the first difference, by step and JSON path.
+//! Compares traces and finds the first difference, by step and JSON path.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::trace::{Step, Trace};
 
-/// Where two traces part.
+/// The first difference between two traces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The step, from 0.
     pub step: usize,
-    /// The JSON path from the trace down, such as `$.steps[2].outcome[0].decision.reason`.
+    /// The JSON path within the trace, such as `$.steps[2].outcome[0].decision.reason`.
     pub path: String,
-    /// What stands there in the first trace.
+    /// The value in the first trace.
     pub left: String,
-    /// What stands there in the second trace.
+    /// The value in the second trace.
     pub right: String,
 }
 
-/// The first difference between two traces, in the order in which things happened; none where they
-/// are equal to the byte.
+/// Finds the first difference between two traces, in the order in which things happened. `None` if
+/// they are equal to the byte.
 #[must_use]
 pub fn first_difference(left: &Trace, right: &Trace) -> Option<Difference> {
     let pairs = left.steps.iter().zip(&right.steps).enumerate();
@@ -38,6 +38,7 @@ pub fn first_difference(left: &Trace, right: &Trace) -> Option<Difference> {
 fn of_step(step: usize, a: &Step, b: &Step) -> Option<Difference> {
     let of_part =
         |part: &str, a: &str, b: &str| of_text(step, format!("$.steps[{step}].{part}"), a, b);
+    // In the order in which things happen: the call, the appended entries, the answer.
     of_part("command", a.command.get(), b.command.get())
         .or_else(|| {
             of_part("entries.length", &a.entries.len().to_string(), &b.entries.len().to_string())
@@ -62,15 +63,16 @@ fn of_text(step: usize, path: String, a: &str, b: &str) -> Option<Difference> {
     }
     let values = serde_json::from_str::<Value>(a).ok().zip(serde_json::from_str::<Value>(b).ok());
     let found = values.and_then(|(a, b)| of_values(path.clone(), &a, &b));
-    // Texts may differ where their values do not: in the order of keys, in how a number is written.
+    // Texts may differ although their values are equal: in the order of keys, or in how a number is
+    // written.
     let (path, left, right) = found.unwrap_or_else(|| {
         (format!("{path} (same value, other text)"), a.to_owned(), b.to_owned())
     });
     Some(Difference { step, path, left, right })
 }
 
-/// The first difference between two values: path, left, right. An absent key and a null are the
-/// same.
+/// Finds the first difference between two values, as path, left and right value. An absent key and
+/// a null are equal.
 #[must_use]
 pub fn first_value_difference(
     path: &str,
@@ -123,9 +125,9 @@ mod tests {
     use super::*;
 
     fn trace(outcome: &str) -> Trace {
-        let text = format!(
-            r#"{{"case":"c","steps":[{{"command":{{}},"outcome":{outcome},"entries":[],"explanation":{{}}}}]}}"#
-        );
+        let text =
+            format!(r#"{{"command":{{}},"outcome":{outcome},"entries":[],"explanation":{{}}}}"#);
+        let text = format!(r#"{{"case":"c","steps":[{text}]}}"#);
         serde_json::from_str(&text).expect("a trace")
     }
 

@@ -1,8 +1,8 @@
 //! Random stories: what comes in from outside, and what the provider does in each turn. Proptest
-//! draws and shrinks them.
+//! generates and shrinks them.
 //!
-//! A drawn story is a document that `wakeful explain` and `wakeful run` read too, so what a test
-//! prints when it fails can be played by hand.
+//! A random story is a document that `wakeful explain` and `wakeful run` read too. So the story of
+//! a failed test can be played by hand.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 use wakeful_core::story::Story;
 
-/// How closely things follow each other in a story.
+/// How closely the events of a story follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pace {
-    /// Nothing arrives while a turn is played, and no two things are due together: the order of
-    /// things is the same however often the process dies, and so is the end.
+    /// Nothing arrives while a turn is played, and no two events are due together. So the order of
+    /// events and the outcome do not depend on crashes of the process.
     #[default]
     Apart,
-    /// Turns take their time, and what happens outside happens meanwhile: a death changes the
-    /// order, and with it the end.
+    /// Turns take time, and events arrive meanwhile. So a crash of the process can change the order
+    /// of events and the outcome.
     Racing,
 }
 
-/// A story that was drawn.
+/// A random story.
 #[derive(Clone, PartialEq)]
 pub struct Drawn(Value);
 
@@ -33,29 +33,29 @@ impl fmt::Debug for Drawn {
 }
 
 impl Drawn {
-    /// Its document, in which parts can be left out.
+    /// The JSON document, from which parts can be removed.
     #[must_use]
     pub fn document(&self) -> &Value {
         &self.0
     }
 
-    /// Its text, in JSON.
+    /// The document as JSON text.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.to_string()
     }
 
-    /// The story.
+    /// Reads the document as a story.
     ///
     /// # Panics
-    /// Never: what is drawn is a story.
+    /// Never: the generator makes only valid stories.
     #[must_use]
     pub fn story(&self) -> Story {
         Story::read(&self.text()).unwrap_or_else(|why| panic!("{why}\n{self:?}"))
     }
 }
 
-/// Stories of up to `longest` scenes.
+/// Generates stories of up to `longest` scenes.
 pub fn stories(pace: Pace, longest: usize) -> impl Strategy<Value = Drawn> {
     let scene = (line(pace), vec(move_of(pace), 0..7), end(pace));
     let reaction = (select(reactions(pace)), vec(move_of(pace), 0..5), end(pace));
@@ -63,9 +63,9 @@ pub fn stories(pace: Pace, longest: usize) -> impl Strategy<Value = Drawn> {
         .prop_map(move |(scenes, reactions)| told(pace, scenes, reactions))
 }
 
-/// What starts a turn that no line of the script asks for. The tick of an item that its own turn
-/// has moved on is stale when a death interrupts that turn, and another one comes in its place
-/// (contract 5.2): whoever asks for the same end plays none of these.
+/// The kinds of messages that start a turn without a line of the script. A crash makes the tick of
+/// an item stale if its own turn has already changed the item, and another tick replaces it
+/// (contract 5.2). So stories whose outcome must not depend on crashes play no such turns.
 fn reactions(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["task_result", "callback_event", "internal_followup", "timer_tick"],
@@ -75,20 +75,24 @@ fn reactions(pace: Pace) -> &'static [&'static str] {
     }
 }
 
-/// The item that is there before anybody says a word, so that messages can be about it.
+/// An item that exists before the first message, so that messages can be about it.
 const GIVEN: &str = "given";
 
 type Scene = (Value, Vec<Value>, Option<Value>);
 type Reaction = (&'static str, Vec<Value>, Option<Value>);
 
-/// Puts a story together, and gives its parts the ids and times that they have by their place in
-/// it.
+/// Assembles a story, and gives its parts ids and times by their position in it.
 fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     let mut places = Places { pace, ..Places::default() };
-    let given = json!({"fact": {"fact": "work_item_created", "work_item_id": GIVEN, "objective": "What is there from the beginning."}});
+    let given = json!({"fact": {
+        "fact": "work_item_created",
+        "work_item_id": GIVEN,
+        "objective": "What is there from the beginning.",
+    }});
     let mut script = vec![given];
     if pace == Pace::Apart {
-        // Deaths, and crashes of the story, do not add up to what ends a message (contract 5.24).
+        // Otherwise crashes of the process and of the story could add up to the replay budget,
+        // which ends a message (contract 5.24).
         script
             .insert(0, json!({"fact": {"fact": "policy_set", "policy": {"replay_budget": 1000}}}));
     }
@@ -104,8 +108,8 @@ fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     }
     for (kind, mut moves, end) in reactions {
         if pace == Pace::Apart {
-            // As stale would be the tick of a timer that its own turn withdraws or sets anew, and a
-            // retry about an item that it completes.
+            // Just as stale are the tick of a timer that its own turn cancels or sets again, and
+            // the retry for an item that its own turn completes.
             let is_gone = |verb: &str| match kind {
                 "timer_tick" => matches!(verb, "set_timer" | "cancel_timer"),
                 "internal_followup" => verb == "complete",
@@ -118,13 +122,18 @@ fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
         turns.push(json!({"when": {"kind": kind}, "moves": places.moves(moves, end)}));
     }
     let shows = "A story that was drawn.";
-    Drawn(
-        json!({"story": "drawn", "shows": shows, "agent_id": "default", "starts_at": "2026-05-27T09:00:00Z", "script": script, "turns": turns}),
-    )
+    Drawn(json!({
+        "story": "drawn",
+        "shows": shows,
+        "agent_id": "default",
+        "starts_at": "2026-05-27T09:00:00Z",
+        "script": script,
+        "turns": turns,
+    }))
 }
 
-/// Counts what a story has, so that each task has its own id and, where things are to be apart,
-/// each time its own length.
+/// Counts the parts of a story. Each task gets its own id, and with [`Pace::Apart`] each time gets
+/// its own length.
 #[derive(Default)]
 struct Places {
     pace: Pace,
@@ -151,7 +160,7 @@ impl Places {
         placed.into_iter().chain(end).collect()
     }
 
-    /// Makes a length of time one that no other is.
+    /// Makes a length of time unique within the story.
     fn time(&mut self, of: &mut Value, length: &str) {
         if self.pace == Pace::Apart
             && let Some(ms) = of.get(length).and_then(Value::as_u64)
@@ -181,8 +190,8 @@ fn line(pace: Pace) -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What the agent is asked for. A restart that nobody lived through interrupts tasks that a death
-/// does not.
+/// Requests to the agent. A restart that is only reported, without a crash, interrupts tasks that a
+/// crash does not.
 fn requests(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["stop", "start", "start", "shutdown"],
@@ -192,7 +201,8 @@ fn requests(pace: Pace) -> &'static [&'static str] {
 
 fn move_of(pace: Pace) -> impl Strategy<Value = Value> {
     prop_oneof![
-        4 => vec(select(&["Read", "Exec"][..]).prop_map(|tool| json!({"tool": tool})), 0..3).prop_map(|calls| json!({"says": "Hm.", "calls": calls})),
+        4 => vec(select(&["Read", "Exec"][..]).prop_map(|tool| json!({"tool": tool})), 0..3)
+            .prop_map(|calls| json!({"says": "Hm.", "calls": calls})),
         6 => on_item(),
         4 => waits(),
         3 => starts_task(),
@@ -205,8 +215,8 @@ fn move_of(pace: Pace) -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Lanes of what a turn says to the agent itself. What is in a higher lane than the turn's own
-/// message goes before its replay.
+/// Lanes of messages that a turn enqueues for its own agent. A message in a higher lane than the
+/// turn's own message goes before the replay of that message.
 fn lanes(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["background"],
@@ -217,10 +227,14 @@ fn lanes(pace: Pace) -> &'static [&'static str] {
 fn on_item() -> impl Strategy<Value = Value> {
     let plan = option::of(select(&["draft", "ready", "needs_input"][..]));
     prop_oneof![
-        3 => (item(), plan.clone()).prop_map(|(item, plan)| with(json!({"create": item}), &[("plan", plan)])),
+        3 => (item(), plan.clone())
+            .prop_map(|(item, plan)| with(json!({"create": item}), &[("plan", plan)])),
         2 => item().prop_map(|item| json!({"pick": item})),
-        1 => (item(), plan).prop_map(|(item, plan)| with(json!({"update": item}), &[("plan", plan)])),
-        1 => (item(), option::of(length())).prop_map(|(item, recheck)| with(json!({"block": item, "by": "it"}), &[("recheck_ms", recheck)])),
+        1 => (item(), plan)
+            .prop_map(|(item, plan)| with(json!({"update": item}), &[("plan", plan)])),
+        1 => (item(), option::of(length())).prop_map(|(item, recheck)| {
+            with(json!({"block": item, "by": "it"}), &[("recheck_ms", recheck)])
+        }),
         1 => item().prop_map(|item| json!({"unblock": item})),
         2 => item().prop_map(|item| json!({"complete": item})),
     ]
@@ -240,8 +254,8 @@ fn waits() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A task that ends by itself: one that nothing proves alive is interrupted by a restart, which is
-/// another end.
+/// Starts a task that the story ends. A task without a scripted end would be interrupted by a
+/// restart, and the outcome would depend on crashes.
 fn starts_task() -> impl Strategy<Value = Value> {
     let end = select(&["completed", "completed", "failed"][..]);
     (option::of(item()), any::<bool>(), end, length()).prop_map(|(item, blocking, ends, after)| {
@@ -253,13 +267,15 @@ fn starts_task() -> impl Strategy<Value = Value> {
 fn timers() -> impl Strategy<Value = Value> {
     let timer = || (0..2_u8).prop_map(|n| format!("timer-{n}"));
     prop_oneof![
-        3 => (timer(), length()).prop_map(|(timer, after)| json!({"set_timer": timer, "after_ms": after})),
-        1 => (timer(), length()).prop_map(|(timer, every)| json!({"set_timer": timer, "every_ms": 3_600_000 + every})),
+        3 => (timer(), length())
+            .prop_map(|(timer, after)| json!({"set_timer": timer, "after_ms": after})),
+        1 => (timer(), length())
+            .prop_map(|(timer, every)| json!({"set_timer": timer, "every_ms": 3_600_000 + every})),
         1 => timer().prop_map(|timer| json!({"cancel_timer": timer})),
     ]
 }
 
-/// How a turn ends that does not complete.
+/// Ends a turn in another way than by completion; usually `None`.
 fn end(pace: Pace) -> impl Strategy<Value = Option<Value>> {
     let ends = prop_oneof![
         3 => select(failures(pace)).prop_map(|kind| json!({"end": kind})),
@@ -268,9 +284,9 @@ fn end(pace: Pace) -> impl Strategy<Value = Option<Value>> {
     option::weighted(0.2, ends)
 }
 
-/// A turn over its budget owes no retry. What it moved is offered once more if its own run moved
-/// it, and not if an earlier one did, which was interrupted: the replay has seen the item as it is
-/// (contract 8.3). So a death changes which turn is the last.
+/// The ways to fail. A turn over its budget owes no retry. What it moved is offered once more only
+/// if its own run moved it. If an earlier, interrupted run moved it, the replay has already seen
+/// the item as it is (contract 8.3). So a crash changes which turn is the last one.
 fn failures(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["aborted", "deferred_to_fallback", "provider_failed_needs_recovery"],
@@ -291,12 +307,12 @@ fn trigger() -> impl Strategy<Value = String> {
     (0..2_u8).prop_map(|n| format!("trigger-{n}"))
 }
 
-/// Lengths of time outside turns, in milliseconds.
+/// Times outside turns, in milliseconds.
 fn length() -> impl Strategy<Value = u64> + Clone {
     select(&[10_000_u64, 60_000, 600_000, 3_600_000][..])
 }
 
-/// How long a turn takes where it takes its time, in milliseconds.
+/// Delays within a turn, in milliseconds.
 fn delay(pace: Pace) -> impl Strategy<Value = u64> {
     match pace {
         Pace::Apart => select(&[1_u64, 2, 3][..]),
@@ -304,7 +320,7 @@ fn delay(pace: Pace) -> impl Strategy<Value = u64> {
     }
 }
 
-/// A table with those fields that there are.
+/// Adds the fields that have a value to a table.
 fn with<T: Into<Value> + Clone>(mut table: Value, fields: &[(&str, Option<T>)]) -> Value {
     for (name, value) in fields {
         if let Some(value) = value {

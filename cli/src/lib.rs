@@ -1,9 +1,9 @@
 //! The command line of the Wakeful scheduler, as a library.
 //!
-//! [`commands`] are what `wakeful` does. [`run`] is the loop of an agent that plays a story.
-//! [`crosscheck`] puts engines side by side: a [`case`] is played by each of them, and their
-//! [`trace`]s are compared ([`compare`]). [`conformance`] answers recorded inputs of the reference
-//! runtime. The host itself is `wakeful_host`, and a real agent is `wakeful_agent`.
+//! [`commands`] has the commands of `wakeful`. [`run`] is the loop of an agent that plays a story.
+//! [`crosscheck`] plays each [`case`] in several engines and compares their [`trace`]s
+//! ([`compare`]). [`conformance`] answers recorded inputs of the reference runtime. The host is in
+//! `wakeful_host`, and an agent with a model is in `wakeful_agent`.
 
 pub mod case;
 pub mod commands;

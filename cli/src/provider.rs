@@ -1,4 +1,4 @@
-//! The scripted provider: what happens in each turn is written in a story.
+//! The scripted provider: a story says what happens in each turn.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -20,25 +20,26 @@ pub struct ScriptedProvider {
 }
 
 impl ScriptedProvider {
-    /// A provider at the beginning of a story.
+    /// Starts at the beginning of a story.
     #[must_use]
     pub fn new(story: Story) -> Self {
         Self::playing(Player::new(story))
     }
 
-    /// A provider that goes on where a player stands.
+    /// Continues from the position of a player.
     #[must_use]
     pub fn playing(player: Player) -> Self {
         Self { player: Rc::new(RefCell::new(player)) }
     }
 
-    /// The player. Let go of it before the scheduler is asked for anything: it asks the provider.
+    /// Borrows the player. Drop the borrow before you call the scheduler, because the scheduler
+    /// calls the provider.
     #[must_use]
     pub fn player(&self) -> RefMut<'_, Player> {
         self.player.borrow_mut()
     }
 
-    /// What the story says comes next, given when the agent would wake.
+    /// Returns the next command of the story. `next_wake` is when the agent would wake.
     #[must_use]
     pub fn next(&self, next_wake: Option<Timestamp>) -> Command {
         self.player.borrow_mut().next(next_wake)
@@ -51,8 +52,8 @@ impl Provider for ScriptedProvider {
         match effect {
             Effect::StartTurn(request) => player.start_turn(&Cue::from(request)),
             Effect::AbortTurn { run_id, reason } => player.abort_turn(run_id, &reason.to_string()),
-            // A script is written beforehand: it does not answer to what it is told meanwhile, and
-            // ends its turns when it says so.
+            // A script is fixed: it does not react to messages, and it ends its turns where it says
+            // so.
             Effect::Interject { .. } | Effect::YieldTurn { .. } => {}
             Effect::Release => player.release(),
         }

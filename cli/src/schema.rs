@@ -1,4 +1,4 @@
-//! The JSON Schema of every payload, from the core's types; `wakeful schema` prints it.
+//! The JSON Schema of every payload, made from the core's types. `wakeful schema` prints it.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
@@ -13,9 +13,10 @@ use wakeful_core::{
     state::snapshot::Snapshot,
 };
 
-/// Everything that crosses a boundary, so that one document defines it all.
+/// All payloads that cross a boundary of the scheduler, each under its name in `$defs`.
 #[derive(JsonSchema)]
 #[schemars(title = "Wakeful payloads", extend("version" = SCHEMA_VERSION))]
+// Fields of one type, so that one document defines them all.
 struct Payloads {
     #[allow(dead_code)]
     fact: Fact,
@@ -49,10 +50,10 @@ struct Payloads {
     error_report: ErrorReport,
 }
 
-/// The schema as pretty JSON text that ends in a newline.
+/// Returns the schema as indented JSON that ends in a newline.
 ///
 /// # Errors
-/// Where the schema cannot be written, which would be a defect of its types.
+/// If the schema cannot be written, which would be a defect of its types.
 pub fn text() -> Result<String, serde_json::Error> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Payloads>();
     Ok(serde_json::to_string_pretty(&schema)? + "\n")

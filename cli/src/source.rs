@@ -1,9 +1,9 @@
-//! The source tree, for engines and cases that are in it and not in this program.
+//! Finds the source tree, for engines and cases that are not part of this program.
 
 use std::{env, path::PathBuf};
 
-/// A file or folder of the source tree: below the current folder or an ancestor of it, else below
-/// an ancestor of this program.
+/// Finds a file or folder of the source tree: below the current folder or an ancestor of it,
+/// otherwise below an ancestor of this program.
 pub(crate) fn find(relative: &str) -> Option<PathBuf> {
     let here = env::current_dir().ok();
     let program = env::current_exe().ok();

@@ -1,11 +1,11 @@
-//! Bad input: each message says where and what, and the exit code is 2.
+//! Bad input: each message says what is wrong and where, and the exit code is 2.
 
 use std::{fs, path::Path};
 
 use crate::program::{arg, source, wakeful};
 
-/// Replays a copy of a fixture in which one file was changed, in both engines, and gives the
-/// message.
+/// Replays a copy of a fixture in which one file was changed, in three engines. Returns the
+/// message, which must be the same in all.
 fn replay_with(file: &str, change: impl Fn(&str) -> String) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let case = folder.path().join("case");
@@ -19,8 +19,8 @@ fn replay_with(file: &str, change: impl Fn(&str) -> String) -> String {
         assert_eq!(ran.out, "", "{engine}: nothing is printed as a result");
         ran.err
     });
-    assert_eq!(messages[0], messages[1], "native and wasmtime say the same");
-    assert_eq!(messages[0], messages[2], "native and node say the same");
+    assert_eq!(messages[0], messages[1], "native and wasmtime print the same message");
+    assert_eq!(messages[0], messages[2], "native and node print the same message");
     messages[0].clone()
 }
 
@@ -50,7 +50,7 @@ fn an_empty_folder_says_what_a_case_is() {
         let ran = wakeful([command, &arg(folder.path())]);
         assert_eq!(ran.code, 2);
         assert!(
-            ran.err.contains("holds no case: a fixture is a folder with `agent.json`"),
+            ran.err.contains("contains no case: a fixture is a folder with `agent.json`"),
             "{}",
             ran.err
         );
@@ -122,7 +122,8 @@ fn a_fixture_without_agent_json_says_what_is_missing() {
     fs::create_dir_all(folder.path().join("ledger")).expect("a folder");
     fs::write(
         folder.path().join("expected.json"),
-        r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,"pending_wake_hint":false}"#,
+        r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,
+            "pending_wake_hint":false}"#,
     )
     .expect("expected.json");
     let ran = wakeful(["replay", &arg(folder.path())]);

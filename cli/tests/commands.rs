@@ -1,4 +1,4 @@
-//! What each command prints when all is well, and when something differs.
+//! What each command prints if everything is right, and if something differs.
 
 use std::fs;
 
@@ -32,7 +32,8 @@ fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
     fs::create_dir_all(case.join("ledger")).expect("folders");
     fs::write(case.join("agent.json"), "{}").expect("agent.json");
     fs::write(case.join("ledger/timers.jsonl"), "{\"id\":\"t\"}\n").expect("a timer");
-    let expected = r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,"pending_wake_hint":false,"active_timers":2,"decision":"Sleep"}"#;
+    let expected = r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,
+        "pending_wake_hint":false,"active_timers":2,"decision":"Sleep"}"#;
     fs::write(case.join("expected.json"), expected).expect("expected.json");
     for engine in ["native", "wasmtime"] {
         let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
@@ -72,11 +73,11 @@ fn what_cannot_be_read_hides_no_other_case_and_nothing_is_compared_in_silence() 
     assert!(ran.out.contains(" sound ") && ran.out.contains("as expected"), "{}", ran.out);
     assert!(ran.out.ends_with("\n4 cases, 0 differ, 3 cannot be read\n"), "{}", ran.out);
     for says in [
-        "1 story is passed over: `wakeful crosscheck` plays them\n",
+        "1 story is skipped: `wakeful crosscheck` plays stories\n",
         "error: broken: ledger/timers.jsonl:1:1: ",
-        "error: missing: `expected.json` is missing: nothing says what should be found; --update \
+        "error: missing: `expected.json` is missing, so there is nothing to compare with; --update \
          writes it",
-        "error: misspelt: expected.json: nothing is compared with `postur`; there are \
+        "error: misspelt: expected.json: unknown field `postur`; the fields are \
          active_agent_waiting_intents, ",
     ] {
         assert!(ran.err.contains(says), "no `{says}` in\n{}", ran.err);
@@ -95,7 +96,7 @@ fn what_cannot_be_read_hides_no_other_case_and_nothing_is_compared_in_silence() 
         rows[0]
     );
 
-    // Who asks why needs no expectations, and --update writes them.
+    // `why` needs no `expected.json`, and `replay --update` writes it.
     assert_eq!(wakeful(["why", &arg(&case("missing"))]).code, 0);
     let ran = wakeful(["replay", "--update", &arg(&case("missing"))]);
     assert_eq!((ran.code, ran.err.starts_with("written: ")), (0, true), "{}", ran.err);
@@ -108,10 +109,10 @@ fn a_story_and_a_model_do_not_mix() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = arg(&folder.path().join("agent.sqlite"));
     for (args, says) in [
-        (["--story", &story, "--prompt", "hello"], "--prompt goes with --provider openai"),
+        (["--story", &story, "--prompt", "hello"], "--prompt needs --provider openai"),
         (
             ["--provider", "openai", "--model=none", &format!("--story={story}")],
-            "--story goes with --provider story",
+            "--story needs --provider story",
         ),
     ] {
         let ran = wakeful(["run", "--ledger", &ledger].into_iter().chain(args));
@@ -174,7 +175,8 @@ fn why_not_names_the_changes_that_lead_there() {
 fn explain_names_the_key_that_suppresses_a_rule() {
     let folder = tempfile::tempdir().expect("a folder");
     let story = folder.path().join("spent.json");
-    let text = r#"{"story":"spent","shows":"","agent_id":"default","starts_at":"2026-05-27T09:00:00Z",
+    let text = r#"{"story":"spent","shows":"","agent_id":"default",
+        "starts_at":"2026-05-27T09:00:00Z",
         "script":[{"fact":{"fact":"work_item_created","work_item_id":"w","objective":"W"}}]}"#;
     fs::write(&story, text).expect("a story");
     let ran = wakeful(["explain", &arg(&story)]);
@@ -195,7 +197,7 @@ fn trace_prints_one_trace_per_case() {
     assert_eq!(trace["steps"][0]["entries"][0]["record"]["control"], "genesis");
 }
 
-// The page has every option.
+// docs/cli.md has the options of a build with this feature.
 #[cfg(feature = "random")]
 #[test]
 fn the_generated_pages_are_what_the_program_says() {
@@ -209,7 +211,7 @@ fn the_generated_pages_are_what_the_program_says() {
         let committed = fs::read_to_string(source(page)).expect("the page");
         assert!(
             ran.out == committed,
-            "{page} is behind: run `wakeful {} > {page}`",
+            "{page} is out of date: run `wakeful {} > {page}`",
             args.join(" ")
         );
     }
@@ -237,7 +239,7 @@ fn the_manual_has_a_page_for_each_command() {
     );
     let wrong = wakeful(["man", "sleep"]);
     assert_eq!(wrong.code, 2);
-    assert!(wrong.err.contains("`sleep` is no command of wakeful"), "{}", wrong.err);
+    assert!(wrong.err.contains("`sleep` is not a command of wakeful"), "{}", wrong.err);
 }
 
 #[test]
@@ -251,7 +253,11 @@ fn diff_tells_where_another_edition_decides_otherwise() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let same = wakeful(["diff", &ledger, "--edition", "2026-05-27"]);
     assert_eq!(same.code, 0, "{}", same.err);
-    assert!(same.out.starts_with("no difference: after each of "), "{}", same.out);
+    assert!(
+        same.out.starts_with("no difference: edition 2026-05-27 decides the same after each of "),
+        "{}",
+        same.out
+    );
 
     let other = wakeful(["diff", &ledger, "--edition", "2026-05-08"]);
     let json = wakeful(["diff", &ledger, "--edition", "2026-05-08", "--json"]);
@@ -291,7 +297,7 @@ fn rules_are_printed_by_edition_for_people_and_programs() {
     assert_eq!(editions[0]["rules"][0]["needs"], serde_json::json!(["stopped"]));
     let wrong = wakeful(["rules", "--edition", "2020"]);
     assert_eq!(wrong.code, 2);
-    assert!(wrong.err.contains("there are 2026-05-27 and 2026-05-08"), "{}", wrong.err);
+    assert!(wrong.err.contains("the editions are 2026-05-27 and 2026-05-08"), "{}", wrong.err);
 }
 
 #[test]
@@ -312,10 +318,10 @@ fn conformance_counts_per_operation_and_refuses_an_empty_file() {
     let empty = folder.path().join("empty.jsonl");
     fs::write(&empty, "\n").expect("a file");
     let ran = wakeful(["conformance", &arg(&empty)]);
-    assert_eq!((ran.code, ran.err.as_str()), (2, "error: the files hold no vector\n"));
+    assert_eq!((ran.code, ran.err.as_str()), (2, "error: the files contain no vectors\n"));
 }
 
-/// A full disk behind standard output, and a reader that goes away: no command panics.
+/// If the disk behind standard output is full, or its reader goes away, no command panics.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_answer_that_cannot_be_written_is_an_error() {
@@ -340,7 +346,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
         let (code, err) = run(full.into());
         assert!(
-            err.starts_with("error: cannot write the answer: No space left on device"),
+            err.starts_with("error: cannot write the output: No space left on device"),
             "{args:?}: {err}"
         );
         assert_eq!(code, Some(2), "{args:?}");

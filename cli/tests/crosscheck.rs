@@ -1,4 +1,4 @@
-//! `wakeful crosscheck` (I23): the matrix of engines, and what is said of those that cannot run.
+//! `wakeful crosscheck` (I23): the matrix of engines, and the reasons of engines that cannot run.
 
 use serde_json::Value;
 
@@ -76,19 +76,19 @@ fn an_engine_that_was_named_and_cannot_run_is_a_reason_and_code_3() {
 #[test]
 fn all_engines_are_those_that_can_run() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    // Without a guest the web guest in Node is there all the same.
+    // The web guest in Node does not need this guest.
     let ran = wakeful(["crosscheck", &story, "--engines", "all", "--guest", "no-such.wasm"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("pulley cannot run here: cannot read guest"), "{}", ran.out);
 }
 
-/// A program that is no engine: it says nothing that one says first.
+/// A program that does not follow the protocol of an engine is reported with a reason.
 #[test]
 fn a_program_that_is_no_engine_is_a_reason() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     for (python, reason) in [
         ("no-such-python", "does not start"),
-        ("cat", "does not say that it is ready"),
+        ("cat", "did not report that it is ready"),
         ("true", "ended without an answer"),
     ] {
         let ran = std::process::Command::new(env!("CARGO_BIN_EXE_wakeful"))
@@ -111,7 +111,7 @@ fn a_program_that_is_no_engine_is_a_reason() {
 
 #[test]
 fn an_engine_that_breaks_down_is_a_difference() {
-    // It offers what a scheduler offers, and explains nothing.
+    // This guest has the exports of a scheduler, but `explain` fails.
     let ran = wakeful([
         "crosscheck",
         &arg(&source("tests/fixtures/stories/heartbeat.json")),

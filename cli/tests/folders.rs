@@ -1,4 +1,5 @@
-//! `wakeful import` and `wakeful export`: folders in, folders out, nothing written over unasked.
+//! `wakeful import` and `wakeful export`: they convert folders, and overwrite nothing without
+//! `--force`.
 
 use std::{fs, path::Path};
 
@@ -118,8 +119,9 @@ fn a_folder_that_is_not_empty_is_replaced_only_by_force() {
     let ran = export(&[]);
     assert_eq!(ran.code, 2);
     assert!(
-        ran.err
-            .contains("is not empty: name another folder, or replace what is there with --force"),
+        ran.err.contains(
+            "is not empty: name another folder, or replace the fixture in it with --force"
+        ),
         "{}",
         ran.err
     );
@@ -130,7 +132,7 @@ fn a_folder_that_is_not_empty_is_replaced_only_by_force() {
         !read(&target.join("ledger/tasks.jsonl")).contains("older"),
         "no line of the older ledger is left"
     );
-    assert_eq!(read(&target.join("notes.txt")), "mine", "what an export does not write stays");
+    assert_eq!(read(&target.join("notes.txt")), "mine", "an export leaves other files alone");
 }
 
 #[test]

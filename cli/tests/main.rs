@@ -1,9 +1,9 @@
-//! The program as its users see it: its commands, and real agents that it runs.
+//! Tests of the program as its users see it: its commands, and the agents that it runs.
 
 #[cfg(target_os = "linux")]
 mod agent;
 mod bad_input;
-// The tests of the agent use all of it.
+// The tests of the agent use the whole module.
 #[allow(dead_code)]
 #[cfg(target_os = "linux")]
 #[path = "../../agent/tests/command/home.rs"]
@@ -13,7 +13,7 @@ mod commands;
 mod confine;
 mod crosscheck;
 mod folders;
-// Likewise.
+// The same is true here.
 #[allow(dead_code)]
 #[cfg(target_os = "linux")]
 mod openai;

@@ -1,6 +1,5 @@
-//! The pages: what stands in a `console` block is run as it stands, each page in a folder of its
-//! own, and must print what the page says; every other command must at least be understood by the
-//! program that it is for.
+//! Tests of the pages. The commands of a `console` block are run, each page in its own folder, and
+//! must print what the page shows. Every other command must at least be parsed by its program.
 
 use std::{
     fs,
@@ -11,11 +10,11 @@ use std::{
 
 use crate::program::source;
 
-/// Programs that pages name and that are not ours.
+/// Programs in the pages that are not ours.
 const OTHERS: [&str; 5] =
     ["export", "ollama", "OLLAMA_CONTEXT_LENGTH=32768", "llama-server", "vllm"];
 
-/// What a block may hold, by the word behind its fence, and who looks after it.
+/// The languages of fenced blocks. Each is checked by a test or a compiler.
 const BLOCKS: [&str; 9] = ["console", "sh", "text", "toml", "rust", "js", "python", "wit", "json"];
 
 /// A fenced block of a page.
@@ -62,7 +61,7 @@ fn blocks(page: &Path) -> Vec<Block> {
     blocks
 }
 
-/// A command, what the page says that it prints, and where that stands.
+/// A command of a page, the output that the page shows, and its line.
 struct Said {
     command: String,
     prints: Vec<String>,
@@ -89,8 +88,8 @@ fn session(blocks: &[Block]) -> Vec<Said> {
     said
 }
 
-/// A folder that looks like the root of the tree to who reads, and in which may be written;
-/// `wakeful` is this build's.
+/// Creates a folder that looks like the root of the tree, and in which commands may write.
+/// `wakeful` in it is this build's.
 fn place() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for entry in fs::read_dir(source("")).expect("the tree") {
@@ -109,7 +108,8 @@ fn place() -> tempfile::TempDir {
     folder
 }
 
-/// What each command printed, output and errors as they came, run one after the other in one shell.
+/// Runs the commands one after the other in one shell. Returns what each printed, output and errors
+/// in order.
 fn run(said: &[Said], folder: &Path) -> Vec<String> {
     const MARK: &str = "@@ next @@";
     let script: String =
@@ -131,7 +131,7 @@ fn run(said: &[Said], folder: &Path) -> Vec<String> {
     printed.split(&format!("{MARK}\n")).take(said.len()).map(str::to_owned).collect()
 }
 
-/// Instants, which differ between two runs, are all alike here.
+/// Replaces instants, which differ between two runs, by a fixed word.
 fn without_instants(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -145,7 +145,7 @@ fn without_instants(line: &str) -> String {
         let (instant, after) = from.split_at(length);
         if instant.len() >= 20 && instant.ends_with('Z') && instant.as_bytes()[10] == b'T' {
             out += "<instant>";
-            // Padding depends on how long the instant was.
+            // Padding depends on the length of the instant.
             rest = after.trim_start_matches(' ');
             out += if rest.len() < after.len() { " " } else { "" };
         } else {
@@ -156,8 +156,8 @@ fn without_instants(line: &str) -> String {
     (out + rest).trim_end().to_owned()
 }
 
-/// Whether lines were printed as a page says: `..` at the end of a line stands for its rest, a line
-/// `..` for any number of lines.
+/// Whether a page shows what was printed. `..` at the end of a line means any rest of the line, and
+/// a line `..` any number of lines.
 fn agrees(says: &[String], printed: &[String]) -> bool {
     let Some((first, rest)) = says.split_first() else { return printed.is_empty() };
     if first.trim() == ".." {
@@ -220,8 +220,8 @@ fn every_block_is_of_a_kind_that_somebody_looks_after() {
     }
 }
 
-/// The words of a command line: quotes hold words together, and what stands behind a `#`, or behind
-/// three spaces, is a remark.
+/// The words of a command line. Quotes join words; text after a `#` or after three spaces is a
+/// remark.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let mut words: Vec<String> = Vec::new();
@@ -235,7 +235,7 @@ fn words(line: &str) -> Vec<String> {
                 open = false;
             }
             (None, ' ') => {}
-            // A remark, or where the output goes.
+            // A remark or a redirection.
             (None, '#' | '>' | '|') if !open => break,
             (_, letter) => {
                 word.push(letter);
@@ -246,8 +246,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What a page tells people to type: lines of `sh` blocks, and the examples in the help of each
-/// command. Help is broken into lines, and what follows a command there belongs to it.
+/// The commands that a page shows: lines of `sh` blocks, and the examples in the help of each
+/// command. Help may wrap an example, so the lines that follow an example belong to it.
 fn typed(page: &Path) -> Vec<(usize, String)> {
     let mut typed: Vec<(usize, String)> = Vec::new();
     for block in blocks(page) {
@@ -281,12 +281,12 @@ fn every_command_on_a_page_is_understood() {
                         .unwrap_or_else(|why| panic!("{place}: {why}"));
                     understood += 1;
                 }
-                // xtask's own tests read these.
+                // The tests of xtask check these.
                 Some("cargo") => {}
                 Some(other) if OTHERS.contains(&other) => {}
                 _ => panic!(
-                    "{place}: nobody knows whether that works; make it a session, or name the \
-                     program in OTHERS"
+                    "{place}: no test knows this program; make it a session, or add the program \
+                     to OTHERS"
                 ),
             }
         }

@@ -1,10 +1,10 @@
-//! Running the `wakeful` program.
+//! Runs the `wakeful` program.
 
 use std::{ffi::OsStr, path::Path, process::Command};
 
 pub(crate) use crate::shared::{guest, product, prompt, source};
 
-/// What a run of the program gave.
+/// The result of a run of the program.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -19,7 +19,7 @@ pub(crate) fn wakeful<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran
         .output()
         .expect("wakeful starts");
     Ran {
-        code: output.status.code().expect("wakeful ends by itself"),
+        code: output.status.code().expect("wakeful ends with an exit code"),
         out: String::from_utf8(output.stdout).expect("UTF-8"),
         err: String::from_utf8(output.stderr).expect("UTF-8"),
     }

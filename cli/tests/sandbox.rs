@@ -1,4 +1,4 @@
-//! The sandbox: what the guest is lent, and guests that are not ours.
+//! The sandbox: what the host provides to a guest, and guests that are not ours.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn heartbeat() -> Story {
     Story::read(&text).expect("the story reads")
 }
 
-/// Plays the heartbeat in a sandbox with these limits, and gives its calls and its ledger.
+/// Plays the heartbeat in a sandbox with these limits. Returns the guest's calls and the ledger.
 fn play(limits: Limits) -> Result<(Calls, MemoryLedger), EngineError> {
     let guest = product();
     let story = heartbeat();
@@ -87,7 +87,7 @@ fn a_guest_out_of_memory_is_stopped() {
 fn a_file_that_is_not_wasm_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
-    fs::write(&file, "this is no wasm").expect("a file");
+    fs::write(&file, "this is not wasm").expect("a file");
     let ran = wakeful([
         "replay",
         "--engine",
@@ -150,7 +150,8 @@ fn a_guest_of_another_version_of_the_world_is_refused_by_its_version() {
         ]);
         assert_eq!(ran.code, 2);
         let said = format!(
-            "guest speaks version {version} of `wakeful:scheduler`, this program version 0.1.0"
+            "guest speaks version {version} of `wakeful:scheduler`, this program speaks version \
+             0.1.0"
         );
         assert!(ran.err.contains(&said), "{}", ran.err);
     }
@@ -177,7 +178,7 @@ fn a_guest_that_is_no_scheduler_is_refused() {
     );
 }
 
-/// The program away from its build folder, which then has no guest of its own.
+/// Runs a copy of the program outside its build folder, where it finds no guest.
 fn elsewhere(environment: &[(&str, String)]) -> (i32, String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("wakeful");
@@ -241,5 +242,5 @@ fn fuel_is_printed_step_by_step_and_is_the_same_on_every_run() {
     assert_eq!(printed().out, first.out);
     let native = wakeful(["trace", "--fuel", &story]);
     assert_eq!((native.code, native.out.as_str()), (2, ""));
-    assert!(native.err.contains("the engine native counts no fuel"), "{}", native.err);
+    assert!(native.err.contains("the engine native does not count fuel"), "{}", native.err);
 }

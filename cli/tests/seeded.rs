@@ -1,11 +1,10 @@
-//! The cross-check can fail: guests built with a seeded divergence are found, by case, step and
-//! JSON path.
+//! The cross-check can fail: it finds guests with a seeded fault, by case, step and JSON path.
 
 use serde_json::Value;
 
 use crate::program::{arg, guest, source, wakeful};
 
-/// Cross-checks the heartbeat against a seeded guest.
+/// Cross-checks the heartbeat with a seeded guest. Returns the output and the first difference.
 fn crosscheck(seeded: &str) -> (String, Value) {
     let guest = arg(&guest(seeded));
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
@@ -44,7 +43,7 @@ fn an_altered_entry_byte_is_found_by_its_head() {
     let step = found["step"].as_u64().expect("a step");
     assert_eq!(step, 1, "the first message text is altered when it is queued: {found}");
 
-    // The decisions stay the same; without the entries, the heads alone tell.
+    // The decisions stay the same. Without the entries, only the heads would show the fault.
     let trace = |engine: &str, extra: &[&str]| {
         let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
         let mut args = vec!["trace", "--engine", engine, &story];
@@ -60,13 +59,12 @@ fn an_altered_entry_byte_is_found_by_its_head() {
     assert_ne!(last(&native)["head"], last(&wasm)["head"]);
 }
 
-/// Lets random stories find a seeded fault, and gives the report, the story that was written, and
-/// its folder.
+/// Lets random stories find a seeded fault. Returns the report, the written story and its folder.
 #[cfg(feature = "random")]
 fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let (guest, write) = (arg(&guest(seeded)), arg(folder.path()));
-    // Winch compiles a guest in a moment.
+    // Winch compiles a guest fastest.
     let engines = ["crosscheck", "--engines", "native,winch"];
     let ran = wakeful(
         [
@@ -80,10 +78,10 @@ fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
     let written = report["random"]["written"].as_str().expect("a file");
     assert!(
         report["random"]["steps"].as_u64().expect("a count") < 20_000,
-        "it stops where it has found something"
+        "it stops at the first difference"
     );
 
-    // The file is a case: it differs again where the fault is, and nowhere else.
+    // The file is a case: it differs with the faulty guest, and not with the real one.
     let again = wakeful([&engines[..], &[written, "--guest", &guest, "--json"]].concat());
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);
     let again: Value = serde_json::from_str(&again.out).expect("one JSON document");
@@ -101,7 +99,7 @@ fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
 fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
     let (report, story, _folder) = hunted("seeded-reason.component.wasm");
     assert_eq!(report["differences"][0]["right"], "\"seeded_timers\"");
-    // A timer must be active: one prompt, and one move of its turn.
+    // The fault shows while a timer is active: one prompt, and one move in its turn.
     let lines = story["script"].as_array().expect("a script").len();
     let moves: usize = story["turns"]
         .as_array()

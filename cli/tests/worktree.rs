@@ -1,4 +1,5 @@
-//! Worktrees of tasks, with a real git: made, and cleaned up whatever people did to them meanwhile.
+//! Worktrees of tasks, with a real git. They are created, and cleaned up no matter what people did
+//! to them meanwhile.
 
 use std::{
     fs,
@@ -12,7 +13,7 @@ use wakeful_agent::{
     worktree::{self, Cleanup, Worktree, WorktreeError},
 };
 
-/// A repository with one commit on `main`, in a folder of its own.
+/// A repository with one commit on `main`, in its own folder.
 struct Repository {
     folder: tempfile::TempDir,
 }
@@ -42,7 +43,7 @@ impl Repository {
     }
 }
 
-/// Git as a person uses it.
+/// Runs git as a person does.
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let person = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"];
     let output = Command::new("git")
@@ -59,7 +60,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
-/// A cleanup as it stands in a task's detail.
+/// A cleanup in the form that a task's detail has.
 fn detail(cleanup: &Cleanup) -> Value {
     serde_json::to_value(cleanup).expect("it can be written")
 }
@@ -113,7 +114,10 @@ fn where_there_is_nothing_to_go_off_from_the_reason_is_told() {
     fs::create_dir(repository.path("plain")).expect("a folder");
     let none = create("plain", "1");
     assert!(
-        matches!(&none, WorktreeError::NoRepository { why, .. } if why.contains("not a git repository")),
+        matches!(
+            &none,
+            WorktreeError::NoRepository { why, .. } if why.contains("not a git repository")
+        ),
         "{none}"
     );
 
@@ -139,13 +143,16 @@ fn a_clean_worktree_goes_with_its_branch() {
     fs::write(made.worktree_path.join("target/built"), "what git ignores").expect("it is written");
     let cleaned = worktree::cleanup(&made, None);
     let expected = json!({
-        "cleanup_status": "cleaned", "cleanup_reason": "clean_worktree", "auto_cleaned_up": true, "branch_cleanup_status": "deleted",
+        "cleanup_status": "cleaned",
+        "cleanup_reason": "clean_worktree",
+        "auto_cleaned_up": true,
+        "branch_cleanup_status": "deleted",
     });
     assert_eq!(detail(&cleaned), expected);
     assert!(!made.worktree_path.exists());
     assert_eq!(repository.git(&["branch", "--list"]), "* main");
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
-    assert_eq!(repository.create("1"), made, "its place is free again");
+    assert_eq!(repository.create("1"), made, "its path is free again");
 }
 
 #[test]
@@ -178,7 +185,9 @@ fn a_worktree_with_changes_stays_for_review() {
     fs::create_dir(made.worktree_path.join("folder")).expect("a folder");
     write("folder/inner");
     let expected = json!({
-        "cleanup_status": "retained", "cleanup_reason": "changed_files", "retained_for_review": true,
+        "cleanup_status": "retained",
+        "cleanup_reason": "changed_files",
+        "retained_for_review": true,
         "changed_files": ["src/a", "folder/inner", "new file"],
     });
     assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
@@ -190,16 +199,20 @@ fn a_worktree_that_was_removed_by_hand_is_no_error_and_not_in_the_way() {
     let repository = Repository::new();
     let made = repository.create("1");
     fs::remove_dir_all(&made.worktree_path).expect("it is removed");
-    let expected = json!({ "cleanup_status": "already_removed", "cleanup_reason": "worktree_path_missing", "auto_cleaned_up": true });
+    let expected = json!({
+        "cleanup_status": "already_removed",
+        "cleanup_reason": "worktree_path_missing",
+        "auto_cleaned_up": true,
+    });
     assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
     assert_eq!(detail(&worktree::cleanup(&made, None)), expected, "and again");
-    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1, "git knows it no more");
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1, "git no longer knows it");
 
     let other = repository.create("2");
     fs::remove_dir_all(&other.worktree_path).expect("it is removed");
     repository.git(&["worktree", "prune"]);
     repository.git(&["branch", "-D", "task-2"]);
-    assert_eq!(repository.create("2"), other, "its place is free");
+    assert_eq!(repository.create("2"), other, "its path is free");
 }
 
 #[test]
@@ -211,7 +224,11 @@ fn a_worktree_on_another_branch_stays() {
         (["checkout", "-q", "--detach", "HEAD"], "HEAD"),
     ] {
         git(&made.worktree_path, &arguments);
-        let expected = json!({ "cleanup_status": "retained", "cleanup_reason": "branch_mismatch", "actual_branch": actual });
+        let expected = json!({
+            "cleanup_status": "retained",
+            "cleanup_reason": "branch_mismatch",
+            "actual_branch": actual,
+        });
         assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
         assert!(made.worktree_path.exists());
     }
@@ -221,7 +238,7 @@ fn a_worktree_on_another_branch_stays() {
 fn a_branch_that_was_deleted_by_hand_is_gone_already() {
     let repository = Repository::new();
     let made = repository.create("1");
-    // A branch that a worktree has checked out is deleted only by force of hand.
+    // Git does not delete a branch that a worktree has checked out, so the test detaches it first.
     git(&made.worktree_path, &["checkout", "-q", "--detach"]);
     repository.git(&["branch", "-q", "-D", "task-1"]);
     git(&made.worktree_path, &["symbolic-ref", "HEAD", "refs/heads/task-1"]);
@@ -287,7 +304,11 @@ fn a_task_that_does_not_describe_its_worktree_has_failed_to_clean_up() {
 
 #[test]
 fn a_worktree_that_goes_while_it_is_removed_is_gone_already() {
-    let expected = json!({ "cleanup_status": "already_removed", "cleanup_reason": "worktree_path_missing_after_remove", "auto_cleaned_up": true });
+    let expected = json!({
+        "cleanup_status": "already_removed",
+        "cleanup_reason": "worktree_path_missing_after_remove",
+        "auto_cleaned_up": true,
+    });
     assert_eq!(detail(&Cleanup::AlreadyRemoved { meanwhile: true }), expected);
 }
 
@@ -309,8 +330,8 @@ fn what_git_runs_for_a_repository_is_confined_too() {
     let confinement = Confinement::new(Policy::default(), workspace, &around)
         .unwrap_or_else(|why| panic!("this test needs Landlock: {why}"));
 
-    // A hook, and a filter that git runs for each file: what a command with the right to write in
-    // the repository may leave there.
+    // A hook, and a filter that git runs for each file. A command that may write to the repository
+    // could leave them there.
     let victim = repository.path("victim");
     let hook = folder.join(".git/hooks/post-checkout");
     fs::create_dir_all(folder.join(".git/hooks")).expect("a folder");
@@ -325,7 +346,7 @@ fn what_git_runs_for_a_repository_is_confined_too() {
     fs::write(folder.join(".git/info/attributes"), "* filter=odd\n").expect("it is written");
 
     let made = worktree::create(&folder, "held", Some(&confinement)).expect("a worktree");
-    assert!(!victim.exists(), "neither reached it");
+    assert!(!victim.exists(), "neither the hook nor the filter wrote outside");
     fs::remove_file(folder.join(".git/info/attributes")).expect("it was there");
     assert_eq!(detail(&worktree::cleanup(&made, Some(&confinement)))["cleanup_status"], "cleaned");
 
@@ -334,6 +355,6 @@ fn what_git_runs_for_a_repository_is_confined_too() {
     assert_eq!(
         fs::read_to_string(&victim).expect("the filter wrote"),
         "filter\nfilter\n",
-        "without, the filter does, and the hook is off"
+        "without confinement the filter writes, and the hook is off"
     );
 }

@@ -1,7 +1,7 @@
 //! Consequences: the records and effects that follow from a decision, in the batch that records it
 //! (contract 5.4, 5.16, 8.3).
 
-use alloc::{format, string::ToString, vec::Vec};
+use alloc::{string::ToString, vec::Vec};
 
 use serde::Serialize;
 use wakeful_json::RawJson;
@@ -36,13 +36,14 @@ use crate::{
             message::MessageRecord,
             note::{self, NoteKey, RecheckNote, SystemWaitNote, WorkQueueNote},
         },
+        text,
         turn::{TurnBinding, TurnRecord},
     },
     state::{State, autonomy, control::PendingHint, queue::lanes::Held, work::Item},
     time::Timestamp,
 };
 
-/// What follows from a ruling. The decision itself is always the first record.
+/// The records and effects of a ruling. The decision itself is always the first record.
 #[must_use]
 pub(crate) fn batch(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Record>, Vec<Effect>) {
     let event = EventRecord::new(EventKind::SchedulerDecision, at, &ruling.decision);
@@ -58,6 +59,7 @@ pub(crate) fn batch(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Recor
         _ => {}
     }
     if let Some(tick) = &ruling.tick {
+        // The tick's message is the next record, and its id comes from that position.
         let seq = state.head.seq.plus(records.len() + 1);
         records.extend(emit(state, tick, seq, at));
     }
@@ -80,7 +82,8 @@ fn resolved(state: &State, message: &MessageRecord, met: &Met, at: Timestamp) ->
     Record::Event(EventRecord::new(EventKind::ContinuationResolved, at, &data))
 }
 
-/// Admits the message to a turn: dequeued, waits consumed, run opened, all in one batch.
+/// Admits the message to a turn. The message is dequeued, waits are consumed and the run is opened
+/// in one batch.
 fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Effect {
     let message = &held.record;
     records.push(Record::QueueEntry(QueueEntryRecord::new(message, QueueStatus::Dequeued, at)));
@@ -89,7 +92,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         records.push(resolved(state, message, met, at));
         records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
     }
-    // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
+    // contract 5.17, D29: the turn that is told of a recheck consumes it, without a snapshot.
     let recheck = message.note::<RecheckNote>();
     if let Some(note) = recheck.filter(|_| held.is_core_made()) {
         records.push(Record::Event(EventRecord::new(
@@ -98,6 +101,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
             &note,
         )));
     }
+    // The binding needs the epoch after this batch, so it counts the waits that the batch ends.
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
     let work_item = TurnBinding::for_message(state, message, &ended);
@@ -113,7 +117,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         work_item_rests: rests(state, started.work_item.as_ref()),
     };
     records.push(Record::Turn(started));
-    // contract 9.5: the turn that uses up what the agent may start by itself says so.
+    // contract 9.5: the turn that uses up the autonomous turns reports that the agent is parked.
     let limit = state.control.policy.autonomous_turns.get();
     if state.turns.autonomous < limit && autonomy::with_turn_of(state, message) >= limit {
         let diagnostic = diagnostic::agent_parked(limit);
@@ -126,8 +130,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     Effect::StartTurn(request)
 }
 
-/// Whether the item of a turn rested until now: nothing moved it since its last turn (contract
-/// 9.4).
+/// Whether the item of a turn has rested: nothing moved it since its last turn (contract 9.4).
 fn rests(state: &State, binding: Option<&TurnBinding>) -> bool {
     let item = binding
         .and_then(|binding| Some((binding.epoch, state.work.items.get(&binding.work_item_id)?)));
@@ -136,7 +139,8 @@ fn rests(state: &State, binding: Option<&TurnBinding>) -> bool {
     })
 }
 
-/// The item whose epoch the end of a wait moves, where this record is one.
+/// The item whose epoch this record moves, if it is the end of a wait. A mirror does not count,
+/// because its intent's record counts already.
 fn ended_wait_of(record: &Record) -> Option<&WorkItemId> {
     match record {
         Record::WaitingIntent(intent) => {
@@ -149,7 +153,7 @@ fn ended_wait_of(record: &Record) -> Option<&WorkItemId> {
     }
 }
 
-/// Settles the message without a turn, or inserts it into the open one.
+/// Settles the message without a turn, or inserts it into the open run.
 fn reduce(
     state: &State,
     decision: &Decision,
@@ -164,6 +168,7 @@ fn reduce(
             ..QueueEntryRecord::new(message, status, at)
         })
     };
+    // While a run is open, only an interjection is reduced.
     if let Some(run) = &state.turns.run {
         records.push(entry(QueueStatus::Interjected, None));
         return Some(Effect::Interject {
@@ -193,18 +198,18 @@ fn reduce(
     }
     records
         .extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
-    // contract 5.2, D15: what cannot be classified is dropped, and says why.
+    // contract 5.2, D15: a message that cannot be classified is dropped with a diagnostic.
     let Some(why) = head::malformed(state, held) else {
         records.push(entry(QueueStatus::Processed, None));
         return None;
     };
-    records.push(entry(QueueStatus::Dropped, Some(format!("malformed_message: {why}"))));
+    records.push(entry(QueueStatus::Dropped, Some(text::malformed_message(&why))));
     let diagnostic = diagnostic::malformed_message(message, &why);
     records.push(Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)));
     None
 }
 
-/// The records that queue a tick; the entry at `seq` records its message.
+/// The records that queue a tick. The entry at `seq` records its message.
 fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
     let message = |subsystem: &str, priority, text| MessageRecord {
         origin: MessageOrigin::System { subsystem: subsystem.to_string() },
@@ -222,7 +227,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let Some(pending) = &state.control.hint else {
                 return Vec::new();
             };
-            let text = format!("wake hint: {}", pending.hint.reason);
+            let text = text::wake_hint(&pending.hint.reason);
             let tick = hint_tick(state, pending, message("wake_hint", Priority::Next, text));
             let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
             admission::records(tick, at).into_iter().chain([cleared]).collect()
@@ -231,11 +236,11 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let Some(item) = state.work.items.get(id) else {
                 return Vec::new();
             };
-            let lead = match reason {
-                TickReason::ContinueActive => "Continue current work item",
-                TickReason::QueuedAvailable => "Queued work item is available",
+            let objective = &item.record.objective;
+            let text = match reason {
+                TickReason::ContinueActive => text::continue_active(objective),
+                TickReason::QueuedAvailable => text::queued_available(objective),
             };
-            let text = format!("{lead}: {}", item.record.objective);
             let tick = MessageRecord {
                 work_item_id: Some(id.clone()),
                 metadata: Some(work_note(*reason, item, *offer)),
@@ -247,7 +252,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let Some(wait) = state.waiting.conditions.get(id) else {
                 return Vec::new();
             };
-            let text = format!("System wait is due: {}", wait.record.waiting_for);
+            let text = text::system_wait(&wait.record.waiting_for);
             let tick = MessageRecord {
                 work_item_id: wait.record.work_item_id.clone(),
                 metadata: Some(system_wait_note(id)),

@@ -1,7 +1,7 @@
-//! Identifiers: one newtype per kind of thing, so that none can be passed for another.
+//! Identifiers: one newtype per kind of thing, so that one cannot be passed for another.
 //!
-//! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer
-//! than [`MAX_BYTES`] is malformed, and that of an agent or a waiting intent if it is longer than
+//! Ids are opaque text. The empty string is a valid id, because foreign ledgers contain it. An id
+//! longer than [`MAX_BYTES`] is malformed; the limit for agents and waiting intents is
 //! [`MAX_STEM_BYTES`]. Ids that the core makes come from the agent id and a `seq` (contract 1.2).
 
 use alloc::{
@@ -17,8 +17,8 @@ use wakeful_json::{Readable, Value, through_readable};
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;
 
-/// The longest id of an agent or of a waiting intent, in bytes of UTF-8: the core makes other ids
-/// of these, which must be ids too.
+/// The longest id of an agent or a waiting intent, in bytes of UTF-8. It is shorter because the
+/// core makes other ids from these by adding to them, and those must be valid too.
 pub const MAX_STEM_BYTES: usize = 200;
 
 /// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract
@@ -51,7 +51,7 @@ impl fmt::Display for Seq {
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident <= $most:ident;)*) => {
-        /// The names of the types of ids.
+        /// The names of the id types.
         pub(crate) const KINDS: &[&str] = &[$(stringify!($name)),*];
 
         $(
@@ -98,7 +98,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An agent: the owner of one ledger.
+    /// An agent, which owns one ledger.
     AgentId <= MAX_STEM_BYTES;
     /// A message of the queue.
     MessageId <= MAX_BYTES;
@@ -116,12 +116,12 @@ ids! {
     TimerId <= MAX_BYTES;
     /// A work item handed to another agent.
     DelegationId <= MAX_BYTES;
-    /// An external trigger: what a callback is delivered to.
+    /// An external trigger: the address of a callback.
     ExternalTriggerId <= MAX_BYTES;
 }
 
 impl RunId {
-    /// The run that the entry at `seq` opened.
+    /// The id of the run that the entry at `seq` opens.
     #[must_use]
     pub fn made_at(agent: &AgentId, seq: Seq) -> Self {
         Self(format!("{agent}:run-{seq}"))
@@ -129,14 +129,14 @@ impl RunId {
 }
 
 impl MessageId {
-    /// The message of the core that the entry at `seq` recorded.
+    /// The id of the core's own message that the entry at `seq` records.
     #[must_use]
     pub fn made_at(agent: &AgentId, seq: Seq) -> Self {
         Self(format!("{agent}:message-{seq}"))
     }
 }
 
-/// The text of an id.
+/// Reads the text of an id of at most `most` bytes.
 #[inline(never)]
 fn text(value: &Value<'_>, most: usize) -> String {
     let text = value.text("a string").into_owned();

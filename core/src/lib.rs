@@ -2,30 +2,30 @@
 //!
 //! A host opens a ledger with a [`Scheduler`], or drives a [`Machine`] itself if its storage is not
 //! synchronous. It proposes a [`Fact`] for everything that happens, and takes steps until the agent
-//! rests. Each step gives a [`Decision`]; each [`Effect`] that comes out is for the host to carry
-//! out. [`Explanation`] says why the scheduler decides as it does, [`WhyNot`] what would have to
-//! change.
+//! rests. Each step returns a [`Decision`], and the host carries out each [`Effect`].
+//! [`Explanation`] says why the scheduler decides as it does, [`WhyNot`] what would have to change.
 //!
-//! Nothing here knows a clock, a file, a thread or a float, and nothing iterates in hash order.
+//! The core has no clock, files, threads or floats, and nothing iterates in hash order.
 //!
 //! # Floors
 //!
 //! The modules below are floors: each uses only modules above it in the list (`cargo xtask tidy`
-//! checks that). Data flows down the list. A fact says what happened; records are what the ledger
-//! keeps of it; the state is folded from the records. Derivations read the state; the ladder reads
-//! both and rules; consequences are the records and effects that follow. The machine is the outbox
-//! over all of it, and the host loop drives the machine.
+//! checks that). Data flows down the list. A fact says what happened, and the ledger keeps records
+//! of it. The state is folded from the records. Derivations read the state, and the ladder reads
+//! both and decides. Consequences are the records and effects that follow from a decision. The
+//! machine is the outbox over all of it, and the host loop drives the machine.
 //!
 //! An embedder uses the names at the root of this crate. The modules themselves are public only
-//! with the feature `internals`, which has no promise of stability.
+//! with the feature `internals`, which is not stable.
 
 #![no_std]
 #![forbid(unsafe_code)]
-// Without `internals` much is there for our own hosts and tests only; the lints hold with it.
+// Without `internals`, much of this crate is unused: it is there for our own hosts and tests. These
+// lints run in the build with it.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
 
 extern crate alloc;
-// What is derived names this crate, here and elsewhere.
+// Lets code in this crate name it `wakeful_core`, as other crates do.
 extern crate self as wakeful_core;
 
 pub use wakeful_json as json;
@@ -205,6 +205,6 @@ pub use self::{
     time::{Timestamp, TimestampError},
 };
 
-/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not
-/// with the interfaces that carry the payloads.
+/// The version of the JSON Schema of all payloads. It changes with the schema, independently of the
+/// interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

@@ -1,43 +1,55 @@
-//! Tagged JSON in two steps: the tag first, then the typed struct from the same text, so that an
-//! error keeps its place.
+//! Reads tagged JSON in two steps: the tag first, then the typed struct from the same text, so that
+//! an error keeps its place.
 //!
-//! Serde's own internally tagged enums buffer the value before they know its type; what they report
-//! then has no line or column, and numbers go through a representation that depends on cargo
-//! features. So reading is done here, by one table per vocabulary.
+//! Serde's own internally tagged enums buffer the value before they know its type. Their errors
+//! have no line or column, and their numbers depend on cargo features. So reading is done here,
+//! with one table per vocabulary.
 
 use alloc::{format, string::String};
 
-/// Declares a vocabulary: an enum of newtype variants, written with its tag first and read by
-/// [`decode`](#method.decode).
+/// Declares a vocabulary: an enum of newtype variants, written with its tag first. `decode` reads
+/// it.
 macro_rules! vocabulary {
     (
         tag $tag:literal;
         $(#[$meta:meta])*
-        pub enum $Name:ident { $( $(#[$doc:meta])* $wire:literal => $Variant:ident($Payload:ty), )* }
+        pub enum $Name:ident {
+            $( $(#[$doc:meta])* $wire:literal => $Variant:ident($Payload:ty), )*
+        }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(tag = $tag))]
-        // A value of a vocabulary lives on the stack for one call; boxing its largest payload would
-        // buy nothing.
+        // A value lives on the stack for one call, so boxing the largest payload would gain
+        // nothing.
         #[allow(clippy::large_enum_variant)]
         pub enum $Name {
-            $( $(#[$doc])* #[cfg_attr(feature = "schema", schemars(rename = $wire))] $Variant($Payload), )*
+            $(
+                $(#[$doc])*
+                #[cfg_attr(feature = "schema", schemars(rename = $wire))]
+                $Variant($Payload),
+            )*
         }
 
-        // Not as serde would: its way writes each payload by code of its own, and carries the name
-        // of each variant besides that on the wire.
+        // Not serde's derive. It would write each payload with separate code, and a guest would
+        // carry each variant's Rust name besides its wire name.
         impl serde::Serialize for $Name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 struct Payload<'a>(&'a $Name);
 
                 impl serde::Serialize for Payload<'_> {
-                    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                        match self.0 { $( $Name::$Variant(payload) => payload.serialize(serializer), )* }
+                    fn serialize<S: serde::Serializer>(
+                        &self,
+                        serializer: S,
+                    ) -> Result<S::Ok, S::Error> {
+                        match self.0 {
+                            $( $Name::$Variant(payload) => payload.serialize(serializer), )*
+                        }
                     }
                 }
 
-                wakeful_json::RawJson::tagged($tag, self.name(), &Payload(self)).serialize(serializer)
+                wakeful_json::RawJson::tagged($tag, self.name(), &Payload(self))
+                    .serialize(serializer)
             }
         }
 
@@ -45,17 +57,17 @@ macro_rules! vocabulary {
             /// The names of this vocabulary, in the order of the contract.
             pub const NAMES: &'static [&'static str] = &[$($wire),*];
 
-            /// The name under which this value is written.
+            /// The name on the wire.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self { $( Self::$Variant(_) => $wire, )* }
             }
 
-            /// Reads one value: first the tag, then, by that name, the rest.
+            /// Reads one value: the tag first, then the payload that the tag selects.
             ///
             /// # Errors
-            /// Text that is not JSON, an unknown name, a missing or ill-typed field: with field,
-            /// line and column (contract 2.3).
+            /// If the text is not JSON, the name is unknown, or a field is missing or has the wrong
+            /// type. The error has the field, line and column (contract 2.3).
             pub fn decode(text: &str) -> Result<Self, wakeful_json::JsonError> {
                 wakeful_json::read(text)
             }
@@ -63,8 +75,10 @@ macro_rules! vocabulary {
 
         impl wakeful_json::Readable for $Name {
             fn read(value: &wakeful_json::Value<'_>) -> Self {
-                static TAG: wakeful_json::Shape = wakeful_json::Shape { names: $tag, count: 1, also: &[], closed: false };
-                const WAYS: &[fn(&wakeful_json::Value<'_>) -> $Name] = &[$(|value| $Name::$Variant(wakeful_json::Readable::read(value))),*];
+                static TAG: wakeful_json::Shape =
+                    wakeful_json::Shape { names: $tag, count: 1, also: &[], closed: false };
+                const WAYS: &[fn(&wakeful_json::Value<'_>) -> $Name] =
+                    &[$(|value| $Name::$Variant(wakeful_json::Readable::read(value))),*];
                 let (place, rest) = value.tagged(&TAG, Self::NAMES);
                 WAYS[place](&rest)
             }
@@ -72,8 +86,8 @@ macro_rules! vocabulary {
     };
 }
 
-/// Reads an enum by reading a flat struct of all its fields first: no buffering, so places stay
-/// true. What cannot be read is blank.
+/// Reads an enum through a flat struct of all its fields. Nothing is buffered, so error places stay
+/// exact. `$blank` is returned after an error.
 macro_rules! read_through {
     ($Enum:ty, $Fields:ty, $blank:expr) => {
         impl wakeful_json::Readable for $Enum {
@@ -91,24 +105,38 @@ macro_rules! read_through {
     };
 }
 
-/// Declares a closed set of names: unit variants, on the wire in snake case or as `= "..."` says,
-/// and read from what stands after `|` too.
+/// Declares a closed set of names as an enum of unit variants. The wire name is the variant in
+/// snake case, or what `= "..."` gives. Names after `|` are read as well.
 macro_rules! names {
     ($(
         $(#[$meta:meta])*
-        $vis:vis enum $Name:ident { $( $(#[$doc:meta])* $Variant:ident $(= $wire:literal)? $(| $also:literal)* ),* $(,)? }
+        $vis:vis enum $Name:ident {
+            $( $(#[$doc:meta])* $Variant:ident $(= $wire:literal)? $(| $also:literal)* ),*
+            $(,)?
+        }
     )*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
-        $vis enum $Name { $( $(#[$doc])* $(#[cfg_attr(feature = "schema", schemars(rename = $wire))])? $Variant, )* }
+        #[cfg_attr(
+            feature = "schema",
+            derive(schemars::JsonSchema),
+            schemars(rename_all = "snake_case")
+        )]
+        $vis enum $Name {
+            $(
+                $(#[$doc])*
+                $(#[cfg_attr(feature = "schema", schemars(rename = $wire))])?
+                $Variant,
+            )*
+        }
 
         impl $Name {
-            /// All of them, in the order in which they are declared.
+            /// All values, in the order of their declaration.
             $vis const ALL: &'static [Self] = &[$(Self::$Variant),*];
 
-            /// Their names on the wire, in the same order.
-            $vis const NAMES: &'static [&'static str] = &[$($crate::tagged::wire!($Variant $($wire)?)),*];
+            /// The wire names, in the same order.
+            $vis const NAMES: &'static [&'static str] =
+                &[$($crate::tagged::wire!($Variant $($wire)?)),*];
 
             /// The name on the wire.
             #[must_use]
@@ -141,7 +169,7 @@ macro_rules! names {
     )*};
 }
 
-/// The name of a variant on the wire: the given one, or its own in snake case.
+/// The wire name of a variant: the given one, or its own in snake case.
 macro_rules! wire {
     ($Variant:ident) => {{
         const NAME: &str = stringify!($Variant);
@@ -157,7 +185,7 @@ macro_rules! wire {
     };
 }
 
-/// How long a PascalCase name is in snake case.
+/// The length of a PascalCase name in snake case.
 pub(crate) const fn snake_case_length(name: &str) -> usize {
     let bytes = name.as_bytes();
     let mut length = bytes.len();
@@ -184,7 +212,7 @@ pub(crate) const fn snake_case<const LENGTH: usize>(name: &str) -> [u8; LENGTH] 
     out
 }
 
-/// The value that a tagged object must have in this field.
+/// The value of an optional field that this variant requires.
 pub(crate) fn required<T>(value: Option<T>, field: &str, of: &str) -> Result<T, String> {
     value.ok_or_else(|| format!("missing field `{field}` of `{of}`"))
 }

@@ -1,7 +1,8 @@
-//! Instants: i64 nanoseconds since the epoch inside, RFC 3339 UTC text in records (contract 1.3).
+//! Instants: i64 nanoseconds since the epoch in memory, RFC 3339 UTC text in records (contract
+//! 1.3).
 //!
-//! The text is read and written here, since a library of time zones and calendars weighs as much as
-//! all planes together in a guest. The tests hold it against such a library.
+//! The text is read and written here, because a time library would weigh as much in a guest as all
+//! planes together. The tests compare this code with such a library.
 
 use core::fmt;
 
@@ -9,12 +10,12 @@ use serde::{Serialize, Serializer};
 
 use wakeful_json::{Readable, Value, through_readable};
 
-/// An instant that the host gave: nanoseconds since 1970-01-01T00:00:00Z.
+/// An instant from the host's clock: nanoseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The last instant that there is.
+    /// The last representable instant.
     pub const MAX: Self = Self(i64::MAX);
 
     /// An instant from nanoseconds since the epoch.
@@ -29,18 +30,19 @@ impl Timestamp {
         self.0
     }
 
-    /// This instant plus `ms` milliseconds; stays at the last representable instant rather than
-    /// wrapping.
+    /// This instant plus `ms` milliseconds, at most [`Timestamp::MAX`].
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Self {
         let nanos = i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
         Self(self.0.saturating_add(nanos))
     }
 
-    /// The first slot of the grid `self + k * step_ms` that lies after `now` (contract 5.20).
+    /// The first slot of the grid `self + k * step_ms` after `now` (contract 5.20).
     #[must_use]
     pub fn next_on_grid(self, step_ms: u64, now: Self) -> Self {
+        // A clock that ran backwards skips no slot.
         let gone = if now > self { now.0.abs_diff(self.0) } else { 0 };
+        // A foreign timer may have an interval of zero.
         let step = step_ms.max(1).checked_mul(1_000_000);
         let slot = step
             .and_then(|step| (gone / step + 1).checked_mul(step))
@@ -51,28 +53,28 @@ impl Timestamp {
     /// Reads RFC 3339 text.
     ///
     /// # Errors
-    /// Says what is wrong where the text is no instant, or one outside the years 1678 to 2261.
+    /// If the text is not an RFC 3339 instant, or is outside the years 1678 to 2261.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         let mut text = Digits(text.as_bytes());
+        // A sum in i128 cannot overflow, so the range is checked once, at the end.
         let nanos =
             text.date_time().filter(|_| text.0.is_empty()).ok_or(TimestampError::NotRfc3339)?;
         i64::try_from(nanos).map(Self).map_err(|_| TimestampError::OutOfRange)
     }
 }
 
-/// What is left of a text that is read from its front; None is said where it is not what the
-/// grammar of RFC 3339 asks for.
+/// The unread rest of a text. Each method returns `None` if the text does not match RFC 3339.
 struct Digits<'a>(&'a [u8]);
 
 impl Digits<'_> {
-    /// One of these characters.
+    /// Reads one byte out of `accepted`.
     fn one_of(&mut self, accepted: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first().filter(|(first, _)| accepted.contains(first))?;
         self.0 = rest;
         Some(*first)
     }
 
-    /// A number of so many digits, within these bounds.
+    /// Reads a number of exactly `digits` digits, from `least` to `most`.
     fn number(&mut self, digits: usize, least: i64, most: i64) -> Option<i64> {
         let (number, rest) = self.0.split_at_checked(digits)?;
         let value = |number: i64, digit: &u8| {
@@ -84,7 +86,7 @@ impl Digits<'_> {
         Some(number)
     }
 
-    /// A date and a time with its distance from UTC, in nanoseconds since the epoch.
+    /// Reads a date and time with its offset from UTC, as nanoseconds since the epoch.
     fn date_time(&mut self) -> Option<i128> {
         let year = self.number(4, 0, 9999)?;
         self.one_of(b"-")?;
@@ -96,7 +98,8 @@ impl Digits<'_> {
         self.one_of(b":")?;
         let minute = self.number(2, 0, 59)?;
         self.one_of(b":")?;
-        // A leap second is the one before it: the epoch's seconds do not count it.
+        // A leap second reads as the second before it, because epoch time does not count leap
+        // seconds.
         let second = self.number(2, 0, 60)?.min(59);
         let nanos = self.fraction()?;
         let ahead = self.offset()?;
@@ -105,7 +108,7 @@ impl Digits<'_> {
         Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanos))
     }
 
-    /// The nanoseconds of a fraction of one to nine digits; 0 where there is none.
+    /// Reads a fraction of one to nine digits as nanoseconds; 0 if there is none.
     fn fraction(&mut self) -> Option<i64> {
         if self.one_of(b".").is_none() {
             return Some(0);
@@ -117,7 +120,7 @@ impl Digits<'_> {
             .map(|number| number * 10_i64.pow(power))
     }
 
-    /// By how many minutes the text is ahead of UTC.
+    /// Reads the offset from UTC in minutes, positive to the east.
     fn offset(&mut self) -> Option<i64> {
         let sign = match self.one_of(b"Zz+-")? {
             b'+' => 1,
@@ -130,10 +133,10 @@ impl Digits<'_> {
     }
 }
 
-/// The days of 400 years, after which the calendar repeats itself.
+/// The days of 400 years, after which the calendar repeats.
 const ERA: i64 = 146_097;
 
-/// The days from the first of March of the year 0 to the epoch.
+/// The days from 1 March of the year 0 to the epoch.
 const EPOCH: i64 = 719_468;
 
 fn days_of_month(year: i64, month: i64) -> i64 {
@@ -145,8 +148,8 @@ fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since the epoch. A year begins with March here, so that a leap day is the last of its year
-/// and months follow one formula.
+/// Days since the epoch. The year starts in March here, so that the leap day is its last day and
+/// one formula gives the days of all months.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let months = (month + 9) % 12;
@@ -154,10 +157,10 @@ fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leap_days + (153 * months + 2) / 5 + day - 1 - EPOCH
 }
 
-/// The year, month and day of a day since the epoch: the way back.
+/// The year, month and day of a day since the epoch: the inverse of [`days_since_epoch`].
 fn date(days: i64) -> (i64, i64, i64) {
     let (era, day) = ((days + EPOCH).div_euclid(ERA), (days + EPOCH).rem_euclid(ERA));
-    // Without the leap days before it a day's place says its year.
+    // Without the leap days before it, the day of the era gives the year by division.
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let months = (5 * day + 2) / 153;
@@ -165,7 +168,7 @@ fn date(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + i64::from(month <= 2), month, day - (153 * months + 2) / 5 + 1)
 }
 
-/// Why a text is no [`Timestamp`].
+/// Why a text is not a [`Timestamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimestampError {
@@ -173,12 +176,12 @@ pub enum TimestampError {
     #[error("not an RFC 3339 instant such as `2026-05-27T09:00:00Z`")]
     NotRfc3339,
     /// The instant does not fit i64 nanoseconds.
-    #[error("instant is outside the years 1678 to 2261")]
+    #[error("outside the years 1678 to 2261")]
     OutOfRange,
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 with `Z` and as many of 0, 3, 6 or 9 fractional digits as the instant needs.
+    /// RFC 3339 with `Z`, and with 0, 3, 6 or 9 fractional digits: as few as the instant needs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
         let (year, month, day) = date(seconds.div_euclid(86_400));
@@ -195,7 +198,7 @@ impl fmt::Display for Timestamp {
         ];
         for (end, mut number) in numbers {
             for digit in text[..end].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
-                // INVARIANT: a remainder of ten is a digit.
+                // INVARIANT: a remainder of ten is a single digit.
                 *digit = b'0' + (number % 10) as u8;
                 number /= 10;
             }
@@ -207,7 +210,7 @@ impl fmt::Display for Timestamp {
             _ => 29,
         };
         text[length] = b'Z';
-        // INVARIANT: it is ASCII.
+        // INVARIANT: the text is ASCII.
         f.write_str(str::from_utf8(&text[..=length]).unwrap_or_default())
     }
 }
@@ -237,7 +240,11 @@ impl schemars::JsonSchema for Timestamp {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "format": "date-time", "description": "RFC 3339, UTC" })
+        schemars::json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "description": "RFC 3339, UTC"
+        })
     }
 }
 

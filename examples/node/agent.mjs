@@ -1,4 +1,4 @@
-// An agent in Node that lives in a file. Run it twice: the second time it goes on where it was.
+// An agent in Node whose ledger is a file. Run it twice: the second run continues the first.
 import { Scheduler } from "@wakeful/scheduler";
 import { LogLedger } from "@wakeful/scheduler/log";
 
@@ -6,7 +6,7 @@ import { openFile } from "./file.mjs";
 
 const ledger = new LogLedger(openFile(process.argv[2] ?? "agent.log"));
 
-// Who executes turns. This one answers at once what a model would say later.
+// The provider executes turns. This one answers at once, in place of a model.
 const answers = [];
 const provider = {
   startTurn({ run_id, message }) {
@@ -37,7 +37,7 @@ scheduler.propose({
   },
 });
 
-// The loop: decide until there is nothing to do, say what the turns brought, and again.
+// The loop: decide until the agent rests, report the results of the turns, and repeat.
 for (;;) {
   for (const { decision } of scheduler.runUntilRest()) {
     if (decision) {

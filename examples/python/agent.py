@@ -16,9 +16,13 @@ from wasmtime.component import Component, Linker, Record, Variant
 WORLD = "wakeful:scheduler/{}@0.1.0"
 
 
-# What an import answers is told by its type: nothing or a list is success, a number or text an error. `Variant` says it where types do not.
+# The type of the answer of an import says whether it is an error: nothing and a list are success,
+# a number and a text are errors. `Variant` is for answers whose type does not tell.
 class FileLedger:
-    """One line per entry. A batch is written at once and synced before `append` returns; a batch that a crash cut short has no end mark."""
+    """One line per entry. A batch is written at once and synced before `append` returns.
+
+    A batch that a crash cut off has no end mark.
+    """
 
     def __init__(self, path):
         self.file = open(path, "a+", encoding="utf-8", newline="\n")
@@ -34,7 +38,7 @@ class FileLedger:
 
     def append(self, _store, expected, batch):
         if expected.seq != len(self.lines):
-            return len(self.lines)  # A `conflict`: of the two kinds of error it is the one with a number.
+            return len(self.lines)  # A number means `conflict`.
         self.file.write("".join(line + "\n" for line in batch) + "\n")
         self.file.flush()
         os.fsync(self.file.fileno())
@@ -51,7 +55,7 @@ class FileLedger:
 
 
 class Provider:
-    """Executes turns; this one only says that it was asked to. What happens in a turn comes back as facts."""
+    """Executes turns; this one only prints them. A real one reports their results as facts."""
 
     def start_turn(self, _store, request):
         print("turn started for:", json.loads(request)["message"]["body"]["text"])
@@ -78,7 +82,10 @@ class Clock:
 
 
 def kept_in(function):
-    """An import out of which nothing escapes but an `Exception`: Ctrl-C or `sys.exit` in one would end the process inside wasmtime's package."""
+    """An import that raises nothing but an `Exception`.
+
+    Ctrl-C or `sys.exit` in an import would end the process inside wasmtime's package.
+    """
 
     def answer(*args):
         try:

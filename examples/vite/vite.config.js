@@ -1,2 +1,2 @@
-// Workers are modules, since the package awaits its guest at the top of one.
+// Workers are modules, because the package uses a top-level `await`.
 export default { base: "./", worker: { format: "es" }, build: { target: "es2023" } };

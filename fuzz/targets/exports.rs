@@ -1,4 +1,4 @@
-//! The target `exports`; what it does stands in `tests/src/fuzz.rs`.
+//! The target `exports`; `tests/src/fuzz.rs` has its code.
 
 #![no_main]
 

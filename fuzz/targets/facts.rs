@@ -1,4 +1,4 @@
-//! The target `facts`; what it does stands in `tests/src/fuzz.rs`.
+//! The target `facts`; `tests/src/fuzz.rs` has its code.
 
 #![no_main]
 

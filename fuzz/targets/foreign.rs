@@ -1,4 +1,4 @@
-//! The target `foreign`; what it does stands in `tests/src/fuzz.rs`.
+//! The target `foreign`; `tests/src/fuzz.rs` has its code.
 
 #![no_main]
 

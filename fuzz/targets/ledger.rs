@@ -1,4 +1,4 @@
-//! The target `ledger`; what it does stands in `tests/src/fuzz.rs`.
+//! The target `ledger`; `tests/src/fuzz.rs` has its code.
 
 #![no_main]
 

@@ -1,9 +1,9 @@
-//! Moving the beginning of a ledger out: what is before its newest snapshot goes into another file,
-//! and the rest begins with the snapshot (contract 3.5).
+//! Archiving: moves the beginning of a ledger into another file. Everything before the newest
+//! snapshot moves, and the rest begins with that snapshot (contract 3.5).
 //!
-//! From then on the snapshot stands for what it was folded from. So nothing moves before the whole
-//! ledger was read, and the snapshot found to say what the log says. A later version of the program
-//! does not use it and reads the archive, where the ledger names it.
+//! From then on the snapshot replaces the entries that it was folded from. So nothing moves until
+//! the whole ledger has been read and the snapshot equals the state that the log gives. A later
+//! version of the program ignores the snapshot and reads the archive file that the ledger names.
 
 use std::path::Path;
 
@@ -16,38 +16,37 @@ use crate::{
     ledger::{Anchor, ArchiveError, SqliteLedger},
 };
 
-/// What was moved.
+/// The result of a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Archived {
-    /// Whose ledger it is.
+    /// The agent that the ledger belongs to.
     pub agent_id: AgentId,
-    /// How many entries were moved now; none where all that can be was moved before.
+    /// The number of entries moved by this call; 0 if everything before the snapshot was moved
+    /// earlier.
     pub moved: u64,
-    /// The newest entry in the archive; none where nothing was ever moved.
+    /// The newest entry in the archive; `None` if nothing was ever moved.
     pub anchor: Option<Head>,
-    /// Where the snapshot stands with which the rest begins.
+    /// The entry of the snapshot with which the rest begins.
     pub snapshot: Seq,
-    /// How many entries stay.
+    /// The number of entries that stay.
     pub left: u64,
 }
 
-/// Why nothing was moved. The ledger is as it was.
+/// Why nothing was moved. The ledger is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Nothing to begin the rest with.
+    /// There is no snapshot for the rest to begin with.
     #[error(
-        "the ledger has no snapshot yet, the first comes with entry 256: store one now \
-         (--before-now)"
+        "the ledger has no snapshot yet (the first is stored at entry 256): store one now with \
+         `--before-now`"
     )]
     NoSnapshot,
-    /// The snapshot is another version's.
-    #[error(
-        "{0}: nothing would say what the entries before it add up to; store one now (--before-now)"
-    )]
+    /// Another version made the snapshot.
+    #[error("{0}: it cannot replace the entries before it; store one now with `--before-now`")]
     OtherVersion(String),
-    /// Something is wrong with the ledger.
-    #[error("{0}: `wakeful doctor` says more")]
+    /// The ledger is damaged, or its snapshot is wrong.
+    #[error("{0}: run `wakeful doctor` for details")]
     Unsound(String),
     /// The ledger cannot be read.
     #[error(transparent)]
@@ -55,7 +54,7 @@ pub enum Refusal {
     /// The ledger cannot be read.
     #[error(transparent)]
     Read(#[from] DriveError),
-    /// It cannot be moved.
+    /// The entries cannot be moved.
     #[error(transparent)]
     Move(#[from] ArchiveError),
 }
@@ -66,11 +65,11 @@ impl From<LedgerError> for Refusal {
     }
 }
 
-/// Whether this file may get the beginning of the ledger, and what was moved before is there;
-/// before anything is made or stored. Says where it is.
+/// Checks that `to` may become the archive of this ledger, and that earlier archived entries can be
+/// read. Creates and stores nothing. Returns where the earlier entries are, if any were moved.
 ///
 /// # Errors
-/// Why not.
+/// If the file cannot be the archive, or the earlier archive cannot be read.
 pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anchor>, Refusal> {
     let before = ledger.anchor()?;
     ledger.may_be_archive(before.as_ref(), to)?;
@@ -83,18 +82,18 @@ pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anc
 /// Stores a snapshot at the newest entry.
 ///
 /// # Errors
-/// Where the ledger cannot be read or written.
+/// If the ledger cannot be read or written.
 pub fn store_snapshot(agent: &AgentId, ledger: &mut SqliteLedger) -> Result<(), Refusal> {
     let (machine, _) = wakeful_core::open(&Options::new(agent.clone()), ledger)?;
     Ok(ledger.store_snapshot(&machine.head(), &|| machine.snapshot())?)
 }
 
-/// Moves what is before the newest snapshot into the archive, batch for batch. Tells of each entry
-/// that is read, then of each that is copied.
+/// Moves everything before the newest snapshot into the archive, batch by batch. Calls `done` for
+/// each entry that is read, then for each entry that is copied.
 ///
 /// # Errors
-/// Where the ledger is not whole or has no snapshot that says what the log says, the archive has
-/// something else of the agent, or one of the files cannot be used.
+/// If the ledger is damaged, or its snapshot differs from the log. If the archive holds other
+/// entries of the agent, or one of the files cannot be used.
 pub fn archive(
     agent: &AgentId,
     ledger: &mut SqliteLedger,
@@ -103,7 +102,7 @@ pub fn archive(
 ) -> Result<Archived, Refusal> {
     let before = may_be_archive(ledger, to)?;
     let snapshot = sound(doctor::examine(agent, ledger, Thoroughness::Spread, &mut done)?)?;
-    // The batch in which the snapshot stands stays whole.
+    // A batch is appended whole, so the cut falls before the batch that holds the snapshot's entry.
     let batch = ledger
         .read_with_batches(Seq(snapshot.0 - 1), 1)?
         .first()
@@ -125,7 +124,7 @@ pub fn archive(
     })
 }
 
-/// Where the snapshot stands, which says what the log says.
+/// The entry of the snapshot, if the examination found the ledger and the snapshot sound.
 fn sound(found: Examination) -> Result<Seq, Refusal> {
     if let Some(damage) = found.damage {
         return Err(Refusal::Unsound(damage));
@@ -135,8 +134,8 @@ fn sound(found: Examination) -> Result<Seq, Refusal> {
         SnapshotFound::None => Err(Refusal::NoSnapshot),
         SnapshotFound::OtherVersion { why } => Err(Refusal::OtherVersion(why)),
         SnapshotFound::Bad { why } => Err(Refusal::Unsound(why)),
-        SnapshotFound::Begins { seq } => {
-            Err(Refusal::Unsound(format!("nothing proves the snapshot at entry {seq}")))
-        }
+        SnapshotFound::Begins { seq } => Err(Refusal::Unsound(format!(
+            "the snapshot at entry {seq} cannot be checked against the log"
+        ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Clocks: what time a host says it is.
+//! Clocks of a host: system, recorded and virtual.
 
 use std::{
     cell::Cell,
@@ -14,7 +14,7 @@ use wakeful_core::{Clock, Entry, Record, Seq, Timestamp};
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    /// Now; an instant that does not fit is the nearest that does.
+    /// The current time; an instant outside the range becomes the nearest one inside it.
     fn now(&mut self) -> Timestamp {
         let nanos = match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
@@ -26,14 +26,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// The instants of an earlier ledger: what its clock said when each of its entries was made.
+/// The instants of an earlier ledger: what its clock showed when each entry was made.
 ///
-/// A host that does the same again at these instants makes the same entries, to the byte.
+/// A host that repeats the same calls at these instants makes the same entries, byte for byte.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedClock {
     instants: Vec<Timestamp>,
-    /// What the clock said where it was behind the ledger, which goes by the later of the two
-    /// (contract 1.3).
+    /// What the clock showed when it was behind the ledger. The entry itself has the later of the
+    /// two times (contract 1.3).
     behind: BTreeMap<Seq, Timestamp>,
 }
 
@@ -51,14 +51,15 @@ impl RecordedClock {
         clock
     }
 
-    /// What the clock said when the entry at this position told that it was behind the ledger; none
-    /// where it does not.
+    /// What the clock showed at this entry, if the entry reports that the clock was behind the
+    /// ledger; else `None`.
     #[must_use]
     pub fn behind_at(&self, seq: Seq) -> Option<Timestamp> {
         self.behind.get(&seq).copied()
     }
 
-    /// What the clock said when the entry at this position was made; none beyond the last.
+    /// What the clock showed when the entry at this position was made; `None` beyond the last
+    /// entry.
     #[must_use]
     pub fn at(&self, seq: Seq) -> Option<Timestamp> {
         let index = usize::try_from(seq.0.checked_sub(1)?).ok()?;
@@ -66,7 +67,7 @@ impl RecordedClock {
     }
 }
 
-/// A clock that stands until it is set. Clones show the same time.
+/// A clock that moves only when it is set. Clones show the same time.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     now: Rc<Cell<Timestamp>>,
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(
             [1, 2, 3].map(|seq| clock.at(Seq(seq))),
             [Some(now); 3],
-            "the ledger's time stands"
+            "the entry has the later time"
         );
         assert_eq!(
             [1, 2, 3, 4].map(|seq| clock.behind_at(Seq(seq))),

@@ -1,5 +1,5 @@
-//! The doctor: reads a whole ledger and says what is wrong with it. It repairs nothing and appends
-//! nothing.
+//! The doctor: reads a whole ledger and reports what is wrong with it. It repairs nothing and
+//! appends nothing.
 
 use std::path::PathBuf;
 
@@ -12,51 +12,52 @@ use wakeful_core::{
 
 use crate::ledger::{Anchor, SqliteLedger};
 
-/// How many entries are read at once.
+/// Entries per read.
 const PAGE: u32 = 512;
 
-/// The checks look at the whole state. So that a long ledger takes no more than its length, the
-/// batches that are checked stand further apart the more is before them: a batch is checked where
-/// the entries since the last one are a hundredth of all before.
+/// A check looks at the whole state, so checking every batch takes quadratic time. To keep the time
+/// linear, the gaps grow with the position. A batch is checked if the entries since the last check
+/// are at least a hundredth of all entries before it.
 const SPREAD: u64 = 100;
 
-/// How many of the newest entries are checked batch by batch, however long the ledger is.
+/// The number of newest entries whose batches are all checked, in a ledger of any length.
 const NEWEST: u64 = 50;
 
 /// Which batches are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// All of the first hundreds of entries and of the newest ones, and between them ever fewer:
-    /// the time is that of the length.
+    /// All batches in the first few hundred entries and among the newest, and fewer in between. The
+    /// time is linear in the length of the ledger.
     Spread,
-    /// Each: the time is that of the square of the length.
+    /// Every batch. The time is quadratic in the length of the ledger.
     Each,
 }
 
-/// What was found in a ledger.
+/// The result of examining a ledger.
 #[derive(Clone, Debug, Serialize)]
 pub struct Examination {
-    /// Whose ledger it is.
+    /// The agent that the ledger belongs to.
     pub agent_id: AgentId,
-    /// The newest entry up to which it is whole; the rest is about the ledger up to there.
+    /// The newest sound entry. All other fields describe the ledger up to this entry.
     pub head: Head,
-    /// In how many batches it was appended.
+    /// The number of batches.
     pub batches: u64,
-    /// How many of them were checked against what must hold. The chain is verified over all.
+    /// The number of batches checked against the invariants. The chain is verified over all of
+    /// them.
     pub checked: u64,
-    /// Why it cannot be read on from there (contract 3.4); none where it is whole.
+    /// Why the ledger cannot be read any further (contract 3.4); `None` if it is sound.
     pub damage: Option<String>,
-    /// Whether its beginning was moved out, and is there.
+    /// Whether its beginning was archived, and whether the archive can be read.
     pub archive: ArchiveFound,
-    /// What its newest snapshot is worth.
+    /// Whether its newest snapshot can be used.
     pub snapshot: SnapshotFound,
-    /// What a batch broke of what must hold (contract 14).
+    /// Invariants that a batch violated (contract 14).
     pub breaches: Vec<Broken>,
     /// What is owed now (contract 9.1).
     pub obligations: Vec<Obligation>,
     /// What looks wrong now (contract 11.3).
     pub diagnostics: Vec<Odd>,
-    /// What looked wrong when it was recorded.
+    /// What looked wrong at some time and was recorded.
     pub recorded: Vec<Recorded>,
 }
 
@@ -66,77 +67,77 @@ pub struct Examination {
 pub enum ArchiveFound {
     /// In the ledger itself.
     None,
-    /// In the ledger itself, which is an archive and goes on in another file.
+    /// In the ledger itself, which is an archive and continues in another file.
     IsOne {
-        /// The file in which it goes on.
+        /// The file in which it continues.
         goes_on_in: PathBuf,
     },
     /// In another file, from which it was read.
     Read {
-        /// The newest entry there.
+        /// The newest entry in the archive.
         seq: Seq,
-        /// The file.
+        /// The archive.
         path: PathBuf,
     },
-    /// In another file, which cannot be read: all that is said is about the rest, from its snapshot
+    /// In another file, which cannot be read. The examination is about the rest, from its snapshot
     /// on.
     Missing {
-        /// The newest entry there.
+        /// The newest entry in the archive.
         seq: Seq,
-        /// The file.
+        /// The archive.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be read.
         why: String,
     },
 }
 
-/// What the newest snapshot is worth (contract 3.5).
+/// Whether the newest snapshot can be used (contract 3.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "snapshot", rename_all = "snake_case")]
 pub enum SnapshotFound {
-    /// There is none.
+    /// There is no snapshot.
     None,
-    /// It says what the log says.
+    /// The snapshot equals the state that the log gives.
     Good {
-        /// Where it stands.
+        /// The entry of the snapshot.
         seq: Seq,
     },
-    /// The rest of the ledger begins with it; what it says was compared with the log when the
-    /// entries before it were moved out.
+    /// The rest of the ledger begins with the snapshot. It was compared with the log when the
+    /// entries before it were archived.
     Begins {
-        /// Where it stands.
+        /// The entry of the snapshot.
         seq: Seq,
     },
-    /// It was made by another version, and the next one replaces it.
+    /// Another version made the snapshot. The next snapshot replaces it.
     OtherVersion {
-        /// Which one.
+        /// Which version made it.
         why: String,
     },
-    /// It is damaged, or says something else than the log.
+    /// The snapshot is damaged, or differs from the log.
     Bad {
         /// What is wrong with it.
         why: String,
     },
 }
 
-/// Something that must hold and did not.
+/// An invariant that a batch violated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Broken {
-    /// Its number in contract 14.
+    /// The number of the invariant in contract 14.
     pub id: &'static str,
     /// What is wrong, in a sentence.
     pub says: String,
-    /// The entry that breaks it, or the first of the batch that does.
+    /// The entry that violates it, or the first entry of the batch that does.
     pub seq: Seq,
 }
 
-/// Something that looks wrong, and the entry that it is about.
+/// Something that looks wrong, and the entry that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Odd {
     /// What looks wrong.
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
-    /// The newest entry of the item, intent or condition that it is about; none where it is about
+    /// The newest entry of the item, intent or condition that it is about; `None` if it is about
     /// the agent.
     pub seq: Option<Seq>,
 }
@@ -144,18 +145,18 @@ pub struct Odd {
 /// A diagnostic that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recorded {
-    /// The entry.
+    /// The entry that records it.
     pub seq: Seq,
-    /// When.
+    /// The time of the entry.
     pub at: Timestamp,
     /// What looked wrong.
     pub message: String,
 }
 
 impl Examination {
-    /// Whether nothing is wrong: the ledger is whole, its snapshot can be used or will be replaced,
-    /// all held, and nothing looks wrong now. What looks wrong at the end of an archive may have
-    /// been mended where the ledger goes on.
+    /// Whether nothing is wrong: the ledger is sound, its snapshot is usable or will be replaced,
+    /// every invariant held, and nothing looks wrong now. In an archive, what looks wrong does not
+    /// count, because the ledger may have mended it since.
     #[must_use]
     pub fn is_well(&self) -> bool {
         let snapshot = !matches!(self.snapshot, SnapshotFound::Bad { .. });
@@ -165,13 +166,13 @@ impl Examination {
     }
 }
 
-/// Reads a ledger from its first entry on, verifies and folds it, and checks its batches. Tells of
-/// each entry that is done. What was moved out is read where it is; where that is not there, the
-/// rest is examined from its snapshot on.
+/// Reads a ledger from its first entry, verifies and folds it, and checks its batches. Calls `done`
+/// for each entry. Archived entries are read from the archive. If the archive is missing, the
+/// examination starts at the snapshot.
 ///
 /// # Errors
-/// Where the file cannot be read, or nothing says what the entries that are not there add up to;
-/// what is wrong with what was read is in the examination.
+/// If the file cannot be read, or the archive is missing and no snapshot can replace it. What is
+/// wrong with the entries themselves is in the examination.
 pub fn examine(
     agent_id: &AgentId,
     ledger: &mut SqliteLedger,
@@ -190,7 +191,8 @@ pub fn examine(
         breaches: Vec::new(),
         recorded: Vec::new(),
     };
-    // The snapshot with which the rest begins stands where the chain leads from what was moved out.
+    // If the archive is missing, `begin` has checked that the chain leads from the anchor to the
+    // snapshot.
     let begins = matches!(archive, ArchiveFound::Missing { .. }) && damage.is_none();
     let mut at_snapshot = begins.then_some(true);
     while damage.is_none() {
@@ -209,7 +211,7 @@ pub fn examine(
             Ok::<(), OpenError>(())
         });
         if let Err(why) = read {
-            // A batch that is there by half was never a state of the agent.
+            // The agent was never in a state that includes half a batch.
             fold.first = None;
             fold.batch = None;
             damage = Some(why.to_string());
@@ -239,8 +241,8 @@ pub fn examine(
     })
 }
 
-/// The machine with which a ledger is folded: before its first entry, or, where the beginning is
-/// not there, at its snapshot; then also what is wrong between the two.
+/// The machine that folds the ledger: empty, or at the snapshot if the archive is missing. In that
+/// case also what is wrong between the anchor and the snapshot.
 fn begin(
     agent_id: &AgentId,
     ledger: &mut SqliteLedger,
@@ -263,7 +265,7 @@ fn begin(
     let damage = match reaches(ledger, head, state.head())? {
         Ok(true) => None,
         Ok(false) => {
-            Some(format!("entry {} is not the one at which the snapshot stands", state.head().seq))
+            Some(format!("entry {} is not the one that the snapshot was made at", state.head().seq))
         }
         Err(why) => Some(why.to_string()),
     };
@@ -271,7 +273,7 @@ fn begin(
     Ok((Machine::standing(options, state.clone()), archive, damage))
 }
 
-/// Whether the chain leads from one head to another.
+/// Whether the chain leads from one head to the other.
 fn reaches(
     ledger: &mut SqliteLedger,
     from: Head,
@@ -294,11 +296,11 @@ fn reaches(
     Ok(Ok(at == to))
 }
 
-/// What a stored snapshot opened as, if there is one.
+/// The stored snapshot as it opened, if there is one.
 type Kept = Result<Option<Result<State, SnapshotIgnored>>, LedgerError>;
 
-/// `equal` says whether the log says the same where the snapshot stands; none where it does not
-/// reach it.
+/// `equal` says whether the snapshot equals the log at its entry; `None` if the log does not reach
+/// that entry.
 fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> SnapshotFound {
     let bad = |why: String| SnapshotFound::Bad { why };
     let state = match kept {
@@ -313,22 +315,22 @@ fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> Snapshot
     let seq = state.head().seq;
     match equal {
         Some(true) => SnapshotFound::Good { seq },
-        Some(false) => bad(format!("the snapshot at entry {seq} is not what the log gives there")),
+        Some(false) => bad(format!("the snapshot at entry {seq} differs from what the log gives")),
         None if is_damaged => bad(format!(
-            "the snapshot at entry {seq} stands beyond the damage, so nothing says whether it is \
-             right"
+            "the snapshot at entry {seq} lies beyond the damage, so it cannot be compared with the \
+             log"
         )),
         None => bad(OpenError::HeadBelowSnapshot { snapshot: seq }.to_string()),
     }
 }
 
-/// A ledger as far as it is read.
+/// A ledger as far as it was read.
 struct Fold {
     machine: Machine,
     due: Due,
     /// The first entry of the batch that is being read.
     first: Option<Seq>,
-    /// That batch, where it is to be checked.
+    /// The batch that is being read, if it is due for a check.
     batch: Option<Batch>,
     batches: u64,
     checked: u64,
@@ -336,10 +338,10 @@ struct Fold {
     recorded: Vec<Recorded>,
 }
 
-/// When a batch is due to be checked.
+/// Decides which batches are due for a check.
 struct Due {
     thoroughness: Thoroughness,
-    /// From this entry on each is.
+    /// Every batch after this entry is due.
     newest: u64,
     /// The first entry of the batch that was checked last.
     last: u64,
@@ -358,7 +360,7 @@ impl Due {
     }
 }
 
-/// A batch, and the state that it met.
+/// A batch, and the state before it.
 struct Batch {
     first: Seq,
     before: State,
@@ -385,7 +387,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Ends the batch that was read, if one was, and checks it where that is due.
+    /// Ends the batch that was being read, if any, and checks it if it is due.
     fn end_batch(&mut self) {
         self.batches += u64::from(self.first.take().is_some());
         let Some(batch) = self.batch.take() else { return };

@@ -1,9 +1,8 @@
-//! The driver of a ledger: an engine that decides, and beside it the state, folded from what the
-//! ledger then holds.
+//! The driver of a ledger: an engine that decides, and the state folded from the ledger beside it.
 //!
-//! Whoever lives on it reads the state and says facts; the engine may be the native core or the
-//! sandboxed guest. Other processes write to the same ledger: where one of them was first, what it
-//! said is read, and the same is said again (contract 3.2).
+//! A caller reads the state and proposes facts. The engine is either the native core or the
+//! sandboxed guest. Other processes may write to the same ledger. If one of them appended first,
+//! the driver reads its entries and repeats its own call (contract 3.2).
 
 use wakeful_core::{
     Answer, Boundary, Clock, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode, ErrorReport,
@@ -14,29 +13,29 @@ use wakeful_core::{
 
 use crate::engine::{Engine, EngineError, Engines, Mode};
 
-/// How many entries are read at once.
+/// Entries per read.
 const PAGE: u32 = 1024;
 
-/// The fact with which a driver takes a ledger over.
+/// The fact with which a driver takes over a ledger.
 const RESTARTED: &str = "runtime_restarted";
 
-/// Who watches a ledger while it is driven.
+/// Observes a ledger while it is driven.
 pub trait Watcher {
-    /// An entry was appended, by this process or another.
+    /// Called for each entry that was appended, by this process or another.
     fn entry(&mut self, entry: &Entry, bytes: &EntryBytes);
 
-    /// The engine's instance broke down; whether another one goes on. To the scheduler that is a
-    /// restart: the open run is interrupted, and tasks that the provider does not prove alive.
-    /// Whoever does not expect that stays with no, and the driver ends.
+    /// Called when the engine's instance broke down; returns whether to continue with another one.
+    /// To the scheduler that is a restart: it interrupts the open run and each task that the
+    /// provider does not report as alive. The default is `false`, and the driver then fails.
     fn goes_on(&mut self, _why: &EngineError) -> bool {
         false
     }
 }
 
-/// Why a ledger cannot be driven any further. It is consistent.
+/// Why a ledger cannot be driven any further. The ledger itself is consistent.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The engine cannot go on.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The engine answered with something that cannot be read.
@@ -48,13 +47,15 @@ pub enum DriveError {
     /// The ledger is damaged.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// There are two drivers.
-    #[error("another process took the ledger over with entry {0}: let one of them drive the agent")]
+    /// Two drivers use the ledger.
+    #[error(
+        "another process took over the ledger at entry {0}: let only one process drive the agent"
+    )]
     TakenOver(Seq),
 }
 
 impl DriveError {
-    /// What the scheduler refused, where that is what happened.
+    /// The scheduler's refusal, or the error itself if it is anything else.
     fn refusal(self) -> Result<ErrorReport, Self> {
         match self {
             Self::Engine(EngineError::Refused(report)) => Ok(report),
@@ -63,26 +64,26 @@ impl DriveError {
     }
 }
 
-/// Starts an engine, and opens the ledger with it.
+/// Starts an engine and opens the ledger with it.
 type Start = Box<dyn FnMut() -> Result<Box<dyn Engine>, EngineError>>;
 
-/// An engine that drives a ledger.
+/// An engine together with the ledger that it drives.
 pub struct Driver<L, W> {
     start: Start,
     engine: Box<dyn Engine>,
     entries: L,
     state: State,
     watcher: W,
-    /// The newest entry with which another driver took the ledger over.
+    /// The newest entry with which another driver took over the ledger.
     taken_over: Option<Seq>,
 }
 
 impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
-    /// Takes a ledger over that was read up to `state`.
+    /// Takes over a ledger that was read up to `state`.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or the engine
-    /// cannot be started.
+    /// If the ledger cannot be read, is damaged, newer or another agent's, or if the engine cannot
+    /// be started.
     pub fn open<C, P>(
         options: &Options,
         engines: &Engines,
@@ -101,7 +102,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
                 let (entries, clock, provider) = &lent;
                 let mut engine = engines.start(entries.clone(), clock.clone(), provider.clone())?;
                 match engine.open(&options, Mode::Drive) {
-                    // Somebody said something in between: it is read with the rest.
+                    // Another writer appended while the ledger was opened: open it again, with the
+                    // new entries.
                     Err(why) if is_conflict(&why) => {}
                     opened => return opened.map(|_| engine),
                 }
@@ -110,7 +112,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         let engine = start()?;
         let mut driver = Self { start, engine, entries, state, watcher, taken_over: None };
         driver.tell()?;
-        // The newest of what took it over is this driver.
+        // The newest takeover that was just read is the one of this driver.
         driver.taken_over = None;
         Ok(driver)
     }
@@ -121,21 +123,22 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         &self.state
     }
 
-    /// Who watches.
+    /// The watcher of this driver.
     #[must_use]
     pub fn watcher(&self) -> &W {
         &self.watcher
     }
 
-    /// Who watches, to be told something.
+    /// The watcher of this driver, for changes.
     pub fn watcher_mut(&mut self) -> &mut W {
         &mut self.watcher
     }
 
-    /// What the engine answers, which is asked and not driven.
+    /// Asks the engine a question that appends nothing. If the instance broke down, asks once more
+    /// in a new one.
     ///
     /// # Errors
-    /// Where the engine cannot go on.
+    /// If the engine fails.
     pub fn ask<T>(
         &mut self,
         mut question: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>,
@@ -149,18 +152,18 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
     }
 
-    /// When the engine would wake.
+    /// When to call the engine again.
     ///
     /// # Errors
-    /// Where the engine cannot go on.
+    /// If the engine fails.
     pub fn next_wake(&mut self) -> Result<Option<Timestamp>, DriveError> {
         self.ask(|engine| engine.next_wake())
     }
 
-    /// Goes on in another instance of the engine.
+    /// Continues in another instance of the engine.
     fn reopen(&mut self, why: EngineError) -> Result<(), DriveError> {
-        // What the instance has stored before it broke down counts; so does another driver that
-        // came between.
+        // Batches that the instance stored before it broke down count. Reading them also shows
+        // whether another driver took over meanwhile.
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
         if !self.watcher.goes_on(&why) {
@@ -172,17 +175,21 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         Ok(())
     }
 
-    /// Takes a fact in JSON text; what became of it, or why the scheduler refused to read it.
+    /// Proposes a fact in JSON text. Returns what became of it, or why the scheduler refused to
+    /// read it.
     ///
     /// # Errors
-    /// Where the ledger fails, or another driver takes over.
+    /// If the ledger fails, or another driver takes over.
     pub fn propose(&mut self, fact: &str) -> Result<Result<Answer, ErrorReport>, DriveError> {
         let said = self.insist(|engine| engine.propose(fact));
+        // The restart that this fact itself appended is not a takeover by another driver.
         if json::read::<Named>(fact).is_ok_and(|named| named.fact == RESTARTED) {
             self.taken_over = None;
         }
         match said {
             Ok(receipt) => Ok(Ok(json::read::<Receipt>(&receipt)?.answer())),
+            // The text never reached the guest, so this is a refusal as the native core would give
+            // it, and the driver continues.
             Err(DriveError::Engine(why)) if why.is_too_long() => Ok(Err(ErrorReport {
                 code: ErrorCode::TooLarge,
                 message: why.to_string(),
@@ -190,6 +197,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
             })),
             Err(why) => {
                 let report = why.refusal()?;
+                // These blame the fact, so the caller gets the report. All other refusals end the
+                // driver.
                 match report.code {
                     ErrorCode::Malformed | ErrorCode::TooLarge | ErrorCode::WrongState => {
                         Ok(Err(report))
@@ -200,7 +209,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
     }
 
-    /// Lets the engine decide until it rests; whether there was anything to say.
+    /// Lets the engine decide until it rests. Returns whether anything was appended.
     ///
     /// # Errors
     /// As [`Driver::propose`].
@@ -210,8 +219,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         Ok(self.state.head() != before)
     }
 
-    /// Puts the operator's messages that wait for it into the open run, which stands at this safe
-    /// point (contract 5.9).
+    /// Interjects all waiting operator messages into the open run, which is at this safe point
+    /// (contract 5.9).
     ///
     /// # Errors
     /// As [`Driver::propose`].
@@ -220,7 +229,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         Ok(())
     }
 
-    /// Puts the first of them into the open run; which that was, if any.
+    /// Interjects the first waiting message, and returns it if it was taken.
     ///
     /// # Errors
     /// As [`Driver::propose`].
@@ -231,12 +240,12 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         let next = self.state.open_run().and(self.state.interjection()).cloned();
         let Some(next) = next else { return Ok(None) };
         self.insist(|engine| engine.step(safe_point))?;
-        // Where it still waits, something came between that leaves no room for it, as a stop does.
+        // If it still waits, something else came first that leaves no room for it, such as a stop.
         Ok(Some(next)
             .filter(|next| self.state.interjection().is_none_or(|waiting| waiting.id != next.id)))
     }
 
-    /// Says the same again after reading what another writer has said first.
+    /// Repeats a call after reading what another writer appended first.
     fn insist<T>(
         &mut self,
         mut say: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>,
@@ -255,14 +264,14 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// Reads what other writers have appended.
     ///
     /// # Errors
-    /// Where the ledger fails, is damaged, or another driver has taken it over.
+    /// If the ledger fails or is damaged, or another driver has taken it over.
     pub fn catch_up(&mut self) -> Result<(), DriveError> {
         self.ask(|engine| engine.catch_up())?;
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))
     }
 
-    /// Reads what the ledger holds after the state, and tells the watcher.
+    /// Reads the entries after the state, folds them and calls the watcher.
     fn tell(&mut self) -> Result<(), DriveError> {
         let (state, watcher, taken_over) =
             (&mut self.state, &mut self.watcher, &mut self.taken_over);
@@ -277,7 +286,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     }
 }
 
-/// The name of a fact.
+/// The part of a fact that names its type.
 #[derive(Readable)]
 struct Named {
     fact: String,
@@ -308,7 +317,7 @@ fn is_conflict(why: &EngineError) -> bool {
 /// The head of a ledger at one of its entries.
 ///
 /// # Errors
-/// Where the ledger cannot be read, or has no such entry.
+/// If the ledger cannot be read or has no such entry.
 pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     let Some(before) = seq.0.checked_sub(1) else { return Ok(Head::START) };
     let page = ledger.read(Seq(before), 1)?;
@@ -317,11 +326,11 @@ pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     Ok(Head { seq, chain: chain.ok_or_else(missing)? })
 }
 
-/// Reads the entries after a head, verified; where the ledger then ends, and when its newest entry
-/// was made.
+/// Reads and verifies the entries after a head. Returns the new head, and the time of the newest
+/// entry that was read.
 ///
 /// # Errors
-/// Where the ledger cannot be read or is damaged.
+/// If the ledger cannot be read or is damaged.
 pub fn read(
     ledger: &mut impl Ledger,
     mut head: Head,

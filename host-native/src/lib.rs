@@ -1,16 +1,16 @@
 //! A native host of the Wakeful scheduler.
 //!
 //! [`engine`] is one trait over the native core and the sandboxed guest. [`sandbox`] runs the guest
-//! in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the
-//! scheduler. [`driver`] drives a ledger with an engine. [`doctor`] reads a whole ledger and says
-//! what is wrong with it, and [`archive`] moves its beginning out.
+//! in wasmtime under limits. A host provides the scheduler with a [`ledger`], a [`clock`] and a
+//! [`provider`]. [`driver`] drives a ledger with an engine. [`doctor`] reads a whole ledger and
+//! reports what is wrong with it. [`archive`] moves the beginning of a ledger into another file.
 //!
 //! `sandbox` is behind the feature `sandbox` (wasmtime). [`ledger::SqliteFile`], `doctor` and
-//! `archive` are behind the feature `sqlite`. Both are on by default.
+//! `archive` are behind the feature `sqlite`. Both features are on by default.
 //!
 //! # An agent in a program
 //!
-//! Without a sandbox the core runs in the program itself. A host lends a ledger, a clock and a
+//! Without a sandbox the core runs in the program itself. The host provides a ledger, a clock and a
 //! provider:
 //!
 //! ```
@@ -20,7 +20,7 @@
 //! };
 //! use wakeful_core::{Effect, Options, Provider, ProviderError, Scheduler};
 //!
-//! /// Begins what a turn needs, and returns at once: how the turn ends is said as a fact.
+//! /// Starts the work for a turn and returns at once. A fact reports later how the turn ended.
 //! struct Turns;
 //!
 //! impl Provider for Turns {
@@ -51,14 +51,14 @@
 //! // Later, when the model has answered:
 //! scheduler.propose(&format!(r#"{{"fact": "turn_terminal", "run_id": "{run}", "kind": "completed"}}"#))?;
 //! scheduler.run_until_rest()?;
-//! assert_eq!(scheduler.next_wake(), None, "it sleeps until something is said");
+//! assert_eq!(scheduler.next_wake(), None, "it sleeps until the next fact");
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host in production sets one alarm for `next_wake`, and says each fact as it comes. `wakeful
-//! status agents.sqlite` shows the agent meanwhile. [`sandbox::Plugin`] is the same with the guest
-//! in wasmtime.
+//! A host in production sets one alarm for `next_wake`, and proposes each fact as it arrives.
+//! `wakeful status agents.sqlite` shows the agent at any time. [`sandbox::Plugin`] does the same
+//! with the guest in wasmtime.
 
 #[cfg(feature = "sqlite")]
 pub mod archive;

@@ -2,8 +2,8 @@
 
 use wakeful_core::{Effect, Provider, ProviderError};
 
-/// Turns are executed elsewhere, by whoever reads the ledger: every call is taken, and nothing is
-/// done. What becomes of a turn comes in as facts.
+/// A provider that accepts every call and does nothing. Another process reads the ledger, executes
+/// the turns, and proposes the facts about them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Elsewhere;
 

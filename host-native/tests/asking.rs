@@ -1,5 +1,5 @@
-//! All that an engine can be asked, natively and in the sandbox: the same text. And what only
-//! crosses at an opening: snapshots, and which tasks are alive.
+//! Every question that an engine answers, natively and in the sandbox: both give the same text.
+//! Also what crosses only when a ledger is opened: snapshots, and which tasks are alive.
 
 use std::{
     cell::{Cell, RefCell},
@@ -24,12 +24,12 @@ fn start() -> VirtualClock {
     VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"))
 }
 
-/// A ledger that keeps its newest snapshot.
+/// A ledger that stores its newest snapshot.
 #[derive(Clone, Default)]
 struct Keeping {
     log: MemoryLedger,
     snapshot: Rc<RefCell<Option<String>>>,
-    /// The entries up to here cannot be read.
+    /// Entries up to this position cannot be read.
     lost: Rc<Cell<u64>>,
 }
 
@@ -55,7 +55,7 @@ impl Ledger for Keeping {
     }
 }
 
-/// Says some things to an engine that drives.
+/// Proposes some facts to an engine that drives.
 fn talk(engine: &mut dyn Engine, messages: usize) -> Result<(), EngineError> {
     engine.open(&Options::new("a".into()), Mode::Drive)?;
     engine.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"see"}"#)?;
@@ -66,7 +66,7 @@ fn talk(engine: &mut dyn Engine, messages: usize) -> Result<(), EngineError> {
     engine.run_until_rest().map(drop)
 }
 
-/// All that can be asked, by name.
+/// The answer to every question, by name.
 fn asked(engine: &mut dyn Engine, ends: u64) -> Vec<(String, String)> {
     let mut answers = Vec::new();
     let mut note = |what: String, answer: Result<String, EngineError>| match answer {
@@ -106,8 +106,8 @@ fn whatever_is_asked_both_engines_answer_with_the_same_text() {
         let mut sandbox =
             Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default())
                 .expect("an instance");
-        talk(&mut native, messages).expect("it is recorded");
-        talk(&mut sandbox, messages).expect("it is recorded");
+        talk(&mut native, messages).expect("the facts are recorded");
+        talk(&mut sandbox, messages).expect("the facts are recorded");
         assert_eq!(native_ledger.lines_from(0), ledger.lines_from(0));
         let ends = ledger.len() as u64;
         let (left, right) = (asked(&mut native, ends), asked(&mut sandbox, ends));
@@ -119,13 +119,13 @@ fn whatever_is_asked_both_engines_answer_with_the_same_text() {
             left.iter()
                 .find(|(what, _)| what == name)
                 .map(|(_, answer)| answer.as_str())
-                .expect("it was asked")
+                .expect("the question was asked")
         };
         assert_eq!(of("schema version"), SCHEMA_VERSION);
         assert_eq!(
             of(&format!("state at {ends}")),
             of("state"),
-            "the newest entry has the newest state"
+            "the state at the newest entry is the current state"
         );
         assert!(of("state at 0").contains("NoSuchEntry"), "{}", of("state at 0"));
     }
@@ -140,9 +140,9 @@ fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
             .expect("an instance")
     };
     let mut first = open();
-    talk(&mut first, FIRST_SNAPSHOT.0 as usize * 5 / 8).expect("it is recorded");
+    talk(&mut first, FIRST_SNAPSHOT.0 as usize * 5 / 8).expect("the facts are recorded");
     let state = first.state().expect("a state");
-    assert_eq!(first.calls().snapshot, 2, "one was looked for, and one stored");
+    assert_eq!(first.calls().snapshot, 2, "one load and one store");
     assert!(ledger.snapshot.borrow().is_some());
     drop(first);
     ledger.lost.set(FIRST_SNAPSHOT.0 - 1);
@@ -152,28 +152,28 @@ fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
     ledger.snapshot.borrow_mut().take();
     let why = open()
         .open(&Options::new("a".into()), Mode::Observe)
-        .expect_err("the log alone is not whole");
+        .expect_err("the log alone is incomplete");
     assert!(why.to_string().contains("the first entries are lost"), "{why}");
 }
 
-/// A snapshot that is too long to cross is not kept, and that is all: else each batch of an agent
-/// whose state has grown would end its instance.
+/// A snapshot that is too long to cross is not stored, and nothing else happens. Otherwise each
+/// batch of an agent with a large state would end its instance.
 #[test]
 fn a_state_that_is_too_long_to_cross_costs_no_instance() {
     let ledger = Keeping::default();
     let limits = Limits { payload_bytes: 20_000, ..Limits::default() };
     let mut agent =
         Sandbox::new(&product(), ledger.clone(), start(), Elsewhere, limits).expect("an instance");
-    talk(&mut agent, FIRST_SNAPSHOT.0 as usize).expect("it is recorded");
+    talk(&mut agent, FIRST_SNAPSHOT.0 as usize).expect("the facts are recorded");
     assert!(ledger.log.len() > 2 * FIRST_SNAPSHOT.0 as usize, "two snapshots were due");
     assert_eq!(
         (ledger.snapshot.borrow().as_ref(), agent.calls().snapshot),
         (None, 1),
-        "one was looked for, and none kept"
+        "one load, and no store"
     );
 }
 
-/// Says that a task is alive, or that it does not know.
+/// A provider that answers which tasks are alive, or that it does not know.
 #[derive(Clone)]
 struct Knows(Result<Vec<TaskId>, ProviderError>);
 
@@ -197,17 +197,17 @@ fn a_restart_interrupts_the_tasks_that_the_host_does_not_prove_alive() {
         Sandbox::new(&guest, ledger.clone(), start(), provider, Limits::default())
             .expect("an instance")
     };
-    let nobody = ProviderError { message: "nobody knows".into() };
+    let nobody = ProviderError { message: "unknown".into() };
     let mut first = open(Knows(Err(nobody.clone())));
-    first.open(&options, Mode::Drive).expect("no task is active, and nobody is asked");
+    first.open(&options, Mode::Drive).expect("without active tasks the provider is not asked");
     for task in ["one", "two"] {
         let fact =
             format!(r#"{{"fact":"task_created","task_id":"{task}","task_kind":"command_task"}}"#);
-        first.propose(&fact).expect("it is recorded");
+        first.propose(&fact).expect("the fact is recorded");
     }
     drop(first);
     let before = ledger.len();
-    let why = open(Knows(Err(nobody))).open(&options, Mode::Drive).expect_err("nobody knows");
+    let why = open(Knows(Err(nobody))).open(&options, Mode::Drive).expect_err("it does not know");
     assert!(
         matches!(&why, EngineError::Refused(report) if report.code == ErrorCode::ProviderFailed),
         "{why}"

@@ -1,5 +1,5 @@
-//! A driver whose instance breaks down: the agent goes on in another one, with what was stored, and
-//! nothing twice.
+//! A driver whose instance breaks down: the agent continues in another instance from what was
+//! stored, and nothing is recorded twice.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
 
@@ -18,7 +18,7 @@ use wakeful_host::{
 
 use crate::shared::{product, prompt};
 
-/// Far below what `SLOW` is, far above what a call takes.
+/// The time limit is far below [`SLOW`] and far above the time of a normal call.
 const LIMITS: Limits = Limits {
     memory_bytes: 64 << 20,
     fuel_per_call: 1 << 40,
@@ -29,11 +29,11 @@ const LIMITS: Limits = Limits {
 };
 const SLOW: Duration = Duration::from_millis(1_300);
 
-/// A ledger that stores at once and takes its time to say so, where it is told to. Clones are one.
+/// A ledger that stores at once, but may return late. Clones share it.
 #[derive(Clone, Default)]
 struct Slow {
     inner: MemoryLedger,
-    /// For each append that comes, whether it is slow.
+    /// For each coming append, whether it is slow.
     slow: Rc<RefCell<VecDeque<bool>>>,
 }
 
@@ -51,7 +51,7 @@ impl Ledger for Slow {
     }
 }
 
-/// What was told while the ledger was driven.
+/// What the watcher saw while the ledger was driven.
 struct Told {
     entries: Vec<Entry>,
     goes_on: bool,
@@ -103,12 +103,12 @@ fn driver(goes_on: bool) -> (Driver<Slow, Told>, Rc<RefCell<VecDeque<bool>>>) {
 #[test]
 fn an_agent_whose_instance_breaks_down_goes_on_in_another_one_and_nothing_is_said_twice() {
     let (mut driver, slow) = driver(true);
-    assert_eq!(driver.propose(&prompt("a")).expect("it goes on"), Ok(Answer::Accepted));
+    assert_eq!(driver.propose(&prompt("a")).expect("the driver continues"), Ok(Answer::Accepted));
 
-    // The batch is stored, and the instance ends before it says so: the other one finds the message
-    // there.
+    // The batch is stored, but the instance ends before it answers: the new instance finds the
+    // message.
     slow.borrow_mut().push_back(true);
-    let answer = driver.propose(&prompt("b")).expect("it goes on");
+    let answer = driver.propose(&prompt("b")).expect("the driver continues");
     assert!(matches!(answer, Ok(Answer::Ignored { reason: Refusal::Duplicate, .. })), "{answer:?}");
     assert!(
         driver.watcher().breakdowns[0].contains("call_ms"),
@@ -116,11 +116,12 @@ fn an_agent_whose_instance_breaks_down_goes_on_in_another_one_and_nothing_is_sai
         driver.watcher().breakdowns
     );
 
-    let refused = driver.propose(&"x".repeat(100_001)).expect("it goes on").expect_err("too long");
-    assert_eq!(refused.code, ErrorCode::TooLarge, "that costs no instance");
+    let refused =
+        driver.propose(&"x".repeat(100_001)).expect("the driver continues").expect_err("too long");
+    assert_eq!(refused.code, ErrorCode::TooLarge, "a refusal ends no instance");
 
-    assert!(driver.decide().expect("it decides"));
-    assert_eq!(driver.propose(&prompt("c")).expect("it goes on"), Ok(Answer::Accepted));
+    assert!(driver.decide().expect("the driver continues"));
+    assert_eq!(driver.propose(&prompt("c")).expect("the driver continues"), Ok(Answer::Accepted));
     let told = driver.watcher();
     assert_eq!(
         (told.messages(), told.restarts(), told.breakdowns.len()),
@@ -135,16 +136,16 @@ fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_dr
         matches!(why, DriveError::Engine(EngineError::Guest(GuestError::Breach(_))))
     };
     let (mut expecting, slow) = driver(true);
-    // The message, the restart of the other instance, and the same message again.
+    // The appends: the message, the restart of the new instance, and the same message again.
     slow.borrow_mut().extend([true, false, true]);
-    assert!(is_breach(&expecting.propose(&prompt("a")).expect_err("it ends")));
+    assert!(is_breach(&expecting.propose(&prompt("a")).expect_err("a second breakdown")));
     let (mut other, slow) = driver(false);
     slow.borrow_mut().push_back(true);
-    assert!(is_breach(&other.propose(&prompt("a")).expect_err("it ends")));
+    assert!(is_breach(&other.propose(&prompt("a")).expect_err("a breakdown")));
     assert_eq!(
         (other.watcher().restarts(), other.watcher().messages()),
         (1, vec!["a"]),
-        "what was stored is told"
+        "the watcher sees what was stored"
     );
 }
 
@@ -157,11 +158,11 @@ fn an_interjection_that_a_stop_overtook_did_not_go_in() {
     let lent = (ledger.clone(), clock.clone(), Elsewhere);
     let mut driver =
         Driver::open(&options, &Engines::Native, lent, State::default(), told).expect("it opens");
-    assert_eq!(driver.propose(&prompt("a")).expect("it goes on"), Ok(Answer::Accepted));
-    driver.decide().expect("it decides");
+    assert_eq!(driver.propose(&prompt("a")).expect("the driver continues"), Ok(Answer::Accepted));
+    driver.decide().expect("the driver continues");
     let run = driver.state().open_run().expect("a turn runs").run_id.clone();
     let urgent = prompt("b").replacen(r#""kind""#, r#""priority":"interject","kind""#, 1);
-    assert_eq!(driver.propose(&urgent).expect("it goes on"), Ok(Answer::Accepted));
+    assert_eq!(driver.propose(&urgent).expect("the driver continues"), Ok(Answer::Accepted));
 
     // Another process stops the agent and settles its run; the driver has not read that yet.
     let mut other = Scheduler::observe(options, ledger, clock, Elsewhere).expect("it opens");
@@ -172,11 +173,14 @@ fn an_interjection_that_a_stop_overtook_did_not_go_in() {
         ))
         .expect("an end");
 
-    assert_eq!(driver.interject_one(Boundary::AfterToolResults).expect("it goes on"), None);
+    assert_eq!(
+        driver.interject_one(Boundary::AfterToolResults).expect("the driver continues"),
+        None
+    );
     assert_eq!(
         driver.state().interjection().map(|message| message.id.as_str()),
         Some("b"),
-        "it still waits"
+        "the message still waits"
     );
-    assert!(driver.state().open_run().is_none(), "there is no run that it could have gone into");
+    assert!(driver.state().open_run().is_none(), "no run is left to interject into");
 }

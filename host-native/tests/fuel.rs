@@ -1,5 +1,5 @@
-//! What the hot paths cost in the sandbox, in fuel, which is the same on every run: a change that
-//! makes one dearer is seen in review.
+//! The fuel of the hot paths in the sandbox. Fuel is the same on every run, so a change that makes
+//! a path dearer shows in review.
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs};
 
@@ -14,10 +14,10 @@ use wakeful_host::{
 
 use crate::shared::{product, source};
 
-/// What is kept, a path and its fuel in a line.
+/// The recorded fuel, one path per line.
 const KEPT: &str = "host-native/tests/fuel.txt";
 
-/// By how many hundredths a path may differ: another patch of the compiler is no change of ours.
+/// The allowed difference in hundredths, for a new patch version of the compiler.
 const TOLERANCE: u64 = 2;
 
 type Agent = Sandbox<MemoryLedger, VirtualClock, Elsewhere>;
@@ -35,7 +35,7 @@ fn message(number: usize) -> String {
     )
 }
 
-/// Ends the turn that is open.
+/// The fact that ends the open turn.
 fn ends(agent: &mut Agent) -> String {
     let state: serde_json::Value =
         serde_json::from_str(&agent.state().expect("a state")).expect("JSON");
@@ -80,7 +80,7 @@ fn the_hot_paths_use_the_fuel_that_is_kept() {
         });
         fs::write(&file, lines).expect("the file is written");
     }
-    let text = fs::read_to_string(&file).expect("what is kept");
+    let text = fs::read_to_string(&file).expect("the recorded fuel");
     let kept: BTreeMap<&str, u64> = text
         .lines()
         .map(|line| line.split_once(": ").expect("a path and its fuel"))
@@ -88,18 +88,18 @@ fn the_hot_paths_use_the_fuel_that_is_kept() {
         .collect();
     assert!(
         kept.keys().eq(used.keys()),
-        "{KEPT} has other paths: `cargo xtask test --bless` writes it"
+        "{KEPT} lists other paths: `cargo xtask test --bless` writes it"
     );
     let wrong: Vec<_> = used
         .iter()
         .filter(|(path, fuel)| fuel.abs_diff(kept[*path]) * 100 > kept[*path] * TOLERANCE)
         .map(|(path, fuel)| {
-            format!("to {path} takes {fuel} units of fuel, {} are kept", kept[path])
+            format!("`{path}` takes {fuel} units of fuel, {} are recorded", kept[path])
         })
         .collect();
     assert!(
         wrong.is_empty(),
-        "{}\nwhere that is meant, `cargo xtask test --bless` keeps it",
+        "{}\nif that is intended, record it with `cargo xtask test --bless`",
         wrong.join("\n")
     );
 }

@@ -1,5 +1,5 @@
-//! The limits of the sandbox: what reaches one is told which, its instance is gone, and everyone
-//! else goes on.
+//! The limits of the sandbox: an instance that reaches one is gone, the error names the limit, and
+//! all other instances continue.
 
 use std::{thread, time::Duration};
 
@@ -87,7 +87,10 @@ fn a_trap_is_told_with_its_place() {
     for misdeed in ["trap", "panic"] {
         let why = instance(&guest, SMALL).propose(misdeed).expect_err(misdeed);
         assert!(
-            matches!(&why, EngineError::Guest(GuestError::Trapped { why }) if why.contains("unreachable")),
+            matches!(
+                &why,
+                EngineError::Guest(GuestError::Trapped { why }) if why.contains("unreachable")
+            ),
             "{why}"
         );
     }
@@ -110,7 +113,7 @@ fn what_is_too_long_to_be_said_is_refused_and_the_instance_is_as_it_was() {
     assert!(agent.propose("nothing").is_ok());
 }
 
-/// A clock that takes its time.
+/// A clock that is slow.
 struct Slow;
 
 impl Clock for Slow {
@@ -125,7 +128,7 @@ fn time_in_calls_of_the_host_counts() {
     let limits = Limits { call_ms: 40, ..SMALL };
     let mut agent = Sandbox::new(&hostile(), MemoryLedger::default(), Slow, Elsewhere, limits)
         .expect("an instance");
-    let why = agent.propose("now 1").expect_err("it takes too long");
+    let why = agent.propose("now 1").expect_err("the call takes too long");
     assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 40 });
 }
 
@@ -147,7 +150,7 @@ fn where_no_fuel_is_counted_a_guest_does_the_same_and_its_time_ends_it() {
 #[test]
 fn where_there_are_no_addresses_for_whole_memories_accesses_are_checked_and_a_guest_does_the_same()
 {
-    // Whole memories for so many are more than a processor can address.
+    // A processor cannot address whole memories for this many instances.
     let runtime =
         Runtime::new(Pool { instances: 100_000, memory_bytes: 16 << 20, ..Pool::default() })
             .expect("a runtime");
@@ -173,7 +176,7 @@ fn an_instance_too_many_is_refused_until_one_is_dropped() {
     assert!(another().is_ok());
 }
 
-/// Lets an agent of the real guest live through a short conversation, and gives its head.
+/// Runs an agent of the real guest through a short conversation and returns its explanation.
 fn lives(agent: &mut Agent<VirtualClock>, number: usize) -> Result<String, EngineError> {
     agent.open(&Options::new(format!("agent-{number}").into()), Mode::Drive)?;
     agent.propose(&prompt(number))?;
@@ -214,7 +217,7 @@ fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
         if is_bad(*number) {
             let misdeed = misdeeds[*number / 100 % misdeeds.len()];
             assert!(matches!(agent.propose(misdeed), Err(EngineError::Guest(_))), "{misdeed}");
-            assert_eq!(ledger.len(), 0, "{misdeed} leaves nothing");
+            assert_eq!(ledger.len(), 0, "{misdeed} stores nothing");
             broken += 1;
         } else {
             lives(agent, *number).expect("a well-behaved agent");
@@ -272,15 +275,14 @@ fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
     });
     agent
         .open(&Options::new("default".into()), Mode::Drive)
-        .expect("it opens, with the fuel that pages bring");
+        .expect("it opens, with the fuel of its pages");
     let before = ledger.len();
     let long = prompt(2).replace('}', &format!("{}}}", " ".repeat(20_000)));
-    let why =
-        agent.propose(&long).expect_err("what is enough for a short fact is not for a long one");
+    let why = agent.propose(&long).expect_err("a long fact needs more fuel than a short one");
     assert_eq!(breach(&why).limit, Limit::Fuel);
-    assert_eq!(ledger.len(), before, "nothing is half done");
+    assert_eq!(ledger.len(), before, "no part of the batch is stored");
     let mut agent = another(Limits::default());
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
     agent.propose(&prompt(2)).expect("the same fact again");
-    agent.run_until_rest().expect("it goes on");
+    agent.run_until_rest().expect("the agent continues");
 }

@@ -1,7 +1,6 @@
-//! Hosts that lie: a ledger that gives what it was never given, or says that it has stored what it
-//! has not; a clock that leaps; a provider that knows of everything. Natively and in the sandbox: a
-//! typed error, the same one, or an agent that is none the worse; and the ledger that is really
-//! there stays whole.
+//! Hosts that lie: a ledger that returns entries it was never given, or reports appends it never
+//! made; a clock that leaps; a provider that claims every task. Native core and sandbox must return
+//! the same typed error, or an agent that is unharmed. In both cases the real ledger stays sound.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -20,7 +19,7 @@ use crate::shared::{product, prompt};
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// How a ledger answers what it is asked.
+/// How a ledger answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
     None,
@@ -67,11 +66,11 @@ enum Snapshots {
     Fails,
 }
 
-/// A ledger over one that tells the truth.
+/// A lying ledger over an honest one.
 #[derive(Clone)]
 struct Lying {
     truth: MemoryLedger,
-    /// Another agent's ledger, another history of this agent, and the snapshots of the three.
+    /// Another agent's ledger, another history of this agent, and the snapshots of all three.
     others: Rc<Others>,
     lie: Rc<Cell<Lie>>,
 }
@@ -146,10 +145,10 @@ impl Ledger for Lying {
     }
 }
 
-/// A clock of which each reading is told.
+/// A clock whose readings are scripted.
 #[derive(Clone)]
 struct Leaping {
-    /// How often it was read.
+    /// The number of readings so far.
     readings: Rc<Cell<u64>>,
     reading: fn(u64) -> i64,
 }
@@ -192,11 +191,11 @@ fn lying() -> Lying {
     Lying { truth, others: Rc::new(others), lie: Rc::new(Cell::new(Lie::None)) }
 }
 
-/// Whatever happened: the ledger that is really there is whole, and its agent can be driven.
+/// The real ledger is sound and its agent can be driven, no matter what happened.
 fn is_whole(truth: &MemoryLedger) {
     let mut engine = Native::new(truth.clone(), Leaping::steady(), Elsewhere);
     engine.open(&Options::new("a".into()), Mode::Drive).expect("it opens");
-    engine.run_until_rest().expect("it goes on");
+    engine.run_until_rest().expect("the agent continues");
 }
 
 /// Both engines over hosts of one kind.
@@ -269,15 +268,17 @@ fn an_entry_of_a_hundred_megabytes_reaches_a_limit_in_the_sandbox_and_is_no_entr
     );
     let why = sandbox.open(&options, Mode::Drive).expect_err("too long");
     assert!(
-        matches!(&why, EngineError::Guest(GuestError::Breach(breach)) if breach.limit == Limit::Payload),
+        matches!(
+            &why,
+            EngineError::Guest(GuestError::Breach(breach)) if breach.limit == Limit::Payload
+        ),
         "{why}"
     );
     ledgers.iter().for_each(|ledger| is_whole(&ledger.truth));
 }
 
 #[test]
-fn a_ledger_that_hides_its_entries_is_not_begun_again_and_a_page_beyond_its_limit_is_none_the_worse()
- {
+fn a_ledger_that_hides_its_entries_is_not_begun_again_and_a_page_beyond_its_limit_does_no_harm() {
     let guest = product();
     for (lie, opens) in [(Reads::Nothing, false), (Reads::BeyondTheLimit, true)] {
         let ledgers = [lying(), lying()];
@@ -311,7 +312,7 @@ fn an_append_that_is_not_what_it_says_is_found_by_the_next_one() {
             let first = engine.propose(&prompt("m5")).map_err(|why| code(&why)).err();
             ledgers.iter().for_each(|ledger| ledger.lie.set(Lie::None));
             let second = engine.propose(&prompt("m6")).map_err(|why| code(&why)).err();
-            let caught_up = engine.catch_up().expect("what is there can be read");
+            let caught_up = engine.catch_up().expect("the ledger can be read");
             (first, second, caught_up)
         });
         assert_eq!(said[0], said[1], "{lie:?}");
@@ -324,8 +325,8 @@ fn an_append_that_is_not_what_it_says_is_found_by_the_next_one() {
         };
         assert_eq!(said[0], expected, "{lie:?}");
         for ledger in ledgers {
-            // Half a batch is a store that is broken: its ledger opens, and the doctor says that a
-            // batch is not whole.
+            // Half a batch is a broken store. Such a ledger opens, and the doctor reports the
+            // incomplete batch.
             if lie != Appends::StoresHalf {
                 is_whole(&ledger.truth);
             }
@@ -382,9 +383,9 @@ fn whatever_the_clock_says_entries_do_not_go_back_in_time() {
                 r#"{"fact":"work_item_created","work_item_id":"w","objective":"see"}"#.to_owned(),
             ];
             for fact in facts {
-                engine.propose(&fact).expect("it is recorded");
-                engine.run_until_rest().expect("it comes to rest");
-                engine.next_wake().expect("an instant or none");
+                engine.propose(&fact).expect("the fact is recorded");
+                engine.run_until_rest().expect("it rests");
+                engine.next_wake().expect("an answer");
             }
             engine.snapshot().expect("a snapshot")
         });
@@ -399,8 +400,8 @@ fn whatever_the_clock_says_entries_do_not_go_back_in_time() {
     }
 }
 
-/// A provider that fails at everything, at length, and takes every task for alive, also those that
-/// nobody has heard of.
+/// A provider that fails every call with a long message, and reports all tasks alive, even unknown
+/// ones.
 #[derive(Clone)]
 struct Boasting;
 
@@ -430,14 +431,14 @@ fn a_provider_that_boasts_and_fails_leaves_a_ledger_that_is_whole() {
             engine
                 .propose(r#"{"fact":"task_created","task_id":"known","task_kind":"command_task"}"#)
                 .expect("it is recorded");
-            engine.run_until_rest().expect("it comes to rest");
+            engine.run_until_rest().expect("it rests");
             engine.propose(r#"{"fact":"stop_requested"}"#).expect("it is recorded");
             engine.propose(r#"{"fact":"start_requested"}"#).expect("it is recorded");
-            engine.run_until_rest().expect("it comes to rest");
+            engine.run_until_rest().expect("it rests");
             engine.state().expect("a state")
         });
         assert_eq!(states[0], states[1]);
-        assert!(!states[0].contains("unknown-"), "nobody has heard of these tasks");
+        assert!(!states[0].contains("unknown-"), "unknown tasks are not recorded");
     }
     ledgers.iter().for_each(|ledger| is_whole(&ledger.truth));
 }

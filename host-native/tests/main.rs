@@ -1,4 +1,4 @@
-//! The host's own tests: the sandbox, with guests that are not ours, and the durable ledger.
+//! The host's own tests: the sandbox, with hostile guests too, and the durable ledger.
 
 mod asking;
 mod driver;

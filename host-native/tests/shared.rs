@@ -1,4 +1,4 @@
-//! What the tests of the host and those of the command line share.
+//! Helpers shared by the tests of the host and of the command line.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ pub(crate) fn product() -> Guest {
     PRODUCT.clone()
 }
 
-/// A guest of the build folder; a test without it has failed.
+/// A guest in the build folder. Without it the test fails.
 pub(crate) fn guest(name: &str) -> PathBuf {
     let path = source("target/guest").join(name);
     assert!(

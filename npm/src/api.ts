@@ -1,6 +1,6 @@
 /**
- * All that the package gives, without starting the guest: the entries do that, each in the way of
- * its platform.
+ * Everything that the package exports. It does not start the guest: each entry does that in the way
+ * of its platform.
  *
  * @packageDocumentation
  */

@@ -1,16 +1,15 @@
-/** What a host with asynchronous storage lends: the interfaces of `AsyncScheduler`. */
+/** The interfaces that a host with asynchronous storage provides to `AsyncScheduler`. */
 import type { Clock } from "./guest/wakeful_web.js";
 import type { AbortReason, Head, TurnRequest } from "./payloads.js";
 
 /**
- * Where entries are kept, where storing or reading takes a while. A synchronous `Ledger` is one
- * too.
+ * A ledger whose calls may return promises. A synchronous `Ledger` is one too.
  */
 export interface AsyncLedger {
   /**
    * Stores a batch of lines after the entry `expected`, all or nothing, durable before the promise
-   * is fulfilled. Where the ledger does not end there it throws an `Error` with `code` "conflict"
-   * and `found`, the position where it ends: `LedgerConflict` is one.
+   * is fulfilled. If the ledger does not end there, it throws an `Error` with `code` "conflict" and
+   * `found`, the position of its end, such as `LedgerConflict`.
    */
   append(expected: Head, batch: string[]): void | Promise<void>;
   /** Up to `limit` lines after the position `after`, in order; empty at the end. */
@@ -18,9 +17,9 @@ export interface AsyncLedger {
 }
 
 /**
- * Who executes turns. A method starts work and returns; what happens comes back later as facts that
- * name the run. Where it returns a promise, nothing waits for it: should it be rejected, its turn
- * is aborted then, and `AsyncHost.changed` is called.
+ * Executes turns. A method starts work and returns; results come back later as facts that name the
+ * run. It may return a promise, which nothing awaits: if it rejects, the turn is aborted and
+ * `AsyncHost.changed` is called.
  */
 export interface AsyncProvider {
   /** Starts a turn. */
@@ -29,25 +28,25 @@ export interface AsyncProvider {
   interject(runId: string, messageId: string): void | Promise<void>;
   /** Ends the run after this round. */
   yieldTurn(runId: string): void | Promise<void>;
-  /** Breaks the run off. */
+  /** Aborts the run. */
   abortTurn(runId: string, reason: AbortReason): void | Promise<void>;
-  /** The agent was stopped: lets go of what is held for it. */
+  /** Releases what is held for the agent, because it was stopped. */
   release(): void | Promise<void>;
   /**
-   * Which of these active tasks still run after a restart; the others become interrupted. Without
-   * this method none does.
+   * Returns the active tasks that still run after a restart; the others become interrupted. Without
+   * this method all are.
    */
   alive?(activeTaskIds: string[]): string[] | Promise<string[]>;
 }
 
-/** What a host gives. */
+/** What a host provides. */
 export interface AsyncHost {
   ledger: AsyncLedger;
   clock: Clock;
   provider: AsyncProvider;
   /**
-   * Called when something was recorded that no call asked for: the end of a turn whose provider's
-   * promise was rejected. Run until rest, and ask `nextWake` again.
+   * Called if something was recorded outside of a call: the end of a turn whose provider's promise
+   * rejected. Run until rest, and ask for `nextWake` again.
    */
   changed?(): void;
 }

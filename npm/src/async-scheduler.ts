@@ -1,6 +1,6 @@
 /**
- * The loop for hosts whose storage answers later (IndexedDB, HTTP, a database): the outbox
- * `Machine`, and no rule of its own.
+ * The loop for hosts with asynchronous storage (IndexedDB, HTTP, a database), over the outbox
+ * `Machine`. It has no rules.
  */
 import type { AsyncHost, AsyncProvider } from "./async-host.js";
 import { WakefulError } from "./error.js";
@@ -24,24 +24,23 @@ import type {
   StepReport,
 } from "./payloads.js";
 
-/** How many lines are read at once. */
+/** The number of lines per read. */
 const PAGE = 1024;
 
-/** More steps than this without rest are a defect, not a workload. */
+/** More steps without rest are a bug, not a workload. */
 const MAX_STEPS = 100_000;
 
 /**
- * The scheduler of one agent over a host whose storage is asynchronous. It behaves as `Scheduler`
- * does, but keeps no snapshots and has no calls of the past (`stateAt`, `explainAt`), `whyNot`,
- * `summary` or `replay`. One call runs at a time; the others queue up in the order in which they
- * were made. The clock is read once for each call.
+ * The scheduler of one agent over asynchronous storage. It behaves like `Scheduler`, but has no
+ * snapshots, no `stateAt`, `explainAt`, `whyNot`, `summary` or `replay`. One call runs at a time;
+ * the others wait in their order. The clock is read once per call.
  */
 export class AsyncScheduler {
   readonly #machine: Machine;
   readonly #host: AsyncHost;
   /** Fulfilled when the newest call has ended. */
   #newest: Promise<unknown> = Promise.resolve();
-  /** Facts, in order: what the provider did not do, and the ledger has not taken yet. */
+  /** Facts about failures of the provider that the ledger has not taken yet, in order. */
   readonly #unsaid: string[] = [];
   #closed = false;
 
@@ -50,7 +49,7 @@ export class AsyncScheduler {
     this.#host = host;
   }
 
-  /** The parts of a host, looked for once. */
+  /** The parts of a host, read once. */
   static #parts(host: AsyncHost): AsyncHost {
     try {
       const { ledger, clock, provider, changed } = host;
@@ -63,27 +62,28 @@ export class AsyncScheduler {
     } catch (thrown) {
       throw new WakefulError(
         "host_failed",
-        "a host needs `ledger`, `clock` and `provider`: looking for them threw",
+        "a host needs `ledger`, `clock` and `provider`: reading them threw",
         { cause: thrown },
       );
     }
   }
 
   /**
-   * Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing
-   * is started.
+   * Opens a ledger as an observer: reads and verifies it. An empty ledger gets its first entry.
+   * Nothing is started.
    *
-   * @throws A `WakefulError` where the ledger cannot be read, or is damaged, newer, or another agent's.
+   * @throws A `WakefulError` if the ledger cannot be read, or is damaged, newer, or another
+   * agent's.
    */
   static observe(options: Options, host: AsyncHost): Promise<AsyncScheduler> {
     return AsyncScheduler.#open(options, host, async () => {});
   }
 
   /**
-   * Opens a ledger as its driver: observes it and takes it over. An open run of the driver before
+   * Opens a ledger as its driver: reads it and takes it over. An open run of the previous driver
    * becomes interrupted.
    *
-   * @throws As `observe`, and where the provider cannot say which tasks are alive.
+   * @throws As `observe`, and if the provider cannot say which tasks are alive.
    */
   static drive(options: Options, host: AsyncHost): Promise<AsyncScheduler> {
     return AsyncScheduler.#open(options, host, (scheduler, now) => scheduler.#takeOver(now));
@@ -137,20 +137,21 @@ export class AsyncScheduler {
   }
 
   /**
-   * Reads what others appended since, and says how many entries that were. Call it after an error
-   * with the code "conflict", then say the same again. Effects of an own batch that was stored
-   * though its append had failed are carried out.
+   * Reads what others appended, and returns the number of entries. Call it after an error with the
+   * code "conflict", then repeat the call. An own batch may have been stored although its append
+   * failed; its effects are carried out now.
    *
-   * @throws A `WakefulError` where the ledger cannot be read, is damaged, or is not the history that was seen here.
+   * @throws A `WakefulError` if the ledger cannot be read, is damaged, or has another history.
    */
   catchUp(): Promise<number> {
     return this.#call(() => this.#catchUp());
   }
 
   /**
-   * Takes a fact: JSON text, which is kept as it is, or an object that says the same.
+   * Takes a fact: JSON text, which stays as it is, or an object.
    *
-   * @throws A `WakefulError` where it is malformed or too long, or the ledger fails; nothing has changed then.
+   * @throws A `WakefulError` if it is malformed or too long, or if the ledger fails. Nothing has
+   * changed then.
    */
   propose(fact: Fact | string): Promise<Receipt> {
     return this.#call(async (now) => {
@@ -162,7 +163,8 @@ export class AsyncScheduler {
   /**
    * Takes one step at a boundary.
    *
-   * @throws A `WakefulError` where the ledger is observed only, or fails; nothing has changed then.
+   * @throws A `WakefulError` if the ledger is only observed, or if it fails. Nothing has changed
+   * then.
    */
   step(boundary: Boundary): Promise<StepReport> {
     return this.#call(async (now) => (await this.#step(boundary, now)).report);
@@ -171,7 +173,7 @@ export class AsyncScheduler {
   /**
    * Steps until there is nothing more to do: a rest, a stop, or an open run.
    *
-   * @throws As `step`; code "restless" where it does not come to rest.
+   * @throws As `step`; code "restless" if it does not rest.
    */
   runUntilRest(): Promise<StepReport[]> {
     return this.#call(async (now) => {
@@ -189,7 +191,7 @@ export class AsyncScheduler {
       }
       throw new WakefulError(
         "restless",
-        `no rest after ${MAX_STEPS} steps: this is a defect, keep the ledger`,
+        `no rest after ${MAX_STEPS} steps: this is a bug, keep the ledger`,
       );
     });
   }
@@ -197,7 +199,7 @@ export class AsyncScheduler {
   /**
    * Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
    *
-   * @throws A `WakefulError` where the folder cannot be read, the ledger is not fresh, or it fails.
+   * @throws A `WakefulError` if the folder cannot be read, or if the ledger is not fresh or fails.
    */
   importFolder(files: Folder): Promise<Head> {
     return this.#call(async (now) => {
@@ -209,7 +211,7 @@ export class AsyncScheduler {
   /**
    * Explains what would be decided at a boundary. Appends nothing.
    *
-   * @throws A `WakefulError` where the boundary has no such name.
+   * @throws A `WakefulError` if there is no boundary of this name.
    */
   explain(boundary: Boundary): Promise<Explanation> {
     return this.#call((now) => this.#machine.explain(boundary, now));
@@ -222,8 +224,8 @@ export class AsyncScheduler {
 
   /**
    * The earliest instant at which a step would find something new, in nanoseconds since the epoch:
-   * set one alarm for it, and ask again after every call. It is now where the ledger has not taken
-   * yet what the provider did not do.
+   * set one alarm for it, and ask again after every call. It is now if the ledger has not taken a
+   * failure of the provider yet.
    */
   nextWake(): Promise<bigint | undefined> {
     return this.#call((now) => (this.#unsaid.length === 0 ? this.#machine.nextWake(now) : now));
@@ -250,8 +252,8 @@ export class AsyncScheduler {
   }
 
   /**
-   * Ends it after the calls that were made; every later one is refused. The ledger and the provider
-   * stay as they are.
+   * Closes the scheduler after the pending calls; later calls are refused. The ledger and the
+   * provider stay open.
    */
   async close(): Promise<void> {
     if (!this.#closed) {
@@ -261,7 +263,7 @@ export class AsyncScheduler {
     }
   }
 
-  /** Runs a call after those before it, at one reading of the clock. */
+  /** Runs a call after the calls before it, with one reading of the clock. */
   #call<T>(work: (now: bigint) => T | Promise<T>): Promise<T> {
     if (this.#closed) {
       return Promise.reject(
@@ -293,7 +295,7 @@ export class AsyncScheduler {
     return { ...proposal.answer, head: this.#machine.head(), effects };
   }
 
-  /** Appends a batch; its effects, once it is durable. */
+  /** Appends a batch. Carries out its effects once it is durable. */
   async #commit(proposal: Proposal): Promise<Effect[]> {
     try {
       await this.#host.ledger.append(proposal.expected, proposal.batch);
@@ -335,19 +337,19 @@ export class AsyncScheduler {
   }
 
   /**
-   * Carries effects out. The batch is durable by then, so a ledger that does not take a failure of
-   * the provider fails the next call.
+   * Carries effects out. The batch is durable already, so if the ledger does not take a failure of
+   * the provider, the next call fails.
    */
   async #carryOut(effects: Effect[], now: bigint): Promise<void> {
     this.#askProvider(effects);
     try {
       await this.#sayUnsaid(now);
     } catch {
-      // It comes again with the next call, which says the same first.
+      // The next call reports it first.
     }
   }
 
-  /** Says what the provider did not do. Another writer may have been first. */
+  /** Reports failures of the provider. Another writer may have been first. */
   async #sayUnsaid(now: bigint): Promise<void> {
     for (let fact = this.#unsaid[0]; fact !== undefined; fact = this.#unsaid[0]) {
       const proposal = this.#machine.propose(fact, now);
@@ -385,8 +387,8 @@ export class AsyncScheduler {
     try {
       await this.#call((now) => this.#sayUnsaid(now));
     } catch {
-      // As in `carryOut`: `nextWake` is now. Who opens the ledger after this scheduler was closed
-      // finds the run open, and interrupts it.
+      // As in `carryOut`: `nextWake` is now. If this scheduler is closed before that, the next
+      // driver finds the run open and interrupts it.
     }
     if (!this.#closed) {
       this.#host.changed?.();

@@ -1,27 +1,27 @@
-/** Errors: every one that a caller can meet is a `WakefulError` with a code to branch on. */
+/** Errors: each one that reaches a caller is a `WakefulError` with a code to branch on. */
 import type { HostErrorCode } from "./guest/wakeful_web.js";
 import type { ErrorCode, ErrorPlace } from "./payloads.js";
 
 /**
- * What kind of error it is. Beside the core's codes: "host_failed", where the clock or the host
- * itself cannot be used; "in_use", where another tab or worker holds the ledger.
+ * The kind of an error. There are two codes beside those of the core: "host_failed" if the clock or
+ * the host cannot be used, and "in_use" if another tab or worker holds the ledger.
  */
 export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use";
 
 /**
- * What the package throws. What the guest throws is one too: `instanceof` looks at the name and the
- * code.
+ * The error that the package throws. Errors of the guest count too: `instanceof` checks the name
+ * and the code.
  */
 export class WakefulError extends Error {
   override readonly name = "WakefulError";
-  /** What kind of error it is. */
+  /** The kind of the error. */
   readonly code: WakefulErrorCode;
-  /** Where it is, if it is about a text. */
+  /** The place, if it is about a text. */
   readonly place?: ErrorPlace;
   /** The report as the core's exact JSON text, if the core made it. */
   readonly reportText?: string;
 
-  /** An error of this code; the message says what to do. */
+  /** An error with this code; the message says what to do. */
   constructor(code: WakefulErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.code = code;

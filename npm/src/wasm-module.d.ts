@@ -1,4 +1,4 @@
-/** What workerd gives for an imported wasm file. */
+/** The type of an imported wasm file in workerd. */
 declare module "*.wasm" {
   const module: WebAssembly.Module;
   export default module;

@@ -1,4 +1,4 @@
-/** The package in workerd, which compiles wasm ahead and gives the module. */
+/** The package in workerd, which compiles wasm in advance and imports the module. */
 import core from "../core.wasm";
 import { initSync } from "./guest/wakeful_web.js";
 

@@ -1,5 +1,5 @@
-// AsyncScheduler: the same stories come to the same ledgers as with Scheduler, text for text; calls
-// queue up; promises may fail late.
+// AsyncScheduler: stories give the same ledgers as with Scheduler, text for text; calls queue up;
+// promises may fail late.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
@@ -19,7 +19,7 @@ const message = (id) => ({
   },
 });
 
-/** A host whose ledger takes a while, and whose provider does nothing; parts of it can be given. */
+/** A host with a slow ledger and a provider that does nothing. Tests replace parts of it. */
 function slowHost(parts = {}) {
   const lines = new MemoryLedger();
   const slowly = async (work) => {
@@ -48,7 +48,7 @@ function slowHost(parts = {}) {
 }
 
 for (const [name, story] of Object.entries(stories)) {
-  test(`the story ${name} comes to the same ledger, state and explanation in both loops`, async () => {
+  test(`the story ${name} gives the same ledger, state and explanation in both loops`, async () => {
     const [one, other] = [
       await play(LOOPS.Scheduler, story),
       await play(LOOPS.AsyncScheduler, story),
@@ -82,7 +82,7 @@ test("calls that are made at once run one after the other, in their order", asyn
   await scheduler.close();
 });
 
-test("a call that fails stops none of those behind it", async () => {
+test("a call that fails does not stop the calls behind it", async () => {
   const scheduler = await AsyncScheduler.drive({ agent_id: "a" }, slowHost());
   const calls = await Promise.allSettled([
     scheduler.propose("no fact"),
@@ -109,7 +109,7 @@ test("effects are released after their batch is stored, and never before", async
   await scheduler.close();
 });
 
-test("a provider may say facts while it starts a turn, and wait for what comes of them", async () => {
+test("a provider may report facts while it starts a turn, and await the answers", async () => {
   const said = [];
   const host = slowHost({
     provider: {
@@ -153,7 +153,7 @@ test("a promise of the provider that is rejected later aborts its turn, and the 
   await scheduler.close();
 });
 
-test("what the provider did not do is said first with the next call, where the ledger did not take it", async () => {
+test("a failure of the provider that the ledger did not take is reported first by the next call", async () => {
   let appends = 0;
   const host = slowHost({
     provider: {
@@ -184,7 +184,7 @@ test("what the provider did not do is said first with the next call, where the l
   await scheduler.close();
 });
 
-test("a second writer's entries are read by catchUp, and then the same is said again", async () => {
+test("catchUp reads a second writer's entries, and then the call is repeated", async () => {
   const host = slowHost();
   const late = await AsyncScheduler.drive({ agent_id: "a" }, host);
   const first = await AsyncScheduler.drive({ agent_id: "a" }, host);
@@ -199,7 +199,7 @@ test("a second writer's entries are read by catchUp, and then the same is said a
   await Promise.all([late.close(), first.close()]);
 });
 
-test("the tasks that the provider proves alive stay, and a provider that cannot say keeps the ledger as it is", async () => {
+test("tasks that the provider proves alive stay, and if it cannot say, the ledger stays as it is", async () => {
   const host = slowHost();
   const first = await AsyncScheduler.drive({ agent_id: "a" }, host);
   for (const task_id of ["kept", "gone"]) {
@@ -227,7 +227,7 @@ test("the tasks that the provider proves alive stay, and a provider that cannot 
   await second.close();
 });
 
-test("a closed scheduler refuses calls, after those that were made before", async () => {
+test("a closed scheduler refuses calls, after the pending ones", async () => {
   const scheduler = await AsyncScheduler.drive({ agent_id: "a" }, slowHost());
   const before = scheduler.propose(message("m1"));
   await scheduler.close();

@@ -1,5 +1,5 @@
-// A real browser with the unpacked package and the pages of the tests. CHROME names the browser's
-// program.
+// A real browser with the unpacked package and the pages of the tests. CHROME is the path of the
+// browser.
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
@@ -37,8 +37,8 @@ async function serve(folders) {
 }
 
 /**
- * Starts the server and the browser; pages of one call share their storage. `troubles` is all that
- * went wrong in them.
+ * Starts the server and the browser. Pages of one call share their storage. `troubles` collects
+ * their errors.
  */
 export async function openBrowser(folders = {}) {
   if (!process.env.CHROME) {
@@ -48,7 +48,7 @@ export async function openBrowser(folders = {}) {
   const server = await serve({ package: new URL("target/npm/package/", root), pages, ...folders });
   const browser = await chromium.launch({
     executablePath: process.env.CHROME,
-    // Chromium refuses its sandbox to root, as which containers run.
+    // Chromium does not run its sandbox as root, and containers run as root.
     args: [
       "--disable-gpu",
       "--disable-dev-shm-usage",
@@ -59,7 +59,7 @@ export async function openBrowser(folders = {}) {
   const troubles = [];
   return {
     troubles,
-    /** A tab that has loaded this path. */
+    /** Opens a tab with this path. */
     async tab(path) {
       const page = await context.newPage();
       page.on(
@@ -86,8 +86,8 @@ export async function openBrowser(folders = {}) {
 }
 
 /**
- * Calls `window.call` of a page: what it gives, or what it threw as `{ error: { name, code, message
- * } }`.
+ * Calls `window.call` of a page. Returns its result, or an exception as `{ error: { name, code,
+ * message } }`.
  */
 export function call(page, ...args) {
   return page.evaluate((args) => window.call(...args), args);

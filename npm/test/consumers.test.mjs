@@ -1,4 +1,4 @@
-// Small projects that consume the packed tarball: each comes to the same decision.
+// Small projects that consume the packed tarball. Each makes the same decision.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
@@ -6,7 +6,7 @@ import test from "node:test";
 import { openBrowser } from "./browser.mjs";
 import { node, project, script, tarball } from "./package.mjs";
 
-/** What a project does with what it imported: an operator writes, and a turn is started. */
+/** The program of a project: an operator writes, and a turn starts. */
 const STORY = `
 const lines = new MemoryLedger();
 const started = [];
@@ -93,7 +93,7 @@ import core from "@wakeful/scheduler/core.wasm";
 await init(globalThis.readGuest(new URL(core, import.meta.url)));
 ${STORY}
 console.log(said);`,
-    // Node fetches no files, so it lends the bytes that a page would fetch.
+    // Node cannot fetch files, so it passes the bytes that a page would fetch.
     "run.mjs": `
 import { readFileSync } from "node:fs";
 globalThis.readGuest = readFileSync;
@@ -155,11 +155,11 @@ const fact: Fact = { fact: "timer_created", timer_id: "t", duration_ms: 1000 };
 const receipt: Receipt = Scheduler.drive({ agent_id: "a" }, { ...host, ledger: new MemoryLedger() }).propose(fact);
 const later: Promise<Receipt> = (await AsyncScheduler.drive({ agent_id: "a" }, { ...slow, ledger: new LogLedger(file) })).propose(fact);
 await init(new Uint8Array());
-// @ts-expect-error: there is no such fact.
+// @ts-expect-error: this fact does not exist.
 Scheduler.drive({ agent_id: "a" }, host).propose({ fact: "nothing_happened" });
-// @ts-expect-error: a scheduler needs no number but a name.
+// @ts-expect-error: an agent id is not a number.
 Scheduler.drive({ agent_id: 7 }, host);
-// @ts-expect-error: a clock says a bigint.
+// @ts-expect-error: a clock returns a bigint.
 const wrong: Host = { ...host, clock: { now: () => 7 } };
 type IsAny<T> = 0 extends 1 & T ? true : false;
 const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>] = [false, false, false];

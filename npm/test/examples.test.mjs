@@ -1,4 +1,4 @@
-// The examples, as a newcomer runs them: in a copy, with the package from its tarball.
+// Runs the examples as a newcomer would: in a copy, with the package from its tarball.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import test from "node:test";
 import { openBrowser } from "./browser.mjs";
 import { node, project, root, script } from "./package.mjs";
 
-test("examples/node lives in its file and goes on with the second run", async () => {
+test("examples/node keeps its ledger in a file, and the second run continues", async () => {
   const folder = await project("example-node", "examples/node");
   const first = await node(folder, "agent.mjs");
   assert.match(
@@ -41,7 +41,7 @@ test("examples/vite is built, and its page shows the decisions of the agent in i
   }
 });
 
-/** A port that nobody listens on. */
+/** A free port. */
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
@@ -50,7 +50,10 @@ async function freePort() {
   return port;
 }
 
-/** Starts workerd on the example's configuration with another port, and gives what ends it. */
+/**
+ * Starts workerd with the example's configuration on another port. Returns the function that ends
+ * it.
+ */
 async function serve(folder, port) {
   const config = new URL("workerd.capnp", folder);
   const text = await readFile(config, "utf8");
@@ -83,7 +86,7 @@ async function serve(folder, port) {
   };
 }
 
-test("examples/workerd decides in a Durable Object of the real workerd, and goes on after workerd was killed", async () => {
+test("examples/workerd decides in a Durable Object of the real workerd, and continues after workerd was killed", async () => {
   const folder = await project("example-workerd", "examples/workerd");
   await script(folder, "build");
   await mkdir(new URL("objects/", folder));

@@ -1,14 +1,13 @@
-// The n-th call that a loop makes of its host fails, for n = 1, 2, 3, ... until none fails, in both
-// loops: a ledger or a clock that throws is an error of that call and changes nothing, the next one
-// works, and the provider is asked the same; a provider that throws fails its turn and no call.
+// The n-th call of the host fails, for n = 1, 2, 3, ... until none fails, in both loops. If a
+// ledger or a clock throws, that call throws and changes nothing, the next call works, and the
+// provider gets the same calls. If a provider throws, its turn fails, but no call does.
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { LOOPS, play, stories, wakeful } from "./stories.mjs";
 
 /**
- * Plays the heartbeat; the n-th call of this part of the host goes wrong, in the way that `wrong`
- * does it.
+ * Plays the heartbeat. The n-th call of this part of the host fails in the way of `wrong`.
  */
 async function hurt(loop, n, part, wrong) {
   let left = n;
@@ -99,7 +98,7 @@ for (const [name, loop] of Object.entries(LOOPS)) {
     }
   });
 
-  test(`${name}: whichever call of the provider throws, no call of the loop does, and the story comes to its end`, async () => {
+  test(`${name}: whichever call of the provider throws, no call of the loop does, and the story reaches its end`, async () => {
     const failed = new Set();
     for (let n = 1; ; n += 1) {
       const came = await hurt(loop, n, "provider", throwing(new Error("no model")));

@@ -1,6 +1,6 @@
-// Hosts that do what no host should, in Node and in the browser: each gets a `WakefulError` with a
-// code and a sentence, the ledger stays whole, and the scheduler goes on. A case changes a part of
-// a sound host, calls, and puts the part back.
+// Hosts that misbehave, in Node and in the browser. Each gets a `WakefulError` with a code and a
+// sentence, the ledger stays whole, and the scheduler continues. A case changes a part of a sound
+// host, calls, and restores the part.
 
 const START = 1_779_872_400_000_000_000n;
 
@@ -39,7 +39,7 @@ const throws = (what) => () => {
   throw what;
 };
 
-/** What a host may throw: none of it is an ordinary error. */
+/** Values that a host may throw. None of them is an ordinary error. */
 const odd = {
   undefined: undefined,
   null: null,
@@ -62,7 +62,7 @@ const odd = {
   "an endless string": "x".repeat(1_000_000),
 };
 
-/** What a ledger may give in place of a page. */
+/** Values that a ledger may return instead of a page. */
 const pages = (whole) => ({
   undefined: undefined,
   null: null,
@@ -72,7 +72,7 @@ const pages = (whole) => ({
   "an object that has a length": { length: 0 },
   "lines that are numbers": [7],
   "lines that are holes": new Array(3),
-  "a line that is no entry": ["{}"],
+  "a line that is not an entry": ["{}"],
   "a line that is cut": [whole[0].slice(0, -1)],
   "half a surrogate": ["\ud800"],
   "lines in another order": [...whole].reverse(),
@@ -89,7 +89,7 @@ const pages = (whole) => ({
   "an endless circle": Object.assign([], { toJSON: throws(undefined) }),
 });
 
-/** What a clock may say. */
+/** Values that a clock may return. */
 const readings = {
   "a number": Date.now(),
   undefined: undefined,
@@ -100,7 +100,7 @@ const readings = {
   "a promise": Promise.resolve(START),
 };
 
-/** What options may be. */
+/** Values that options may be. */
 const options = {
   undefined: undefined,
   null: null,
@@ -144,7 +144,7 @@ export function cases(wakeful, name) {
     } catch (error) {
       check(
         error instanceof WakefulError,
-        `no WakefulError but ${Object.prototype.toString.call(error)}`,
+        `not a WakefulError but ${Object.prototype.toString.call(error)}`,
       );
       thrown = error;
     }
@@ -158,8 +158,8 @@ export function cases(wakeful, name) {
   }
 
   /**
-   * The ledger is what an untouched scheduler would have written, and both the scheduler and a new
-   * one go on with it.
+   * Checks that the ledger is what an untouched scheduler would have written, and that both the
+   * scheduler and a new one continue with it.
    */
   async function sound(scheduler, host, id) {
     await scheduler.catchUp();
@@ -177,8 +177,7 @@ export function cases(wakeful, name) {
   }
 
   /**
-   * A case over an open scheduler: what `change` makes of the host is undone before the scheduler
-   * is asked to go on.
+   * A case over an open scheduler. The change of the host is undone before the scheduler continues.
    */
   function over(what, attempt) {
     all.push([
@@ -202,7 +201,7 @@ export function cases(wakeful, name) {
     ]);
   }
 
-  /** Opens over a ledger of these lines and the changed host. */
+  /** Opens a scheduler over these lines and the changed host. */
   const opens = (what, codes, change, says) =>
     all.push([
       `${name}: ${what}`,

@@ -39,7 +39,7 @@ test("it does what every ledger does", async () => {
   await page.close();
 });
 
-test("of two writers the later one gets a conflict, reads what is new, and says it again", async () => {
+test("of two writers the later one gets a conflict, reads what is new, and repeats the call", async () => {
   const [first, second] = [await tab(), await tab()];
   await call(first, "open", "two");
   await call(second, "open", "two");

@@ -1,5 +1,5 @@
-// The ledger in one file, over real files of Node: it is the same after being opened again, and a
-// batch that was cut short is not there.
+// The ledger in one file, over real files of Node. It is the same after it is opened again, and an
+// incomplete batch is absent.
 import assert from "node:assert/strict";
 import {
   closeSync,
@@ -29,7 +29,7 @@ const { LedgerConflict, WakefulError } = await import(
 const folder = mkdtempSync(join(tmpdir(), "wakeful-log-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-/** A file of Node as a `SyncFile`; `trouble` may stand in for a call. */
+/** A file of Node as a `SyncFile`. `trouble` may replace a call. */
 function open(name, trouble = {}) {
   const file = openSync(join(folder, name), "a+");
   closeSync(file);
@@ -56,8 +56,8 @@ const line = (seq, text = "é") =>
 const head = (seq) => (seq === 0 ? START : { seq, chain: String(seq).padStart(64, "0") });
 
 /**
- * Writes these batches (numbers of lines) into a fresh file, and gives its bytes and where each
- * batch ends.
+ * Writes these batches (numbers of lines) into a fresh file. Returns its bytes and the end of each
+ * batch.
  */
 function written(name, batches) {
   writeFileSync(join(folder, name), "");
@@ -96,7 +96,7 @@ test("what was appended is there after the file was opened again, by page", () =
   assert.equal(new LogLedger(open("again")).read(6, 1)[0].length, line(7).length - 1 + 3_000_000);
 });
 
-test("a batch at another head is a conflict that says where the ledger ends, and stores nothing", () => {
+test("a batch at another head is a conflict that names the end of the ledger, and stores nothing", () => {
   const { bytes } = written("conflict", [2]);
   const ledger = new LogLedger(open("conflict"));
   for (const expected of [head(1), head(3), { ...head(2), chain: "f".repeat(64) }, START]) {
@@ -109,7 +109,7 @@ test("a batch at another head is a conflict that says where the ledger ends, and
   assert.deepEqual(readFileSync(join(folder, "conflict")), bytes);
 });
 
-test("wherever a crash cuts the file, whole batches stay and the last one is not there in part", () => {
+test("wherever a crash cuts the file, complete batches stay and the last one is absent", () => {
   const { bytes, ends } = written("torn", [1, 3, 2]);
   for (let size = 0; size <= bytes.length; size += 1) {
     writeFileSync(join(folder, "torn"), bytes.subarray(0, size));
@@ -123,7 +123,7 @@ test("wherever a crash cuts the file, whole batches stay and the last one is not
     assert.equal(
       new LogLedger(open("torn")).read(0, 100).at(-1),
       line(lines + 1),
-      "and it goes on from there",
+      "and it continues from there",
     );
   }
 });
@@ -143,7 +143,7 @@ test("a tail of zeros or of other bytes, as a file system leaves it after a powe
   }
 });
 
-test("damage with a whole batch behind it refuses to open and cuts nothing, whichever byte it is", () => {
+test("damage before a complete batch refuses to open and removes nothing, at every byte", () => {
   const { bytes, ends } = written("damage", [2, 1]);
   for (let at = 0; at < ends[1]; at += 1) {
     const damaged = Buffer.from(bytes);
@@ -167,7 +167,7 @@ test("a file of something else is not overwritten", () => {
   assert.equal(readFileSync(join(folder, "letter"), "utf8"), "Dear Sir or Madam,\n");
 });
 
-test("an append that fails leaves nothing behind, and the next one works, whatever fails and whatever is left", () => {
+test("an append that fails leaves nothing behind, and the next one works, at every point of failure", () => {
   const full = () => {
     throw new Error("no space left on device");
   };
@@ -198,7 +198,7 @@ test("an append that fails leaves nothing behind, and the next one works, whatev
   }
 });
 
-test("a file that gives and takes few bytes at a time is read and written whole", () => {
+test("a file that reads and writes few bytes at a time is read and written completely", () => {
   written("slow", [1, 2]);
   const few = (buffer, options, work) => work(buffer.subarray(0, 7), options);
   const ledger = new LogLedger(open("slow", { read: few, write: few }));

@@ -1,5 +1,5 @@
-// The OPFS ledger in a real browser: it survives a reload and a torn tail, and one tab at a time
-// has it.
+// The OPFS ledger in a real browser: it survives a reload and a torn tail, and only one tab at a
+// time can open it.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 
@@ -17,7 +17,7 @@ const tab = async () => {
   return page;
 };
 
-test("an agent's ledger is there after a reload, and the agent goes on where it was", async () => {
+test("an agent's ledger is there after a reload, and the agent continues", async () => {
   const page = await tab();
   assert.deepEqual((await call(page, "open", "a/b: ü")).seq, 2);
   assert.equal(await call(page, "say", "m1"), "accepted");
@@ -28,7 +28,7 @@ test("an agent's ledger is there after a reload, and the agent goes on where it 
   const again = await call(page, "lines");
   assert.deepEqual(again.slice(0, lines.length), lines);
   assert.ok(again.at(-1).includes(head.chain));
-  // contract 5.23: the run of the page that is gone is interrupted, and its message replays.
+  // contract 5.23: the run of the closed page is interrupted, and its message replays.
   assert.equal(again.filter((line) => line.includes("interrupted")).length > 0, true);
   await page.close();
 });
@@ -39,20 +39,20 @@ test("a second tab is refused with a typed error, and gets the ledger when it wa
   const refused = await call(second, "open", "shared");
   assert.deepEqual([refused.error.name, refused.error.code], ["WakefulError", "in_use"]);
   assert.match(refused.error.message, /close it there, or open it with `wait: true`/);
-  assert.equal((await call(second, "open", "other")).seq, 2, "another agent's is free");
+  assert.equal((await call(second, "open", "other")).seq, 2, "the ledger of another agent is free");
   const waited = call(second, "open", "shared", { wait: true });
   await call(first, "say", "m1");
   const last = await call(first, "head");
   await call(first, "close");
   assert.ok((await waited).seq > last.seq);
-  // A tab that is closed lets go, too.
+  // A closed tab releases the lock too.
   await second.close();
   const freed = await call(first, "open", "shared", { wait: true });
   assert.ok(freed.seq > last.seq);
   await first.close();
 });
 
-test("a torn tail is cut off: the batch is not there, and the ledger goes on", async () => {
+test("a torn tail is removed: the batch is absent, and the ledger works", async () => {
   const page = await tab();
   await call(page, "open", "torn");
   await call(page, "say", "m1");
@@ -72,7 +72,7 @@ test("a torn tail is cut off: the batch is not there, and the ledger goes on", a
   await page.close();
 });
 
-test("outside of a dedicated worker the error says where to go", async () => {
+test("outside of a dedicated worker the error says what to use", async () => {
   const page = await tab();
   const { error } = await page.evaluate(() => window.openHere("a"));
   assert.deepEqual([error.name, error.code], ["WakefulError", "cannot_open"]);

@@ -1,5 +1,5 @@
-// The packed tarball as a project has it: a folder below target/npm/consumers in which npm has
-// installed it, and programs run there.
+// The packed tarball in a project: a folder below target/npm/consumers into which npm has installed
+// it, and programs that run there.
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter } from "node:path";
@@ -24,8 +24,8 @@ export async function tarball() {
 }
 
 /**
- * A fresh project: the files of a folder of the tree, or these texts by name, and the package from
- * its tarball beside them.
+ * Makes a fresh project from a folder of the tree or from texts by name, with the package from its
+ * tarball.
  */
 export async function project(name, files) {
   const folder = new URL(`target/npm/consumers/${name}/`, root);
@@ -44,8 +44,8 @@ export async function project(name, files) {
       await writeFile(new URL(path, folder), text);
     }
   }
-  // The package needs no other, and what builds an example stands in npm/node_modules: npm has no
-  // registry to ask, whatever its cache holds.
+  // Install offline: the package has no dependencies, and the build tools are in npm/node_modules.
+  // So the result does not depend on a registry or a cache.
   const manifest = new URL("package.json", folder);
   const { devDependencies, ...rest } = JSON.parse(await readFile(manifest, "utf8"));
   await writeFile(manifest, JSON.stringify(rest));
@@ -57,15 +57,15 @@ export async function project(name, files) {
   return folder;
 }
 
-/** Runs Node in a project, and gives what it prints. */
+/** Runs Node in a project. Returns its output. */
 export async function node(folder, ...args) {
   const { stdout } = await run(process.execPath, args, { cwd: folder });
   return stdout;
 }
 
 /**
- * Runs a script of a project's package.json with the programs of npm/node_modules, and gives what
- * it prints.
+ * Runs a script of a project's package.json with the programs of npm/node_modules. Returns its
+ * output.
  */
 export async function script(folder, name) {
   const programs = fileURLToPath(new URL("npm/node_modules/.bin", root));

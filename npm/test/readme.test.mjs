@@ -1,4 +1,4 @@
-// The snippets of npm/README.md run, and print what the page says they print.
+// The snippets of npm/README.md run, and print what the page shows.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
@@ -8,7 +8,7 @@ import { node, project, root, script } from "./package.mjs";
 
 const page = await readFile(new URL("npm/README.md", root), "utf8");
 
-/** The fenced blocks by what stands behind their fence. */
+/** The fenced blocks by the text after their fence. */
 const blocks = Object.fromEntries(
   [...page.matchAll(/^```(.+)\n([^]*?)^```$/gm)].map(([, kind, text]) => [kind, text]),
 );
@@ -17,7 +17,7 @@ test("every snippet has its test", () => {
   assert.deepEqual(Object.keys(blocks), ["js", "text", "js worker", "js page", "js slim"]);
 });
 
-test("the first snippet prints what is said below it", async () => {
+test("the first snippet prints the block below it", async () => {
   const folder = await project("readme-node", { "main.mjs": blocks.js });
   assert.equal(await node(folder, "main.mjs"), blocks.text);
 });

@@ -7,12 +7,12 @@ import { root } from "./package.mjs";
 
 const dist = new URL("target/npm/package/dist/", root);
 
-/** The package as Node loads it. */
+/** The package, loaded by Node. */
 export const wakeful = await import(new URL("node.js", dist).href);
 
 /**
- * The player of stories, which is not in the package: it only says what a host does, so it can be
- * another module's.
+ * The player of stories, which is not in the package. It only says what a host does, so it may come
+ * from another module.
  */
 const player = new URL("target/guest/web/", root);
 const { Player, initSync } = await import(new URL("wakeful_web.js", player).href);
@@ -31,7 +31,7 @@ export const stories = Object.fromEntries(
   ),
 );
 
-/** The two loops: the class, and what a ledger's answer becomes for it. */
+/** The two loops: the class, and how it gets the answers of a ledger. */
 export const LOOPS = {
   Scheduler: { loop: wakeful.Scheduler, answer: (work) => work() },
   AsyncScheduler: {
@@ -44,10 +44,9 @@ export const LOOPS = {
 };
 
 /**
- * Plays a story to its end. `call` may stand in for any call that the loop makes of its host, to
- * let it fail: it gets the part, the name and what the host would do. A call that throws is made
- * again, after others' entries were read where it was a conflict; what is no fact is the outcome of
- * its call.
+ * Plays a story to its end. `call` may replace any call of the host, to let it fail: it gets the
+ * part, the name and the original call. A call that throws is repeated; after a conflict, the
+ * entries of others are read first. An invalid fact is the outcome of its call.
  */
 export async function play({ loop, answer }, story, call = (_part, _name, work) => work()) {
   const player = new Player(story);
@@ -104,7 +103,7 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
         throw thrown;
       }
     });
-  // To look on is no call of the story: it must neither be failed nor counted.
+  // Observing is not a call of the story: it must neither fail nor count.
   const peek = async (look) => {
     const through = call;
     call = (_part, _name, work) => work();
@@ -124,7 +123,7 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
         return { ...came, head, state, explanation };
       }
       if (command.do === "propose") {
-        // A story may say what is no fact; then the error is the outcome.
+        // A story may have an invalid fact; then the error is the outcome.
         const outcome = checked(() => scheduler.propose(command.fact));
         came.outcomes.push(
           await outcome.catch((error) =>

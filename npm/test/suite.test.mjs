@@ -1,5 +1,5 @@
-// The suite for ledgers of one's own: one that does as it must passes, and each that does otherwise
-// in one way is told which.
+// The suite for ledgers: a correct ledger passes, and for each broken one the suite names the
+// broken rule.
 import assert from "node:assert/strict";
 import test from "node:test";
 
@@ -13,8 +13,7 @@ const { LedgerConflict, MemoryLedger } = await import(
 );
 
 /**
- * Opens ledgers in memory, which do otherwise as `odd` says: methods that are given what the ledger
- * would do.
+ * Opens ledgers in memory with the faults of `odd`: methods that get the original call.
  */
 function store(odd = {}, name = (agentId) => agentId) {
   const kept = new Map();
@@ -31,7 +30,7 @@ function store(odd = {}, name = (agentId) => agentId) {
   };
 }
 
-test("a ledger in memory passes, at once and where each answer takes a while", async () => {
+test("a ledger in memory passes, synchronous and asynchronous", async () => {
   await checkLedger(store());
   const later = async (answer) => {
     await null;
@@ -60,7 +59,10 @@ test("each ledger is closed, and an exclusive one before it is opened again", as
   };
   const [alone, beside] = [await closing(true), await closing(false)];
   assert.deepEqual([alone.now, alone.most, beside.now], [0, 1, 0]);
-  assert.ok(beside.most > 1 && beside.opened > alone.opened, "what two do is asked as well");
+  assert.ok(
+    beside.most > 1 && beside.opened > alone.opened,
+    "rules about two instances are tested too",
+  );
 });
 
 const pushed = (batch, ledger) => void (ledger.lines = [...ledger.lines, ...batch]);
@@ -73,7 +75,7 @@ const otherwise = {
     }),
     "gives 1 line `{}` instead of no line",
   ],
-  "loses what is no ASCII": [
+  "loses characters outside of ASCII": [
     store({
       read: (...args) => args[2].read(...args).map((line) => line.replaceAll(/[^ -~]/gu, "?")),
     }),
@@ -85,7 +87,7 @@ const otherwise = {
   ],
   "forgets when it is closed": [
     store({}, (agentId, opened) => `${agentId} ${opened}`),
-    "who opens a ledger again finds what was appended: this ledger gives no line instead of 2 lines",
+    "a ledger that is opened again has what was appended: this ledger gives no line instead of 2 lines",
   ],
   "gives whole pages": [
     store({ read: (after, _, ledger) => ledger.read(after, 1e9) }),
@@ -99,7 +101,7 @@ const otherwise = {
     store({ append: (_, batch, ledger) => pushed(batch, ledger) }),
     "stores it instead of throwing a conflict at entry 3, given a batch after the beginning",
   ],
-  "asks for the position alone": [
+  "compares only the position": [
     store({
       append: (expected, batch, ledger) => {
         if (expected.seq !== ledger.lines.length) {
@@ -110,7 +112,7 @@ const otherwise = {
     }),
     "given a batch after the last line of another history of the same length",
   ],
-  "says a wrong end": [
+  "names a wrong end": [
     store({
       append: (expected, batch, ledger) => {
         try {
@@ -122,7 +124,7 @@ const otherwise = {
     }),
     "throws a conflict at entry 4 instead of a conflict at entry 3",
   ],
-  "fails otherwise than with a conflict": [
+  "fails without a conflict": [
     store({
       append: (expected, batch, ledger) => {
         if (expected.seq !== ledger.lines.length) {
@@ -135,16 +137,16 @@ const otherwise = {
   ],
   "mixes agents": [
     store({}, (agentId) => agentId.replace(/.$/, "")),
-    "a ledger has the lines of its own agent alone: this ledger throws",
+    "a ledger has only the lines of its own agent: this ledger throws",
   ],
   "does not open": [
     () => Promise.reject(new Error("no disk")),
-    "nothing is in a ledger before something is appended: this ledger throws `no disk`",
+    "a ledger is empty before the first append: this ledger throws `no disk`",
   ],
 };
 
 for (const [name, [open, says]] of Object.entries(otherwise)) {
-  test(`a ledger that ${name} is told so`, async () => {
+  test(`the suite finds a ledger that ${name}`, async () => {
     await assert.rejects(checkLedger(open), (error) => {
       assert.ok(error instanceof LedgerFault, String(error));
       assert.ok(error.message.includes(says), error.message);
@@ -154,7 +156,7 @@ for (const [name, [open, says]] of Object.entries(otherwise)) {
   });
 }
 
-test("one that sees only what was there when it was opened is told so", async () => {
+test("the suite finds a ledger that sees only what was there when it was opened", async () => {
   const stale = (open) => (agentId) => {
     const ledger = open(agentId);
     const seen = ledger.read(0, 1e9);

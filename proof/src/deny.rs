@@ -1,4 +1,4 @@
-//! `cargo xtask deny`: licences, bans and sources of every dependency, as deny.toml has them.
+//! `cargo xtask deny`: checks licences, bans and sources of every dependency against deny.toml.
 
 use std::{collections::BTreeSet, fs, process::ExitCode};
 
@@ -9,10 +9,10 @@ use xtask::{
     stage::{bold, green},
 };
 
-/// The workspaces: each has a lock of its own.
+/// The workspaces; each has its own lock file.
 const WORKSPACES: [&str; 3] = [".", "fuzz", "xtask/tools"];
 
-/// Asks cargo-deny about each workspace.
+/// Runs cargo-deny on each workspace.
 pub(crate) fn deny(paths: &Paths) -> Result<ExitCode, Failure> {
     if Call::cargo(paths, "deny-version", "deny").arg("--version").answer().is_err() {
         return Ok(missing("cargo-deny", "`cargo install --locked cargo-deny`"));
@@ -53,7 +53,7 @@ pub(crate) fn deny(paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many packages the locks name, each once.
+/// The number of different packages in the lock files.
 fn packages(paths: &Paths) -> Result<usize, Failure> {
     let mut names = BTreeSet::new();
     for workspace in WORKSPACES {
@@ -65,7 +65,7 @@ fn packages(paths: &Paths) -> Result<usize, Failure> {
     Ok(names.len())
 }
 
-/// Name and version of each package of a lock.
+/// Name and version of each package of a lock file.
 fn locked(text: &str) -> impl Iterator<Item = (String, String)> {
     let value = |line: Option<&str>, key: &str| {
         Some(line?.strip_prefix(key)?.trim_matches([' ', '=', '"']).to_owned())
@@ -82,9 +82,14 @@ mod tests {
 
     #[test]
     fn packages_of_a_lock_are_told_apart_by_name_and_version() {
-        let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \
-                    \"1.0.0\"\n\n[[package]]\nname = \"a\"\nversion = \"2.0.0\"\ndependencies = \
-                    []\n";
+        let lock = "version = 4\n\n\
+                    [[package]]\n\
+                    name = \"a\"\n\
+                    version = \"1.0.0\"\n\n\
+                    [[package]]\n\
+                    name = \"a\"\n\
+                    version = \"2.0.0\"\n\
+                    dependencies = []\n";
         let found: Vec<_> = locked(lock).collect();
         assert_eq!(
             found,

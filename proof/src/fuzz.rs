@@ -1,9 +1,8 @@
-//! `cargo xtask fuzz`: libFuzzer looks for bytes over which the decoder, the readers or the guest
-//! break down.
+//! `cargo xtask fuzz`: libFuzzer looks for bytes that break the decoder, the readers or the guest.
 //!
-//! What a target does stands in `tests/src/fuzz.rs`. Inputs that reach something new are kept in
-//! target/fuzz while it runs; `--keep` takes those into fuzz/corpus that reach what no other there
-//! does, and every test run replays them.
+//! `tests/src/fuzz.rs` has the targets. Inputs that reach new code are kept in target/fuzz while it
+//! runs. `--keep` adds to fuzz/corpus those that reach more than the inputs in it, and every test
+//! run replays the corpus.
 
 use std::{fs, num::NonZeroUsize, process::ExitCode, thread};
 
@@ -17,31 +16,30 @@ use xtask::{
     tools,
 };
 
-/// What is asked for.
+/// The options of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The targets.
     pub(crate) targets: Vec<&'static str>,
-    /// How long each is tried.
+    /// The time for each target, in seconds.
     pub(crate) seconds: u64,
-    /// Whether what was found is taken into the corpus.
+    /// Whether to add new inputs to the corpus.
     pub(crate) keeps: bool,
 }
 
 /// All targets.
 pub(crate) const TARGETS: [&str; 4] = ["facts", "foreign", "ledger", "exports"];
 
-/// How long each is tried where nothing is said.
+/// The default time for each target.
 pub(crate) const SECONDS: u64 = 600;
 
-/// Inputs are no longer than this, in bytes; what is larger is slow, and finds nothing that parts
-/// of it do not.
+/// The largest input in bytes. Larger inputs are slow and find nothing that their parts do not.
 const LONGEST: &str = "-max_len=8192";
 
-/// An input that takes longer than this, in seconds, is a finding.
+/// The longest time for an input in seconds; a slower one is a finding.
 const SLOWEST: &str = "-timeout=30";
 
-/// Tries each target, as many beside each other as there are cores.
+/// Tries each target, one per core in parallel.
 pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     if cargo_fuzz(paths, "fuzz-version").arg("--version").answer().is_err() {
         let how = "`rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`";
@@ -50,11 +48,12 @@ pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building the tools that make guests", || tools::build(paths))?;
     stage("guests", "building the guests", || guests::build(paths))?;
-    // No sanitizer: there is no unsafe code to watch, and without one it is several times faster.
+    // No sanitizer: there is no unsafe code to watch, and fuzzing is several times faster without
+    // one.
     stage("fuzz targets", "building them with libFuzzer's counters", || {
         cargo_fuzz(paths, "fuzz-build").args(["build", "-s", "none"]).build()
     })?;
-    // One is one thread.
+    // Each target is one thread.
     let beside = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     for targets in request.targets.chunks(beside) {
         let tried: Vec<_> = thread::scope(|scope| {
@@ -87,13 +86,13 @@ pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
 }
 
 fn cargo_fuzz(paths: &Paths, log: &str) -> Call {
-    // Through rustup: a cargo that runs for this tree has a fixed compiler, which is no nightly.
+    // Through rustup, because the cargo of this tree has a fixed compiler, which is not a nightly.
     Call::new(paths, log, "rustup")
         .args(["run", "nightly", "cargo", "fuzz"])
         .folder(paths.at("fuzz"))
 }
 
-/// libFuzzer over a target; it writes into the first of the folders and reads all of them.
+/// Runs libFuzzer on a target. It writes into the first folder and reads all of them.
 fn run(
     paths: &Paths,
     log: &str,
@@ -115,7 +114,7 @@ fn run(
         .recorded()
 }
 
-/// How many inputs it was given.
+/// Fuzzes one target. Returns the number of inputs that it tried.
 fn try_one(paths: &Paths, target: &str, seconds: u64) -> Result<u64, Failure> {
     let time = format!("-max_total_time={seconds}");
     let log = format!("fuzz-{target}");
@@ -143,7 +142,7 @@ fn executed(printed: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// Takes into the corpus what reaches more than what is there; how many inputs it then has.
+/// Adds to the corpus the inputs that reach more code. Returns its new size.
 fn keep(paths: &Paths, target: &str) -> Result<usize, Failure> {
     run(
         paths,

@@ -1,8 +1,8 @@
-//! What proves things, as `cargo xtask` forwards it: mutants, coverage, seeded mistakes, other
-//! versions, nights, fuzzing, interpreters, and docs/proof.md, the page about all of them.
+//! The long checks, called through `cargo xtask`: mutants, coverage, seeded mistakes, other
+//! versions, nights, fuzzing and Miri. It also writes docs/proof.md, the page about all of them.
 //!
-//! The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not
-//! understood, 3 when a program that measures is not installed.
+//! The exit code is 0 for success, 1 if something failed, 2 if the command line is wrong, and 3 if
+//! a tool is missing.
 
 mod command_line;
 mod coverage;

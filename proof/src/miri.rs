@@ -1,9 +1,9 @@
-//! `cargo xtask miri`: the core's own tests in an interpreter that sees undefined behaviour, on
-//! this machine and on two that are unlike it.
+//! `cargo xtask miri`: runs the core's unit tests under Miri, for this machine and for two unlike
+//! ones.
 //!
-//! The core has no `unsafe`; what it stands on has some: the reader of raw JSON, the hash, the
-//! standard library's maps and texts. The other machines have words of 32 bits, and bytes in the
-//! other order: what is written and hashed must be the same there.
+//! The core has no `unsafe`, but the reader of raw JSON, the hash and the standard library have
+//! some. The other machines have 32-bit words and the other byte order; what is written and hashed
+//! must be the same there.
 
 use std::process::ExitCode;
 
@@ -15,17 +15,17 @@ use xtask::{
     test::counts::Counts,
 };
 
-/// The machine's own target is left to rustc.
+/// rustc selects the target of this machine.
 const OWN: &str = "this machine";
 
-/// Machines that are interpreted: words of 64 bits, of 32, and bytes the other way round.
+/// The machines: this one, one with 32-bit words, and one with the other byte order.
 const MACHINES: [&str; 3] = [OWN, "i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"];
 
-/// The hash without its assembly, which Miri does not interpret and for which other machines would
-/// need a C compiler of their own.
+/// The hash without assembly. Miri cannot interpret assembly, and other machines would need their
+/// own C compiler.
 const PORTABLE: [&str; 2] = ["--features", "blake3/pure"];
 
-/// Runs the core's tests on each machine.
+/// Runs the core's tests for each machine.
 pub(crate) fn miri(paths: &Paths) -> Result<ExitCode, Failure> {
     if in_nightly(paths, "miri-version").arg("--version").answer().is_err() {
         return Ok(missing(
@@ -61,7 +61,7 @@ pub(crate) fn miri(paths: &Paths) -> Result<ExitCode, Failure> {
 }
 
 fn in_nightly(paths: &Paths, log: &str) -> Call {
-    // Through rustup: a cargo that runs for this tree has a fixed compiler, which is no nightly.
+    // Through rustup, because the cargo of this tree has a fixed compiler, which is not a nightly.
     let call = Call::new(paths, log, "rustup").args(["run", "nightly", "cargo", "miri"]);
     call.env("CARGO_TARGET_DIR", paths.target().join("miri"))
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask night`: every method by itself, for a share of the time that there is; what each
-//! printed is kept for docs/proof.md.
+//! `cargo xtask night`: runs every method for a share of the time, and keeps what each printed for
+//! docs/proof.md.
 
 use std::{
     env, fs,
@@ -20,25 +20,25 @@ use xtask::{
     stage::{bold, green, red, seconds},
 };
 
-/// How much time there is, and for what.
+/// The options of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// For the methods that go on for as long as they are given, all together. What takes the time
-    /// that it takes comes on top.
+    /// The time that the methods without an end share, in minutes. The other methods take
+    /// additional time.
     pub(crate) minutes: u64,
-    /// The methods; all where none is named.
+    /// The methods; all if none is named.
     pub(crate) methods: Vec<&'static str>,
 }
 
-/// How long a night is where nothing is said: eight hours.
+/// The default: eight hours.
 pub(crate) const MINUTES: u64 = 480;
 
-/// The names of the methods that can be run by themselves.
+/// The names of the methods with a command.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     METHODS.iter().filter(|method| method.command.is_some()).map(|method| method.name)
 }
 
-/// Runs each method, one after the other. What fails does not stop the others.
+/// Runs each method, one after the other. If one fails, the others still run.
 pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     let is_asked =
         |method: &&Method| request.methods.is_empty() || request.methods.contains(&method.name);
@@ -66,7 +66,7 @@ pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failur
                 method.name,
                 &Ran { line, commit, seconds: took.as_secs(), numbers },
             )?;
-            // At once: tidy, which may come next, finds a page that is behind.
+            // Write the page now, because a later method may be tidy, which fails on a stale page.
             page::write(paths)?;
         } else {
             let log = paths.log(&format!("night-{}", method.name));
@@ -95,21 +95,21 @@ pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failur
     Ok(ExitCode::FAILURE)
 }
 
-/// How many minutes each gets; at least one.
+/// The minutes for each; at least one.
 fn shares(asked: &[(&Method, &Command)], minutes: u64) -> Vec<u64> {
     let all: u64 = asked.iter().map(|(_, command)| command.share).sum();
     asked.iter().map(|(_, command)| (minutes * command.share / all.max(1)).max(1)).collect()
 }
 
-/// Copies of this program and of `xtask`, which are there for hours: cargo puts newer ones in the
-/// place of those that it built.
+/// Copies of this program and of `xtask`. They are used for hours, and cargo may replace the
+/// originals meanwhile.
 pub(crate) struct Programs {
     own: PathBuf,
     xtask: PathBuf,
 }
 
 impl Programs {
-    /// Builds the one that may not be there, and copies both.
+    /// Builds `xtask` if it is missing, and copies both.
     pub(crate) fn copy(paths: &Paths) -> Result<Self, Failure> {
         Call::cargo(paths, "night-xtask", "build").args(["-p", "xtask"]).build()?;
         let folder = paths.target().join("xtask");
@@ -124,17 +124,17 @@ impl Programs {
         both.map_err(|why| Failure::new(format!("cannot copy this program: {why}")))
     }
 
-    /// A command of one of them.
+    /// A command of one of the copies.
     pub(crate) fn with(&self, paths: &Paths, log: &str, line: &str) -> Call {
         let is_own = line.split_whitespace().next().is_some_and(|name| COMMANDS.contains(&name));
         let program = if is_own { &self.own } else { &self.xtask };
         Call::new(paths, &format!("night-{log}"), program).args(line.split_whitespace())
     }
 
-    /// Takes the copies away.
+    /// Removes the copies.
     pub(crate) fn remove(self) {
         for copy in [self.own, self.xtask] {
-            // It was needed until here; where it stays, it is in nobody's way.
+            // The copies are not needed any more; one that stays does no harm.
             let _ = fs::remove_file(copy);
         }
     }
@@ -148,11 +148,11 @@ fn numbers(printed: &str, tells: &str) -> Vec<String> {
         .collect()
 }
 
-/// The commit that is run.
+/// The commit of the tree.
 pub(crate) fn commit(paths: &Paths) -> Result<String, Failure> {
     let git = |args: &[&str]| Call::new(paths, "night-commit", "git").args(args).answer();
     let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
-    // What this command itself writes is no change.
+    // Files that this command writes do not count as changes.
     let changes = git(&["status", "--porcelain", "--", ".", ":!docs/proof", ":!docs/proof.md"])?;
     Ok(format!("{}{}", commit.trim(), if changes.is_empty() { "" } else { " and changes" }))
 }

@@ -1,8 +1,8 @@
-//! The tests of `wakeful-tests` that need the source tree and nothing else. They judge the core
-//! alone, and alike in every clone.
+//! Finds the tests of `wakeful-tests` that need only the source tree. They test the core alone,
+//! with the same result in every clone.
 //!
-//! A test needs more where its body, or a function that it calls, asks for it. A need that is not
-//! seen here fails by itself: without the guest a test says that it is not built.
+//! A test needs more if its body, or a function that it calls, uses more. A use that is missed here
+//! makes the test fail: without the guest, a test says that it is not built.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -11,34 +11,32 @@ use xtask::{
     paths::{Paths, files_below},
 };
 
-/// The places of the test binary and of its library, from the root.
+/// The folders of the test binary and its library, from the root.
 const SOURCES: [&str; 2] = ["tests/all", "tests/src"];
 
-/// What asks for a built guest.
+/// The text of a use of a built guest.
 pub(crate) const GUEST: &str = "paths::guest(";
 
-/// What asks for a program of the package, which the mutants' build leaves out.
+/// The text of a use of a program of the package, which is not built for mutants.
 pub(crate) const PROGRAM: &str = "env!(\"CARGO_BIN_EXE_";
 
-/// What asks for recordings that lie beside the tree in some places; where they are absent, such a
-/// test does less.
+/// The text of a use of recordings beside the tree. If they are absent, such a test does less.
 pub(crate) const BESIDE: &str = "root().join(\"../";
 
-/// A function that stands free in a file, or a test.
+/// A free function or a test.
 #[derive(Debug)]
 struct Function {
-    /// The path of its module, as test names have it: `fixtures`; empty for the root.
+    /// The path of its module as in test names, such as `fixtures`. Empty for the root.
     module: String,
     name: String,
     body: String,
     is_test: bool,
 }
 
-/// The names of the tests that need some of these, as the test binary prints them:
+/// The names of the tests that need some of these, as the test binary prints them, such as
 /// `sources::the_component_imports`.
 ///
-/// # Errors
-/// Where the sources cannot be read.
+/// # Errors If the sources cannot be read.
 pub(crate) fn others(paths: &Paths, needs: &[&str]) -> Result<Vec<String>, Failure> {
     let mut functions = Vec::new();
     for source in SOURCES {
@@ -60,13 +58,13 @@ pub(crate) fn others(paths: &Paths, needs: &[&str]) -> Result<Vec<String>, Failu
     Ok(needing(&functions, needs))
 }
 
-/// Arguments of a test binary that leave these tests out.
+/// Arguments for a test binary that exclude these tests.
 pub(crate) fn leaving_out(tests: &[String]) -> Vec<String> {
     let skips = tests.iter().flat_map(|test| ["--skip".to_owned(), test.clone()]);
     ["--exact".to_owned()].into_iter().chain(skips).collect()
 }
 
-/// `a::b` of `a/b.rs`, `a` of `a/mod.rs`, nothing of `main.rs` and `lib.rs`.
+/// `a::b` for `a/b.rs`, `a` for `a/mod.rs`, and nothing for `main.rs` and `lib.rs`.
 fn module_of(file: &Path) -> String {
     let text = file.with_extension("").to_string_lossy().replace(['/', '\\'], "::");
     match text.as_str() {
@@ -108,7 +106,7 @@ fn needing(functions: &[Function], asks: &[&str]) -> Vec<String> {
     let mut needing: BTreeSet<usize> = (0..functions.len())
         .filter(|index| asks.iter().any(|ask| functions[*index].body.contains(ask)))
         .collect();
-    // Who calls one that needs more needs it too; until nothing is added.
+    // A caller needs what its callees need. Repeat until nothing is added.
     loop {
         let before = needing.len();
         for (index, function) in functions.iter().enumerate() {
@@ -128,8 +126,7 @@ fn needing(functions: &[Function], asks: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Whether a body calls another function: by its name in the same file, by module and name
-/// elsewhere.
+/// Whether a function calls another one: by its name in the same file, else by module and name.
 fn calls(function: &Function, other: &Function) -> bool {
     let call = if function.module == other.module {
         format!("{}(", other.name)

@@ -1,5 +1,5 @@
-//! `cargo xtask semver`: whether the crates' public interfaces allow what their versions say,
-//! compared with the last release.
+//! `cargo xtask semver`: checks whether the public interfaces allow the versions, compared with the
+//! last release.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use xtask::{
     windows::PUBLISHED,
 };
 
-/// The published crates without derives, which have no interface that the tool could read.
+/// The published crates, without the derive crate, whose interface the tool cannot read.
 fn crates() -> impl Iterator<Item = &'static str> {
     PUBLISHED.into_iter().filter(|name| !name.ends_with("-derive"))
 }
@@ -36,7 +36,7 @@ pub(crate) fn semver(paths: &Paths, against: Option<&str>) -> Result<ExitCode, F
     let status = call.pass_through()?;
     if status.success() {
         anstream::println!(
-            "{}: {} crates allow what their versions say, compared with {revision}",
+            "{}: the interfaces of {} crates allow their versions, compared with {revision}",
             bold("semver"),
             crates().count()
         );
@@ -44,7 +44,7 @@ pub(crate) fn semver(paths: &Paths, against: Option<&str>) -> Result<ExitCode, F
     Ok(exit_code(status))
 }
 
-/// The newest tag `v*` that leads here.
+/// The newest tag `v*` among the ancestors.
 fn last_release(paths: &Paths) -> Option<String> {
     let tag = Call::new(paths, "semver-tag", "git")
         .args(["describe", "--tags", "--abbrev=0", "--match", "v*"])

@@ -241,9 +241,7 @@ fn an_entry_that_is_not_there_is_refused_by_its_number() {
         assert_eq!(why.code, ErrorCode::NoSuchEntry);
         assert_eq!(
             why.message,
-            format!(
-                "there is no entry {seq}: the entries of this ledger have the numbers 1 to {ends}"
-            )
+            format!("there is no entry {seq}: this ledger has the entries 1 to {ends}")
         );
     }
 }

@@ -135,8 +135,8 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
     let told = [
         (
             HasASnapshotFromTheStart,
-            "nothing is in a ledger before something is appended: this ledger has the snapshot \
-             `{}` instead of none",
+            "a ledger is empty before something is appended: this ledger has the snapshot `{}` \
+             instead of none",
         ),
         (
             LosesWhatIsNoAscii,
@@ -150,8 +150,8 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
         ),
         (
             ForgetsWhenClosed,
-            "who opens a ledger again finds what was appended: this ledger gives no entry instead \
-             of 2 entries from `{\"seq\":1,",
+            "a ledger that is opened again has what was appended: this ledger gives no entry \
+             instead of 2 entries from `{\"seq\":1,",
         ),
         (
             GivesWholePages,
@@ -173,8 +173,8 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
         ),
         (
             StoresWhatItRefuses,
-            "which says where the ledger ends and stores nothing: this ledger answers, given a \
-             batch after an entry before the last, a conflict at entry 4",
+            "which names the last entry and stores nothing: this ledger answers, given a batch \
+             after an entry before the last, a conflict at entry 4",
         ),
         (
             SeesOnlyItself,
@@ -183,17 +183,17 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
         ),
         (
             MixesAgents,
-            "a ledger has the entries of its own agent alone: this ledger answers, given a batch \
+            "a ledger has only the entries of its own agent: this ledger answers, given a batch \
              after its last entry, a conflict at entry 1",
         ),
         (
             KeepsTheFirstSnapshot,
-            "the newest snapshot comes back as it was written, or none does: this ledger gives \
-             `{\"of\":\"one\"}` instead of",
+            "the newest snapshot comes back as it was written, or no snapshot does: this ledger \
+             gives `{\"of\":\"one\"}` instead of",
         ),
         (
             ForgetsSnapshotsWhenClosed,
-            "or none does: this ledger keeps some snapshots and loses others",
+            "or no snapshot does: this ledger keeps some snapshots but loses others",
         ),
     ];
     for (otherwise, says) in told {

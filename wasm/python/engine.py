@@ -23,19 +23,19 @@ def read():
 
 
 def plain(value):
-    """What the guest gave, as JSON."""
+    """The answer of the guest, as JSON."""
     if isinstance(value, Record):
         return {name: plain(field) for name, field in vars(value).items()}
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
 def cased(kind, case, payload):
-    """A case of a result or variant; the package wants its name only where the payload does not tell it."""
+    """A case of a result or variant. The package needs its name only if the payload does not tell."""
     return Variant(case, payload) if kind._tagged() else payload
 
 
 def imported(function, kind):
-    """An import: it asks whoever called, and gives the answer."""
+    """An import: it passes the call to the host program, and returns the answer."""
 
     def ask(*args):
         write({"import": {"function": function, "args": [plain(arg) for arg in args]}})
@@ -50,7 +50,7 @@ def imported(function, kind):
 
 
 def answered(agent, function, args):
-    """What a call gave, as the line that says it."""
+    """The outcome of a call, as a line."""
     before = agent.store.get_fuel()
     try:
         what, said = "returned", {"value": plain(agent.call(function, *args))}

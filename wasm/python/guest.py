@@ -16,7 +16,7 @@ STACK_BYTES = 1 << 20
 
 
 class Refused(Exception):
-    """An error of the world: the record `error`, by which the guest refuses a call and lives on."""
+    """An error of the world: the record `error`. The guest refuses a call with it and stays usable."""
 
     def __init__(self, error):
         super().__init__(f"{error.code}: {error.message}")
@@ -24,11 +24,11 @@ class Refused(Exception):
 
 
 class Raised(Exception):
-    """Carries what an import raised, its cause, through the guest."""
+    """Carries an exception of an import, its cause, through the guest."""
 
 
 def exact(value):
-    """A value made of what the package can carry, and of nothing that only says it is that."""
+    """A value that the package can carry, without objects that only claim to be one."""
     if type(value) is list:
         return [exact(one) for one in value]
     if type(value) is Variant:
@@ -39,7 +39,7 @@ def exact(value):
 
 
 def guarded(function):
-    """An import that the package can bear, whatever the function does."""
+    """An import that is safe for the package, whatever its function does."""
 
     def answer(_store, *args):
         try:
@@ -68,7 +68,7 @@ class Guest:
         }
 
     def instantiate(self, lend, fuel, memory_bytes=-1):
-        """A fresh instance. `lend` is given the name of each import (`ledger.append`) and its type, and gives the function for it."""
+        """A fresh instance. `lend` maps the name of each import (`ledger.append`) and its type to a function."""
         linker = Linker(self.engine)
         with linker.root() as root:
             for interface, functions in self.imports.items():
@@ -92,7 +92,7 @@ class Instance:
         self.functions = {}
 
     def call(self, function, *args):
-        """What an export gives. Raises `Refused`, or what an import raised, or wasmtime's error; the last two end the instance."""
+        """Calls an export. Raises `Refused`, the exception of an import, or wasmtime's error; the last two end the instance."""
         if function not in self.functions:
             index = self.guest.component.get_export_index(function, self.guest.agent)
             self.functions[function] = self.instance.get_func(self.store, index)

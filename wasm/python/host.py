@@ -1,4 +1,4 @@
-"""An honest host: what an agent needs, in memory. The lies of `hostile.py` take the place of its answers."""
+"""An honest host in memory. The lies of `hostile.py` replace its answers."""
 
 import json
 
@@ -18,10 +18,10 @@ def prompt(message_id, **more):
 
 
 class Host:
-    """A ledger in memory, a clock that stands still, and a provider that says yes. What the guest asks for is one of `answers`, by name."""
+    """A ledger in memory, a clock that does not move, and a provider that accepts everything. `answers` has the imports by name."""
 
     guest = None
-    """The compiled component, one for all."""
+    """The compiled component, shared by all."""
 
     def __init__(self, lines=()):
         self.lines = list(lines)
@@ -62,7 +62,7 @@ class Host:
 
 
 def told(facts, agent_id="a"):
-    """The ledger of an agent that was told these facts, and its snapshot."""
+    """The ledger of an agent after these facts, and its snapshot."""
     host = Host()
     agent = host.open(agent_id=agent_id)
     for fact in facts:

@@ -1,4 +1,4 @@
-"""Hosts that do what no host should, in Python: what they lend raises, lies, has the wrong type or calls the guest again.
+"""Hosts that misbehave, in Python: their imports raise, lie, have the wrong type or call the guest again.
 
     python hostile.py COMPONENT [options of unittest]
 
@@ -20,7 +20,7 @@ from host import OPTIONS, START, Host, prompt, told
 TASK = '{"fact":"task_created","task_id":"known","task_kind":"command_task"}'
 ERROR = '{"fact":"runtime_error","error":"once more"}'
 
-# Calls for which the guest needs all that it imports, where there is a task and it is time for a snapshot.
+# Calls for which the guest needs all its imports: there is a task, and a snapshot is due.
 LIFE = [
     ("open", OPTIONS, "drive"),
     ("propose", prompt("m1")),
@@ -34,7 +34,7 @@ LIFE = [
 
 
 class each:
-    """Makes a test for each entry of a table, named for it."""
+    """Makes a test for each entry of a table, named after it."""
 
     def __init__(self, table):
         self.table = table
@@ -50,7 +50,7 @@ class each:
 
 
 class HostTest(unittest.TestCase):
-    """How a call ends, and what is left then."""
+    """The end of a call, and the ledger after it."""
 
     def refused(self, codes, call, *args):
         with self.assertRaises(Refused) as caught:
@@ -59,7 +59,7 @@ class HostTest(unittest.TestCase):
         self.assertGreater(len(caught.exception.error.message), 10)
 
     def is_whole(self, lines):
-        """A fresh instance and an honest host go on from this ledger."""
+        """A fresh instance with an honest host continues from this ledger."""
         host = Host(lines)
         agent = host.open()
         self.assertEqual(json.loads(agent.call("propose", prompt("and on")))["answer"], "accepted")
@@ -81,14 +81,14 @@ class Short(list):
 
 
 class Text(str):
-    """A text that encodes itself, and not as UTF-8."""
+    """A text that encodes itself, but not as UTF-8."""
 
     def encode(self, *_):
         return b"\xff"
 
 
 class Pretending:
-    """An object that says it is a text, as mocks do."""
+    """An object that claims to be a text, as mocks do."""
 
     __class__ = str
 
@@ -149,7 +149,7 @@ GIVEN = {
     "a case that is no text": Variant(7),
 }
 
-# What of these an import may well give.
+# Those of them that an import may return.
 FITS = {
     "ledger.append": ["None", "an int", "a text"],
     "ledger.read": ["a list", "an int", "a text"],
@@ -167,7 +167,7 @@ FITS = {
 
 POOL = ThreadPoolExecutor(1)
 
-# How a host calls the guest while the guest calls it.
+# Ways to call the guest while the guest calls the host.
 AGAIN = {
     "itself": lambda call: call(),
     "in another thread": lambda call: POOL.submit(call).result(),
@@ -175,7 +175,7 @@ AGAIN = {
 
 
 class AnyImport(HostTest):
-    """What is true of every import: an exception ends the call and the instance, and the ledger is as far as an honest one was."""
+    """True for every import: an exception ends the call and the instance, and the ledger is a prefix of an honest one."""
 
     @classmethod
     def setUpClass(cls):
@@ -192,7 +192,7 @@ class AnyImport(HostTest):
             agent.call(*call)
 
     def ends(self, name, answer, errors):
-        """The exception with which the life of an agent ends where this import answers so; its ledger is one that an honest host had."""
+        """The exception that ends an agent if this import answers so. Its ledger is one that an honest host had."""
         host = Host(self.before)
         host.answers[name] = lambda *_: answer(host)
         with self.assertRaises(errors) as caught:
@@ -204,7 +204,7 @@ class AnyImport(HostTest):
         return caught.exception
 
     def lives(self, name, before):
-        """The life of an agent is the same where this import does something before it answers."""
+        """An agent lives the same life if this import does something before it answers."""
         host = Host(self.before)
         honest = host.answers[name]
         host.answers[name] = lambda *args: before(host) or honest(*args)
@@ -263,7 +263,7 @@ def change(page, how):
     return [*page[:at], how(page[at]), *page[at + 1 :]]
 
 
-# What is wrong with a page. It follows on the entry `after`; `ledgers` has the whole ones.
+# Faults of a page. It follows the entry `after`; `ledgers` has the whole ledgers.
 PAGES = {
     "backwards": lambda page, after, ledgers: page[::-1],
     "a gap": lambda page, after, ledgers: [*page[:2], *page[3:]],
@@ -286,8 +286,8 @@ SNAPSHOTS = {
     "altered": lambda snapshots: snapshots["truth"].replace("hello", "jello", 1),
 }
 
-# What an append does in place of storing, and what becomes of the next calls: a fact, after which the ledger is honest again, another fact,
-# and a look at what others wrote; and which of the two facts are kept.
+# What an append does instead of storing, and the outcomes of the next calls: a fact, after which the ledger is honest again, another fact,
+# and a catch-up; and which of the two facts are stored.
 APPENDS = {
     "says stored": (lambda host, *_: None, (None, "conflict", 0), []),
     "stores and fails": (lambda host, *args: host.append(*args) or "no answer", ("ledger-failed", "conflict", 2), ["m5"]),
@@ -296,14 +296,14 @@ APPENDS = {
     "conflicts with nobody": (lambda host, *_: len(host.lines), ("conflict", None, 0), ["m6"]),
     "conflicts at the first entry": (lambda host, *_: 0, ("conflict", None, 0), ["m6"]),
     "conflicts at nowhere": (lambda host, *_: 2**64 - 1, ("conflict", None, 0), ["m6"]),
-    # The package cuts an int to the bits that there are.
+    # The package truncates an int to the available bits.
     "conflicts below zero": (lambda host, *_: -1, ("conflict", None, 0), ["m6"]),
     "conflicts beyond 64 bits": (lambda host, *_: 2**64 + 7, ("conflict", None, 0), ["m6"]),
 }
 
 
 class Ledger(HostTest):
-    """A ledger that gives what it was never given, or says that it has stored what it has not."""
+    """A ledger that returns entries that it never got, or claims to have stored what it has not."""
 
     @classmethod
     def setUpClass(cls):
@@ -318,7 +318,7 @@ class Ledger(HostTest):
         cls.truth = cls.ledgers["truth"]
 
     def lying(self, lie):
-        """A host over the truth that lies about every page which is not empty."""
+        """A host over an honest ledger that lies about every page which is not empty."""
         host = Host(self.truth)
 
         def read(after, limit):
@@ -388,12 +388,12 @@ class Ledger(HostTest):
     def test_half_a_batch_is_found_by_the_next_one(self):
         host, said = self.appending(lambda host, expected, batch: host.append(expected, batch[:1]))
         self.assertEqual(said, (None, "conflict", 0))
-        # The store is broken: the ledger opens, and the doctor says that a batch is not whole.
+        # The store is broken: the ledger opens, and the doctor reports an incomplete batch.
         self.assertEqual(host.lines, self.honest(["m5"])[:-1])
         self.is_whole(host.lines)
 
     def appending(self, lie):
-        """Says a fact over such an append and another over an honest one, and catches up."""
+        """Reports a fact with such an append and another with an honest one, and catches up."""
         host = Host(self.truth)
         agent = host.open()
 
@@ -409,7 +409,7 @@ class Ledger(HostTest):
         return host, (first, code("m6"), agent.call("catch-up"))
 
     def honest(self, message_ids):
-        """The ledger of an honest host to which these were said after the truth."""
+        """The ledger of an honest host after these additional facts."""
         host = Host(self.truth)
         agent = host.open()
         for message_id in message_ids:
@@ -431,20 +431,20 @@ class Ledger(HostTest):
         self.is_whole(host.lines)
 
 
-# What the clock says when it is read, by how often it was read before.
+# The readings of the clock, by the number of earlier readings.
 CLOCKS = {
     "runs backwards": lambda readings: START - readings * 3_600_000_000_000,
     "leaps to 1970 and back": lambda readings: START if readings % 2 == 0 else 0,
     "says the first instant": lambda readings: -(2**63),
     "says the last instant": lambda readings: 2**63 - 1,
     "leaps from end to end": lambda readings: 2**63 - 1 if readings % 2 == 0 else -(2**63),
-    # The package cuts an int to the bits that there are: this is the first instant.
+    # The package truncates an int to the available bits: this is the first instant.
     "says what no i64 can": lambda readings: 2**63,
 }
 
 
 class Clock(HostTest):
-    """A clock that leaps."""
+    """A clock that jumps."""
 
     @each(CLOCKS)
     def test_whatever_the_clock_says_entries_do_not_go_back_in_time(self, clock):
@@ -460,7 +460,7 @@ class Clock(HostTest):
             agent.call("propose", fact)
             agent.call("run-until-rest")
             agent.call("next-wake")
-        # All of them are UTC: without the `Z` their order is that of their texts.
+        # All are UTC, so without the `Z` they sort as text.
         instants = [json.loads(line)["at"].removesuffix("Z") for line in host.lines]
         self.assertGreater(len(instants), 8)
         self.assertEqual(instants, sorted(instants))
@@ -468,7 +468,7 @@ class Clock(HostTest):
 
 
 class Provider(HostTest):
-    """A provider that knows of everything and can do nothing."""
+    """A provider that fails in every way."""
 
     def boasting(self, lines):
         host = Host(lines)
@@ -522,7 +522,7 @@ WRONG_OPTIONS = {
     "a policy of zeros": '{"agent_id":"a","policy":{"lane_burst":0}}',
 }
 
-# What wasmtime's package does not let into the guest.
+# Values that wasmtime's package does not pass to the guest.
 CALLS = {
     "a fact that is None": ("propose", None),
     "a fact that is an int": ("propose", 7),
@@ -536,7 +536,7 @@ CALLS = {
 
 
 class Caller(HostTest):
-    """A host that calls with what is no fact."""
+    """A host that calls with something that is not a fact."""
 
     @each(FACTS)
     def test_a_fact_that_is_none_is_refused_and_nothing_is_written(self, fact):

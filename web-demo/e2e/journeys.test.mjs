@@ -1,4 +1,4 @@
-// Journeys through the workbench, each from a question to its answer, with what it took.
+// Journeys through the workbench, each from a question to its answer, with its cost.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
@@ -36,8 +36,7 @@ const median = (numbers) =>
   numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
 
 /**
- * What the processes of the pages have in memory, in MB; where the system does not tell, it says
- * so.
+ * The memory of the pages' processes in MB, or a text if the system does not tell.
  */
 async function renderers(browser) {
   const session = await browser.newBrowserCDPSession();
@@ -57,7 +56,7 @@ async function renderers(browser) {
   return Number.isNaN(sum) ? "an unknown number of" : Math.round(sum / 1e3);
 }
 
-/** A journey in a page of its own, held to a clean console. */
+/** A journey in a fresh page, which must keep a clean console. */
 async function journey(use) {
   const { page, troubles, close } = await newPage(workbench.browser);
   try {
@@ -116,10 +115,10 @@ test("a bad file says what and where, and what was open stays open", () =>
       [
         "gap.jsonl",
         lines.filter((_, at) => at !== 4).join("\n"),
-        /entry 6 stands where entry 5 is due/,
+        /found entry 6, expected entry 5/,
       ],
       ["empty.jsonl", "", /no entries/],
-      ["picture.png", "\u0089PNG", /picture\.png is nothing that opens here/],
+      ["picture.png", "\u0089PNG", /picture\.png cannot be opened here/],
       ["package.json", '{ "name": "x" }', /malformed story: unknown field name, .*line 1 column 3/],
     ]) {
       await openFile(page, name, file);
@@ -152,7 +151,7 @@ test("a bad file says what and where, and what was open stays open", () =>
     await alarm.waitFor({ state: "detached" });
   }));
 
-test("what is too large for a tab is refused, and the tab survives", () =>
+test("a file that is too large for a tab is refused, and the tab survives", () =>
   journey(async (page) => {
     const sentence = await text(page, ".sentence");
     const path = join(scratch, "huge.jsonl");
@@ -172,7 +171,8 @@ test(`time travel on ${LARGE} entries`, async () => {
   await journey(async (page) => {
     const name = "large.jsonl";
     const buffer = lines.map((line) => `${line}\n`).join("");
-    // A buffer of this size is too much for one message of the browser's protocol; a file is not.
+    // A buffer of this size is too large for one message of the browser's protocol, but a file is
+    // not.
     const path = join(scratch, name);
     await writeFile(path, buffer);
     const openIt = () => page.locator('input[aria-label="file to open"]').setInputFiles(path);
@@ -225,7 +225,7 @@ test(`time travel on ${LARGE} entries`, async () => {
       `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), ${memory} MB resident in page and worker`,
     );
     assert.ok(median(steps) < 50, `a step takes ${median(steps)} ms`);
-    // The goal is 3 s; a machine that does something else beside this may need more.
+    // The goal is 3 s; a busy machine may need more.
     assert.ok(took < 6_000, `opening takes ${took} ms`);
   });
 });
@@ -263,7 +263,7 @@ test("from why not, to a fork, to a fixture that the native core replays", () =>
     assert.equal(await text(page, ".badge"), head, "export and import keep the head");
   }));
 
-test("an agent lives in the page, crashes, and goes on after a reload", () =>
+test("an agent runs in the page, crashes, and continues after a reload", () =>
   journey(async (page) => {
     await page.getByRole("tab", { name: "Live" }).click();
     await page.getByRole("button", { name: "Start an agent" }).click();
@@ -275,7 +275,7 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.locator(".entry-summary", { hasText: "look at the build" }).waitFor();
     const entries = async () => Number((await text(page, ".cursor-count")).match(/of ([\d,]+)/)[1]);
     await page.waitForFunction(() =>
-      /Working: turn 1 runs/.test(document.querySelector(".sentence")?.textContent ?? ""),
+      /Working: turn 1 on message/.test(document.querySelector(".sentence")?.textContent ?? ""),
     );
     const before = await entries();
     await page.getByRole("button", { name: "Crash now" }).click();
@@ -293,8 +293,7 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.getByRole("tab", { name: "Live" }).click();
     await page.getByText("running", { exact: true }).waitFor();
     await opened(page, "live agent");
-    // The interrupted turn is replayed: its message starts another one, which ends when its time
-    // has come.
+    // The interrupted turn is replayed: its message starts another turn, which ends after its time.
     await page
       .getByRole("button", { name: /next wake|1 min/ })
       .first()
@@ -302,7 +301,7 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.waitForFunction(() =>
       /At rest/.test(document.querySelector(".sentence")?.textContent ?? ""),
     );
-    assert.ok((await entries()) > before, "it went on in the same ledger");
+    assert.ok((await entries()) > before, "it continued in the same ledger");
     const processed = page.locator(".entry-summary", { hasText: /· processed/ });
     assert.equal(await processed.count(), 1, "its message was processed once");
   }));
@@ -344,7 +343,7 @@ test("by keyboard alone: a case, its past, another edition", () =>
     await shoot(page, "journey-keyboard");
   }));
 
-test("the first decision is there soon, and the page is light", async () => {
+test("the first decision appears soon, and the page is small", async () => {
   const { page, close } = await newPage(workbench.browser);
   try {
     const began = performance.now();

@@ -1,4 +1,4 @@
-// A large ledger for the tests: an agent that answered so many messages, made by the guest itself.
+// A large ledger for the tests: an agent that answered many messages, made by the guest itself.
 import { readFile } from "node:fs/promises";
 
 import init, { Scheduler } from "../../target/guest/web/wakeful_web.js";

@@ -1,5 +1,5 @@
-// The built page in a real browser: serves dist on a free port and opens it. CHROME names the
-// browser's program.
+// The built page in a real browser: serves dist on a free port and opens it. CHROME is the path of
+// the browser.
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
@@ -22,7 +22,7 @@ export async function openWorkbench() {
   });
   const browser = await chromium.launch({
     executablePath: process.env.CHROME,
-    // Chromium refuses its sandbox to root, as which containers run.
+    // Chromium does not run its sandbox as root, and containers run as root.
     args: [
       "--disable-gpu",
       "--disable-dev-shm-usage",
@@ -40,7 +40,7 @@ export async function openWorkbench() {
   };
 }
 
-/** A page that remembers everything that went wrong in it. */
+/** A page that collects its errors. */
 export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
@@ -73,7 +73,7 @@ export async function choose(page, name) {
   await opened(page, name);
 }
 
-/** Waits until a document is open and its newest entry is looked at. */
+/** Waits until a document is open and its newest entry is shown. */
 export async function opened(page, name) {
   await page.waitForSelector(`.badge[data-case="${name}"]`);
   await page.waitForSelector(".decision .strong");
@@ -92,7 +92,7 @@ export async function goTo(page, name, seq) {
   await page.locator(".cursor-count strong", { hasText: `#${seq.toLocaleString("en")}` }).waitFor();
 }
 
-/** What axe-core finds wrong with the page as it is, in words. */
+/** The findings of axe-core about the current page, in words. */
 export async function axe(page) {
   if (!(await page.evaluate(() => "axe" in window))) {
     await page.addScriptTag({ path: fileURLToPath(import.meta.resolve("axe-core")) });

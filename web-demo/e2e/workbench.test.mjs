@@ -1,5 +1,4 @@
-// The workbench as somebody uses it: cases and their badge, the cursor, the panes, files that come
-// from outside.
+// The workbench as people use it: cases and their badge, the cursor, the panes, files from outside.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -17,7 +16,7 @@ before(async () => {
 });
 after(() => workbench?.close());
 
-/** Opens the page, runs a test on it, and holds it to a clean console. */
+/** Opens the page, runs a test on it, and checks that the console stays clean. */
 async function onPage(use, { path = "", ...options } = {}) {
   const { page, troubles, close } = await newPage(workbench.browser, options);
   try {
@@ -55,7 +54,7 @@ test("every case is played in the browser and its head equals the native one", (
     }
   }));
 
-test("asked where the trace asked, the page explains as the native core did", () =>
+test("at the boundaries of the trace, the page explains as the native core did", () =>
   onPage(async (page) => {
     for (const { case: name, trace } of bundle.cases.slice(0, 12)) {
       await choose(page, name);
@@ -100,8 +99,8 @@ test("a ledger that is opened again while it is asked about answers still", () =
     for (let seq = 2; seq <= 12; seq += 1) {
       const before = await page.locator(".badge").elementHandle();
       await openFile(page, "again.jsonl", lines);
-      // A question in each moment of the opening: one of them is open when the document that it
-      // asks is replaced.
+      // Ask at each moment of the opening, so that one question is open when its document is
+      // replaced.
       for (
         let asked = 0;
         asked < 60 && (await before.evaluate((badge) => badge.isConnected));
@@ -126,11 +125,11 @@ test("a case that is chosen once more stays as it is", () =>
     assert.match(await cursor(page), /^#1 of/);
   }));
 
-test("shift and an arrow go to where the decision changes", () =>
+test("shift and an arrow go to the next change of the decision", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
     await page.waitForFunction(() => document.querySelector(".timeline-note") === null);
-    /** Goes there, and gives the entry once the panes tell of it. */
+    /** Goes there. Returns the entry once the panes show it. */
     const back = async (from) => {
       await page.keyboard.press("Shift+ArrowLeft");
       await page.waitForFunction(
@@ -144,7 +143,7 @@ test("shift and an arrow go to where the decision changes", () =>
       assert.ok(to < from);
       return to;
     };
-    // The first goes to where the decision that holds at the end began.
+    // The first one goes to the entry from which the last decision holds.
     let at = await back(heartbeat.length);
     for (let change = 0; change < 5; change += 1) {
       const decision = await text(page, ".decision-facts");
@@ -191,7 +190,7 @@ test("evidence and spent keys lead to their entries", () =>
     await page.locator(".detail h2", { hasText: new RegExp(`^#${spent_by} `) }).waitFor();
   }));
 
-test("another edition or policy is supposed, shown as supposed, and taken back", () =>
+test("another edition or policy is supposed, marked as supposed, and reset", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
     const rules = () => page.locator(".rule-id").allInnerTexts();
@@ -217,7 +216,7 @@ test("another edition or policy is supposed, shown as supposed, and taken back",
     await page.getByRole("alert").waitFor({ state: "detached" });
   }));
 
-test("the diff shows what an entry changed, and what changed since the mark", () =>
+test("the diff shows the changes of an entry, and those since the mark", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
     await page.getByRole("tab", { name: "Diff" }).click();
@@ -239,7 +238,8 @@ test("the entries are searched", () =>
     await page.keyboard.press("f");
     await page.keyboard.type("timers");
     await page.getByText(/^\d+ of \d+$/).waitFor();
-    // The list follows the typing a moment later: until then it shows what its first letters found.
+    // The list follows the typing a moment later. Until then it shows the result for the first
+    // letters.
     await page.waitForFunction(() => {
       const rows = [...document.querySelectorAll(".entry-row")];
       return rows.length > 0 && rows.every((row) => row.textContent.includes("timers"));
@@ -251,7 +251,7 @@ test("the list is searched and walked by keyboard alone", () =>
     await page.keyboard.press("/");
     await page.keyboard.type("wake hint");
     const found = page.locator("button.case");
-    // The list follows the typing a moment later; the arrow walks the list that stands.
+    // The list follows the typing a moment later; the arrow moves in the old list.
     await page.waitForFunction(() => {
       const shown = [...document.querySelectorAll("button.case")];
       const says = (line, word) =>
@@ -267,7 +267,7 @@ test("the list is searched and walked by keyboard alone", () =>
     await page.getByText("No case matches.").waitFor();
   }));
 
-test("the keys are listed, and the list is left by Escape", () =>
+test("the keys are listed, and Escape closes the list", () =>
   onPage(async (page) => {
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
@@ -275,7 +275,7 @@ test("the keys are listed, and the list is left by Escape", () =>
     await page.getByRole("dialog").waitFor({ state: "detached" });
   }));
 
-test("light and dark follow the system until somebody chooses, and the choice is kept", () =>
+test("light and dark follow the system until the user chooses, and the choice is kept", () =>
   onPage(
     async (page) => {
       const ground = () =>
@@ -291,7 +291,7 @@ test("light and dark follow the system until somebody chooses, and the choice is
     { colorScheme: "dark" },
   ));
 
-test("nothing moves while the heartbeat is walked", () =>
+test("nothing moves while the cursor goes through the heartbeat", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
     const place = () =>
@@ -362,7 +362,7 @@ test("a difference from native is shown, and the badge leads to it", async () =>
   }
 });
 
-test("a bundle that cannot be read is said, not swallowed", async () => {
+test("a bundle that cannot be read is reported", async () => {
   const { page, close } = await newPage(workbench.browser);
   try {
     await page.route("**/bundle.json", (route) => route.fulfill({ body: "{}" }));
@@ -374,7 +374,7 @@ test("a bundle that cannot be read is said, not swallowed", async () => {
   }
 });
 
-test("a story is played when it opens, and comes to the native head", () =>
+test("a story is played when it opens, and reaches the native head", () =>
   onPage(async (page) => {
     const story = await readFile(
       new URL("../../tests/fixtures/stories/heartbeat.json", import.meta.url),
@@ -510,7 +510,7 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
-test("each panel is read to its end with the wheel", () =>
+test("the wheel scrolls each panel to its end", () =>
   onPage(
     async (page) => {
       await choose(page, "heartbeat");
@@ -539,11 +539,11 @@ test("each panel is read to its end with the wheel", () =>
     { viewport: { width: 1280, height: 720 } },
   ));
 
-/** By how many pixels the page is wider than its window. */
+/** The number of pixels by which the page is wider than its window. */
 const overflow = (page) =>
   page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
 
-test("in a narrow window nothing is cut off, and the page stays where it is", async () => {
+test("in a narrow window nothing is cut off, and the page does not move", async () => {
   for (const [width, height] of [
     [1100, 800],
     [800, 900],
@@ -553,7 +553,11 @@ test("in a narrow window nothing is cut off, and the page stays where it is", as
       async (page) => {
         await choose(page, "release");
         await page.locator(".rule[data-outcome=fired]").waitFor();
-        assert.equal(await page.evaluate(() => scrollY), 0, "what opens is seen from its top");
+        assert.equal(
+          await page.evaluate(() => scrollY),
+          0,
+          "an opened ledger is shown from its top",
+        );
         await shoot(page, `narrow-${width}`);
         await goTo(page, "release", 22);
         await page.locator(".decision .strong", { hasText: "WaitForTask" }).waitFor();

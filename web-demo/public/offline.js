@@ -1,11 +1,11 @@
-// The service worker: keeps what the page has loaded, so that the page opens again without a
-// network. The network comes first, so that a new version is seen as soon as there is one.
+// The service worker: caches what the page has loaded, so that it opens without a network. It asks
+// the network first, so that a new version appears at once.
 const KEPT = "wakeful-workbench";
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
-// The page says what it has loaded before this worker was there.
+// The page sends the addresses that it loaded before this worker started.
 self.addEventListener("message", ({ data, ports }) => {
   caches
     .open(KEPT)

@@ -1,5 +1,5 @@
-// The workbench: the one place that holds what is looked at (document, entry, boundary,
-// suppositions); everything below shows it.
+// The workbench. It holds what is shown (document, entry, boundary, supposition); everything below
+// it only shows that.
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 
 import { EDITIONS, names } from "./case/labels.ts";
@@ -37,7 +37,7 @@ export function Workbench() {
   const [{ why, what }] = useState(() => readAddress().view);
   const tabs = { why: useState(why ?? null), what: useState(what ?? null) };
   const [chosen, setChosen] = useState<string | null>(null);
-  /** The bundled case that was chosen last, and what is there or being opened. */
+  /** The case that was opened last, and what is open or opening. */
   const bundled = useRef<string | null>(null);
   const there = useRef<string | null>(null);
   there.current = (opening ?? open)?.name ?? null;
@@ -53,8 +53,7 @@ export function Workbench() {
   const choose = useCallback(
     (name: string) => {
       const entry = cases?.find((known) => known.case === name);
-      // What is there already stays as it is; what could not be opened, or was cancelled, is tried
-      // again.
+      // An open document stays; one that failed or was cancelled is opened again.
       if (entry !== undefined && (bundled.current !== name || there.current !== name)) {
         showSource(sourceOfCase(entry));
         bundled.current = name;
@@ -75,7 +74,7 @@ export function Workbench() {
   const arriving = useArrivals(openFiles, fail);
   const isLoaded = open !== null;
   useEffect(() => {
-    // By now the worker and the guest are loaded too.
+    // At this point the worker and the guest are loaded too.
     if (isLoaded) {
       keepOffline().catch((error: unknown) =>
         console.info("the page is not kept for offline use:", error),
@@ -172,7 +171,7 @@ function Opening({
   progress: { doing: string; done: number; of: number } | null;
   cancel: () => void;
 }) {
-  // What is opened at once shows nothing: a flash of progress says less than none.
+  // A fast opening shows no progress, because a flash would only distract.
   const [late, setLate] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setLate(true), 250);
@@ -196,10 +195,10 @@ function Opening({
   );
 }
 
-/** The name under which the live agent's ledger is open. */
+/** The name of the live agent's document. */
 const LIVE = "live agent";
 
-/** The live agent's panel; while it is seen, its ledger is what is looked at. */
+/** The live agent's panel. While it is visible, the page shows its ledger. */
 function LivePanel({
   live,
   isWatched,
@@ -224,7 +223,7 @@ function OpenDocument(props: {
   fail: (name: string, error: unknown) => void;
   tabs: { why: Chosen; what: Chosen };
   live: ReactNode;
-  /** What was done to the live agent, where that is what is open and all of it is known. */
+  /** The actions on the live agent, if it is open and all of them are known. */
   acts: readonly string[] | null;
 }) {
   const { open, show, fail, tabs } = props;
@@ -242,7 +241,7 @@ function OpenDocument(props: {
     [open.length],
   );
 
-  // At the end of a ledger that grows, the cursor goes with it.
+  // At the end of a growing ledger, the cursor follows it.
   const length = useRef(open.length);
   useEffect(() => {
     const before = length.current;
@@ -273,7 +272,7 @@ function OpenDocument(props: {
     },
     [open, seq, show, fail],
   );
-  // What was seen last stays beside an error, so that what caused it can be taken back.
+  // The last view stays beside an error, so that its cause can be undone.
   const [seen, setSeen] = useState<Seen | null>(null);
   if (answer !== null && "ok" in answer && answer.ok !== seen) {
     setSeen(answer.ok);

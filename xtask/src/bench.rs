@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what things cost, each beside something that is measured in the same run.
+//! `cargo xtask bench`: measures what things cost, each beside something in the same run.
 
 use std::{env, process::ExitCode};
 
@@ -11,8 +11,8 @@ use crate::{
     stage::stage,
 };
 
-/// Builds all that is measured, as it is released, and measures; the options are those of the
-/// program `bench` of the tests.
+/// Builds everything in its release profile, and runs the program `bench` of the tests with these
+/// options.
 pub(crate) fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     run::build(paths)?;
     stage("npm module", "the web module as the npm package has it", || {
@@ -29,7 +29,7 @@ pub(crate) fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failu
         ["bench", "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))
     };
     stage("release", "core, host and the bench, optimised", programs)?;
-    // A file that is named is one from where the developer stands.
+    // A path is relative to the folder in which the developer typed it.
     let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
     let call = Call::new(paths, "bench", paths.released("bench"))
         .folder(here)

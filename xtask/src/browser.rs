@@ -1,4 +1,4 @@
-//! The browser that tests run in, and its driver: given, found, or installed.
+//! The browser for the tests and its driver: given, found or installed.
 
 use std::{
     env, fs,
@@ -24,7 +24,7 @@ const DRIVER_NAMES: [&str; 1] = ["chromedriver"];
 const HOW: &str = "install Chromium and its driver (Debian: apt-get install chromium \
                    chromium-driver), or set CHROME and CHROMEDRIVER to their paths";
 
-/// What Chromium needs to run headless, as root too, and without calls to its maker.
+/// The options with which Chromium runs headless, also as root, and does not call its maker.
 const FLAGS: [&str; 9] = [
     "--headless=new",
     "--no-sandbox",
@@ -37,8 +37,8 @@ const FLAGS: [&str; 9] = [
     "--disable-sync",
 ];
 
-/// Takes CHROME and CHROMEDRIVER if set, else what PATH has; installs the distribution's when there
-/// is none and root may.
+/// Takes CHROME and CHROMEDRIVER if they are set, else what is on PATH. If there is none, root
+/// installs the package of the distribution.
 pub(crate) fn find(paths: &Paths) -> Result<Browser, Failure> {
     let browser = match look()? {
         Some(browser) => browser,
@@ -59,7 +59,7 @@ pub(crate) fn find(paths: &Paths) -> Result<Browser, Failure> {
     Ok(browser)
 }
 
-/// Writes what wasm-bindgen's test runner tells the driver, and gives the file.
+/// Writes the settings that wasm-bindgen's test runner passes to the driver. Returns the file.
 pub(crate) fn write_driver_settings(paths: &Paths, browser: &Browser) -> Result<PathBuf, Failure> {
     let file = paths.guest().join("webdriver.json");
     let settings =
@@ -95,7 +95,8 @@ fn given_or_found(
     }
 }
 
-/// A driver drives the browser of its own major version; another one fails later, and says less.
+/// Driver and browser must have the same major version. A mismatch would fail later, with a worse
+/// message.
 fn same_version(chrome: &str, driver: &str) -> Result<(), Failure> {
     match (major(chrome), major(driver)) {
         (Some(one), Some(other)) if one == other => Ok(()),

@@ -1,4 +1,4 @@
-//! One call of another program: how it is started, what it printed, and how it failed.
+//! Calls of other programs: how they start, what they print, and how they fail.
 
 use std::{
     cell::Cell,
@@ -14,23 +14,22 @@ use std::{
 
 use crate::{paths::Paths, stage};
 
-/// Why a stage failed: one line, and what the failing program printed if that was not shown
-/// already.
+/// Why a stage failed: one line, and the output of the program if it was not shown yet.
 #[derive(Debug)]
 pub struct Failure {
     /// What went wrong, in a line.
     pub what: String,
-    /// All that the program printed; empty if it was seen already, or no program ran.
+    /// The output of the program. Empty if it was shown already, or if no program ran.
     pub printed: String,
 }
 
 impl Failure {
-    /// A failure of which nothing was printed.
+    /// A failure without output.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), printed: String::new() }
     }
 
-    /// Prints what the program printed, then the line.
+    /// Prints the output of the program, then the line.
     pub fn show(&self) {
         if !self.printed.is_empty() {
             anstream::eprintln!("{}", self.printed.trim_end());
@@ -40,12 +39,12 @@ impl Failure {
 }
 
 thread_local! {
-    /// Whether this thread runs programs beside another thread, whose progress is shown.
+    /// Whether another thread shows its progress, so that this one must be quiet.
     static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does some work whose programs show no progress, because another thread's do; what they print is
-/// shown if they fail.
+/// Does some work whose programs show no progress, because another thread shows its own. Their
+/// output is shown if they fail.
 pub(crate) fn without_progress<T>(work: impl FnOnce() -> T) -> T {
     let before = IS_BESIDE.replace(true);
     let done = work();
@@ -57,8 +56,7 @@ fn shows_progress() -> bool {
     !IS_BESIDE.get() && io::stderr().is_terminal()
 }
 
-/// A program with its arguments, to be started in the root of the tree unless another folder is
-/// given.
+/// A program with its arguments. It starts in the root of the tree, unless another folder is given.
 pub struct Call {
     command: Command,
     /// The program and its arguments as a developer would type them.
@@ -67,13 +65,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// `log` is the name of the file in target/xtask that keeps what the program printed.
+    /// `log` is the name of the file in target/xtask that gets the output of the program.
     pub fn new(paths: &Paths, log: &str, program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref();
         let mut command = Command::new(program);
         command.current_dir(paths.root());
-        // What cargo tells this package about itself is not meant for other packages, and build
-        // scripts would run again for it.
+        // Cargo's variables about this package must not reach other packages: their build scripts
+        // would run again.
         for (name, _) in env::vars_os() {
             if name.to_str().is_some_and(|name| {
                 name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
@@ -86,8 +84,8 @@ impl Call {
         Self { command, line, log: paths.log(log) }
     }
 
-    /// Cargo with a subcommand; builds go to `target` whatever the environment says, because other
-    /// programs look there.
+    /// Cargo with a subcommand. Builds go to `target`, even if the environment names another
+    /// folder, because other programs look there.
     pub fn cargo(paths: &Paths, log: &str, subcommand: &str) -> Self {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut call = Self::new(paths, log, cargo).arg(subcommand);
@@ -122,8 +120,8 @@ impl Call {
         self
     }
 
-    /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown
-    /// when it fails.
+    /// Runs a build. On a terminal its progress is shown; elsewhere its output is shown only if it
+    /// fails.
     pub fn build(mut self) -> Result<(), Failure> {
         if !shows_progress() {
             return self.recorded().map(drop);
@@ -136,15 +134,15 @@ impl Call {
         }
     }
 
-    /// Runs it with this program's own input and output, and says how it ended.
+    /// Runs it with the input and output of this process. Returns how it ended.
     pub fn pass_through(mut self) -> Result<ExitStatus, Failure> {
         self.through()
     }
 
-    /// Runs it and gives all that it printed; a terminal sees it at once.
+    /// Runs it and returns its output. A terminal shows the output at once.
     ///
-    /// The output goes through a file and not a pipe: a browser that a test left behind would hold
-    /// a pipe open for ever.
+    /// The output goes through a file instead of a pipe, because a browser that a test left behind
+    /// would hold a pipe open forever.
     pub fn recorded(self) -> Result<String, Failure> {
         let line = self.line.clone();
         let (status, printed) = self.told()?;
@@ -158,7 +156,7 @@ impl Call {
         })
     }
 
-    /// Runs it like [`Call::recorded`], and says how it ended and all that it printed.
+    /// Runs it like [`Call::recorded`]. Returns how it ended and its output.
     pub fn told(mut self) -> Result<(ExitStatus, String), Failure> {
         let (to, again) = self
             .open_log()
@@ -170,7 +168,7 @@ impl Call {
             .map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))
     }
 
-    /// Runs a short program, and gives what it printed to its standard output.
+    /// Runs a short program. Returns its standard output.
     pub fn answer(mut self) -> Result<String, Failure> {
         let output =
             self.command.stdin(Stdio::null()).output().map_err(|why| self.not_started(&why))?;
@@ -181,8 +179,7 @@ impl Call {
         Err(Failure { what: format!("`{}` failed ({})", self.line, output.status), printed })
     }
 
-    /// Runs a program whose standard output is for this program; a terminal sees the rest, its
-    /// progress, at once.
+    /// Runs a program and returns its standard output. A terminal shows its standard error at once.
     pub fn answer_with_progress(mut self) -> Result<String, Failure> {
         if !io::stderr().is_terminal() {
             return self.answer();
@@ -195,21 +192,22 @@ impl Call {
         Err(Failure::new(format!("`{}` failed ({})", self.line, output.status)))
     }
 
-    /// Becomes the other program, so that whoever ends this one ends that one.
+    /// Replaces this process with the other program, so that a signal to this process reaches that
+    /// program.
     #[cfg(unix)]
     pub fn become_it(mut self) -> Result<ExitCode, Failure> {
-        // It comes back only when it failed.
+        // It returns only if it failed.
         let why = std::os::unix::process::CommandExt::exec(&mut self.command);
         Err(self.not_started(&why))
     }
 
-    /// Runs the other program to its end.
+    /// Runs the other program until it ends.
     #[cfg(not(unix))]
     pub fn become_it(self) -> Result<ExitCode, Failure> {
         self.pass_through().map(exit_code)
     }
 
-    /// What a recorded call printed before it failed; for counts of a test runner that found
+    /// The output of a recorded call that failed. It has the counts of a test runner that found
     /// failures.
     pub fn log(&self) -> PathBuf {
         self.log.clone()
@@ -233,19 +231,20 @@ impl Call {
     }
 }
 
-/// The exit code of a program as this program's own; without one a signal ended it, which is a
+/// The exit code of a program as our own. A program without one was ended by a signal, which is a
 /// failure.
 pub fn exit_code(status: ExitStatus) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Waits for the child while reading what it writes to the log, and copies that to the error output
-/// when `echo` is on.
+/// Waits for the child, reads what it writes to the log, and copies that to standard error if
+/// `echo` is on.
 fn follow(child: &mut Child, log: &PathBuf, echo: bool) -> io::Result<(ExitStatus, String)> {
     let mut file = File::open(log)?;
     let mut all = Vec::new();
     loop {
-        // Asked before reading: what was written before the end is then read below.
+        // Ask before reading, so that the read below gets everything that was written before the
+        // end.
         let ended = child.try_wait()?;
         let start = all.len();
         file.read_to_end(&mut all)?;

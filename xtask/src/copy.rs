@@ -1,9 +1,9 @@
-//! Copies of the source tree below target, in which sources are changed: by mutants, by seeded
-//! mistakes, by another version of the core.
+//! Copies of the source tree below target, for changes to sources: mutants, seeded mistakes,
+//! another version of the core.
 //!
-//! A copy stays between runs and only what differs is written, so that cargo builds what changed
-//! and nothing else. The tree that a developer works in is never touched, and what an interrupted
-//! run left behind is gone with the next.
+//! A copy stays between runs, and only files that differ are written, so that cargo rebuilds only
+//! what changed. The developer's tree is never touched. The next run removes what an interrupted
+//! run left behind.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +18,15 @@ use crate::{
     tidy::tree::source_paths,
 };
 
-/// The files of a copy: where each stands in it, and what it is a copy of.
+/// The files of a copy: the path of each in the copy, and its source.
 type Sources = BTreeMap<String, PathBuf>;
 
-/// Brings the copy in this folder of target up to date, and gives its root.
+/// Updates the copy in this folder of target. Returns its root.
 pub fn update(paths: &Paths, folder: &str) -> Result<PathBuf, Failure> {
     brought(paths, folder, sources)
 }
 
-/// The same, but the room of this name, a folder of the tree, is the one that stands in another
-/// folder.
+/// The same, but the folder with this name comes from another place.
 pub fn update_but(paths: &Paths, folder: &str, room: &str, of: &Path) -> Result<PathBuf, Failure> {
     let room = format!("{room}/");
     brought(paths, folder, |root| {
@@ -54,8 +53,8 @@ fn brought(
     Ok(copy)
 }
 
-/// Takes over what is compiled in these folders, so that in the copy only what differs is compiled
-/// again; dependencies know no place. What is there already stays.
+/// Copies compiled artifacts into the copy, so that only changed packages are compiled again;
+/// dependencies do not depend on the path. Existing artifacts stay.
 pub fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
     for folder in folders {
         let (from, to) = (paths.at(folder), copy.join(folder));
@@ -66,7 +65,7 @@ pub fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Fai
             fs::create_dir_all(above)
                 .map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
         }
-        // With its times, by which cargo knows what is new.
+        // Keep the times, because cargo uses them to detect changes.
         stage("copy", folder, || {
             Call::new(paths, "copy", "cp").arg("-a").arg(from).arg(to).recorded()
         })?;
@@ -91,7 +90,7 @@ fn copy_sources(sources: &Sources, to: &Path) -> io::Result<()> {
         }
         fs::write(&target, bytes)?;
     }
-    // What the lists of the tree leave out may stay: the copy's own builds.
+    // Ignored files stay: they are the copy's own builds.
     for path in source_paths(to)?.into_iter().filter(|path| !sources.contains_key(path)) {
         fs::remove_file(to.join(path))?;
     }

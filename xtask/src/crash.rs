@@ -1,5 +1,5 @@
-//! `cargo xtask crash`: processes die in scenarios, in random stories and for real, and what comes
-//! of it is compared.
+//! `cargo xtask crash`: crashes processes in scenarios, in random stories and for real, and
+//! compares the results.
 
 use std::process::ExitCode;
 
@@ -10,11 +10,10 @@ use crate::{
     stage::stage,
 };
 
-/// The twentieth of it that every test run does.
+/// The twentieth that every test run does.
 const SHARE: [&str; 4] = ["--stories", "500", "--kills", "10"];
 
-/// Builds the native side and lets processes die; the options are those of the program `crash` of
-/// the tests.
+/// Builds the native side and runs the program `crash` of the tests with these options.
 pub(crate) fn crash(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     stage("native", "building the native host and this program", || {
         native::build_programs(paths, &["crash", "wakeful"])
@@ -22,7 +21,7 @@ pub(crate) fn crash(paths: &Paths, options: &[String]) -> Result<ExitCode, Failu
     Call::new(paths, "crash", paths.crash()).args(options).pass_through().map(exit_code)
 }
 
-/// A share of it, on what is built.
+/// Does a share, with the programs that are built.
 pub(crate) fn share(paths: &Paths) -> Result<(), Failure> {
     let status = Call::new(paths, "crash", paths.crash()).args(SHARE).pass_through()?;
     if status.success() {

@@ -1,5 +1,5 @@
-//! `cargo xtask crosscheck`: all cases in all engines, and random stories, as many as each engine
-//! is quick.
+//! `cargo xtask crosscheck`: plays all cases in all engines, and random stories, more of them in
+//! faster engines.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::{
     stage::{stage, timed},
 };
 
-/// How many random steps there are, and where their drawing begins.
+/// The number of random steps, and their seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Random {
     pub(crate) steps: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// All of it: ten minutes on two cores.
+    /// Everything: ten minutes on two cores.
     pub(crate) const WHOLE: Self = Self { steps: 1_000_000, seed: 1 };
     /// What every test run does.
     const SHARE: Self = Self { steps: 4_000, seed: 2 };
@@ -29,11 +29,11 @@ impl Random {
 /// All engines.
 const ENGINES: &str = "native,wasmtime,pulley,winch,node,chromium,python";
 
-/// Which engines play random stories together, and the part of the steps that they play.
+/// The engines that play random stories together, and their share of the steps.
 const PARTS: [(&str, u64); 3] =
     [("native,wasmtime", 1), ("native,node,chromium", 10), ("wasmtime,pulley,winch,python", 50)];
 
-/// Builds everything and compares; the exit code is that of the first comparison that is not well.
+/// Builds everything and compares. Returns the exit code of the first comparison that fails.
 pub(crate) fn crosscheck(paths: &Paths, random: Random) -> Result<ExitCode, Failure> {
     run::build(paths)?;
     let browser = stage("browser", "finding a browser and its driver", || browser::find(paths))?;
@@ -49,7 +49,7 @@ pub(crate) fn crosscheck(paths: &Paths, random: Random) -> Result<ExitCode, Fail
     Ok(ExitCode::SUCCESS)
 }
 
-/// A share of it, on what is built.
+/// Does a share, with the programs that are built.
 pub(crate) fn share(paths: &Paths, browser: &Browser) -> Result<(), Failure> {
     calls(paths, browser, Random::SHARE).into_iter().try_for_each(|call| {
         let status = call.pass_through()?;
@@ -61,10 +61,9 @@ pub(crate) fn share(paths: &Paths, browser: &Browser) -> Result<(), Failure> {
     })
 }
 
-/// The cases, and each part of the random stories.
+/// Plays the cases, and each share of the random stories.
 fn calls(paths: &Paths, browser: &Browser, random: Random) -> Vec<Call> {
-    // Where there is no such environment the engine says itself why it cannot run, and what it
-    // needs.
+    // Without an environment, the engine itself reports why it cannot run and what it needs.
     if let Err(failure) =
         timed("python", "wasmtime's package, in target/python", || python::set_up(paths)).0
     {

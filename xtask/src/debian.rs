@@ -1,5 +1,5 @@
-//! Programs that Debian packages: installed if the machine is a Debian, and the user is root and
-//! did not forbid it.
+//! Installs packages of Debian, if the machine runs Debian, the user is root, and did not forbid
+//! it.
 
 use std::env;
 
@@ -10,8 +10,8 @@ use crate::{
 
 /// Installs packages for the stage `name`.
 ///
-/// # Errors
-/// `missing` if nothing may be installed here: what is missing, and how to install it.
+/// # Errors Returns `missing` if nothing may be installed here. It says what is missing, and how to
+/// install it.
 pub(crate) fn install(
     paths: &Paths,
     name: &str,

@@ -1,5 +1,5 @@
-//! The guests: the component for wasm engines, the module for browsers and Node, and components
-//! with a seeded fault.
+//! Builds the guests: the component, the module for browsers and Node, and components with seeded
+//! faults.
 
 use std::{
     env, fs,
@@ -14,13 +14,13 @@ use crate::{
 /// The target that the guests are compiled for: no WASI, so their imports are ours alone.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The faults that a component can be compiled with, to prove that crosscheck and the tests see a
-/// wrong engine.
+/// The faults that a component can be compiled with. They prove that the cross-check and the tests
+/// notice a wrong engine.
 const SEEDED: [&str; 2] = ["reason", "entry_byte"];
 
-/// Builds the component, the oracle and the web module, and makes of them what hosts load.
+/// Builds the component, the oracle and the web module in the form that hosts load.
 ///
-/// A call of cargo for each: in one call the features of the packages would be unified.
+/// It calls cargo for each, because one call would unify the features of the packages.
 pub fn build(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "component", "wakeful-component", &paths.target()).build()?;
@@ -30,13 +30,13 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
     build_web(paths)
 }
 
-/// Builds the web module with what only the cross-check and the workbench need.
+/// Builds the web module with the parts that only the cross-check and the workbench need.
 fn build_web(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "web", "guest", &["--features", "workbench"])
 }
 
-/// Builds the web modules of the npm package: the quick one, and the small one, whose functions are
-/// put in an order that compresses well.
+/// Builds the two web modules of the npm package: the fast one, and the small one, whose functions
+/// are ordered so that it compresses well.
 pub fn build_package(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "npm-fast", "guest", &[])?;
     bind(paths, "npm", "web", &[])?;
@@ -46,8 +46,8 @@ pub fn build_package(paths: &Paths) -> Result<(), Failure> {
         .build()
 }
 
-/// Compiles the web module in a profile and makes of it what JavaScript loads, in this folder of
-/// the guests.
+/// Compiles the web module in a profile, and writes what JavaScript loads into this folder of the
+/// guests.
 fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result<(), Failure> {
     Call::cargo(paths, &format!("{folder}-module"), "build")
         .args(["-p", "wakeful-web", "--target", TARGET, "--profile", profile])
@@ -60,8 +60,8 @@ fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result
         .build()
 }
 
-/// Builds the components that are wrong on purpose: a hostile one, and one per seeded fault, each
-/// of these in its own target folder since the flags differ.
+/// Builds the components with deliberate faults: a hostile one, and one per seeded fault. Each of
+/// the latter has its own target folder, because its flags differ.
 pub fn build_seeded(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "hostile", "wakeful-hostile", &paths.target()).build()?;
@@ -87,16 +87,16 @@ fn compile(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
         .env("CARGO_TARGET_DIR", target)
 }
 
-/// Compiles a guest that only tests load, whose size and speed nobody asks for: its crates side by
-/// side, and without a pass over all of them.
+/// Compiles a guest that only tests load. Its size and speed do not matter, so its crates compile
+/// in parallel and without link-time optimisation.
 fn compile_quickly(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
     compile(paths, log, package, target)
         .env("CARGO_PROFILE_GUEST_LTO", "off")
         .env("CARGO_PROFILE_GUEST_CODEGEN_UNITS", "16")
 }
 
-/// Makes a component of the compiled module; left alone when it is newer than both the module and
-/// the tool.
+/// Makes a component from the compiled module, unless it is newer than both the module and the
+/// tool.
 fn componentize(paths: &Paths, target: &Path, from: &str, name: &str) -> Result<(), Failure> {
     let from = module(target, from);
     let to = paths.guest().join(format!("{name}.component.wasm"));

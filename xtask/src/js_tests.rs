@@ -13,8 +13,8 @@ pub(crate) fn call(paths: &Paths) -> Result<Call, Failure> {
     Ok(Call::new(paths, "web-js-tests", "node").arg("--test").args(files(paths)?))
 }
 
-/// The call that fails where payloads.d.ts is not what docs/wakeful.schema.json says; that the
-/// schema is what the types say, a native test checks.
+/// The call that fails if payloads.d.ts differs from docs/wakeful.schema.json. A native test
+/// compares the schema with the types.
 pub(crate) fn payload_types(paths: &Paths) -> Call {
     Call::new(paths, "payload-types", "node").args(["npm/generate-types.mjs", "--check"])
 }
@@ -28,7 +28,7 @@ fn files(paths: &Paths) -> Result<Vec<PathBuf>, Failure> {
         .filter(|path| path.to_string_lossy().ends_with(".test.mjs"))
         .collect();
     if files.is_empty() {
-        // Without a file Node would look for tests everywhere in the tree.
+        // Without a file, Node would search the whole tree for tests.
         return Err(Failure::new("wasm/web/js holds no file `*.test.mjs`"));
     }
     files.sort();

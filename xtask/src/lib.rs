@@ -39,10 +39,10 @@ use std::process::ExitCode;
 use command_line::Command;
 use paths::Paths;
 
-/// Reads the command line of this process, and does what it says.
+/// Reads the command line of this process and runs the command.
 ///
-/// The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not
-/// understood, 3 when a program that measures is not installed.
+/// The exit code is 0 for success, 1 if something failed, 2 if the command line is wrong, and 3 if
+/// a tool is missing.
 pub fn main() -> ExitCode {
     let command = match command_line::read(std::env::args().skip(1)) {
         Ok(command) => command,

@@ -1,4 +1,4 @@
-//! `cargo xtask`: builds, runs, serves and tests Wakeful with one command each.
+//! `cargo xtask`: build, run, serve and test Wakeful with one command each.
 
 use std::process::ExitCode;
 

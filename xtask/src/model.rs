@@ -1,4 +1,4 @@
-//! `cargo xtask model`: every state that the real machine can come to, as far as it is asked for.
+//! `cargo xtask model`: model checking of the real machine.
 
 use std::{env, process::ExitCode};
 
@@ -9,12 +9,12 @@ use crate::{
     stage::stage,
 };
 
-/// Builds the native side and searches; the options are those of the program `model` of the tests.
+/// Builds the native side and runs the program `model` of the tests with these options.
 pub(crate) fn model(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     stage("native", "building the native host and this program", || {
         native::build_programs(paths, &["model"])
     })?;
-    // A folder that is named is one from where the developer stands.
+    // A path is relative to the folder in which the developer typed it.
     let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
     Call::new(paths, "model", paths.model())
         .folder(here)

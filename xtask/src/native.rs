@@ -5,8 +5,8 @@ use crate::{
     paths::Paths,
 };
 
-/// The one selection of packages that build, clippy and test share. Another selection unifies
-/// features in another way, and then wasmtime is compiled again.
+/// The one selection of packages that build, clippy and test share. Cargo unifies features per
+/// selection, so with another one it would compile wasmtime again.
 pub const SELECTION: [&str; 18] = [
     "-p",
     "wakeful",
@@ -33,7 +33,7 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, "native", "build").args(SELECTION).arg("--all-targets").build()
 }
 
-/// Builds only these programs, and what they need; of the same selection, so that nothing is
+/// Builds only these programs and their dependencies. It keeps the selection, so that nothing is
 /// compiled twice.
 pub fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failure> {
     let named = names.iter().flat_map(|name| ["--bin", name]);

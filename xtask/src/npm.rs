@@ -11,7 +11,7 @@ use crate::{
     tools,
 };
 
-/// Builds the guest and packs the tarball; says what it weighs.
+/// Builds the guest, packs the tarball, and prints the sizes.
 pub(crate) fn npm(paths: &Paths) -> Result<ExitCode, Failure> {
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
@@ -24,7 +24,7 @@ pub(crate) fn npm(paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compiles the package over the web module and packs it; gives what it printed, the sizes.
+/// Compiles the package over the web module and packs it. Returns its output, the sizes.
 pub(crate) fn build(paths: &Paths) -> Result<String, Failure> {
     Call::new(paths, "npm-build", "node").arg("npm/build.mjs").answer()
 }

@@ -1,10 +1,9 @@
-//! `cargo xtask package`: the crates as a registry gives them out, and a program installed from
-//! them, tried where no source tree is.
+//! `cargo xtask package`: packs the crates as a registry hands them out, installs the program from
+//! them, and tries it outside of the tree.
 //!
-//! A crate is only what lies in its own folder. The published host carries its guest and the world
-//! that it was compiled against, so the crates are packed in a copy of the tree
-//! (target/package/tree) in which these lie in the folder of the host; the copy is what is
-//! published from.
+//! A crate is only its own folder, but the published host carries its guest and the world that it
+//! was compiled against. So the crates are packed in a copy of the tree (target/package/tree) with
+//! these files in the folder of the host. A release is published from that copy.
 
 use std::{
     env, fs,
@@ -26,7 +25,7 @@ struct Crate {
     name: &'static str,
     /// Its folder in the tree.
     folder: &'static str,
-    /// What users of the packed crate need to find in it, beside its sources.
+    /// The files that the packed crate must have beside its sources.
     holds: &'static [&'static str],
 }
 
@@ -51,10 +50,10 @@ const CRATES: [Crate; 6] = [
 /// The folder of the host.
 const HOST: &str = "host-native";
 
-/// Where the packed host has its guest.
+/// The path of the guest in the packed host.
 const GUEST: &str = "guest/wakeful.component.wasm";
 
-/// What files say in the tree, and what they say in the package.
+/// Texts of the tree, and what they become in the package.
 const MOVED: [[&str; 3]; 3] = [
     ["host-native/src/sandbox/mod.rs", "\"../wasm/wit/", "\"wit/"],
     [
@@ -65,8 +64,8 @@ const MOVED: [[&str; 3]; 3] = [
     ["cli/Cargo.toml", "\n[features]\n", "\n[features]\ndefault = [\"embed-guest\"]\n"],
 ];
 
-/// Packs the crates; then installs the program from them, unless that is not asked for, and uses
-/// it.
+/// Packs the crates. Then installs the program from them and uses it, unless `--no-install` is
+/// given.
 pub(crate) fn package(paths: &Paths, installs: bool) -> Result<ExitCode, Failure> {
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
@@ -79,7 +78,7 @@ pub(crate) fn package(paths: &Paths, installs: bool) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
-/// Packs the crates and looks into them; gives a line for each.
+/// Packs the crates and checks them. Returns a line for each.
 pub(crate) fn pack(paths: &Paths) -> Result<String, Failure> {
     let tree = Paths::from_root(copy::update(paths, "package/tree")?);
     gather(paths, &tree)?;
@@ -94,7 +93,7 @@ pub(crate) fn pack(paths: &Paths) -> Result<String, Failure> {
     CRATES.iter().map(|packed| look_into(paths, packed)).collect()
 }
 
-/// Puts into the folder of each crate what the package has and the tree has elsewhere.
+/// Copies into the folder of each crate the files that the tree has elsewhere.
 fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
     for packed in &CRATES {
         put(&paths.at("LICENSE"), &tree.at(packed.folder).join("LICENSE"))?;
@@ -131,7 +130,7 @@ fn put(from: &Path, to: &Path) -> Result<(), Failure> {
         })
 }
 
-/// Unpacks a crate as a registry's user has it, and asks whether all is there.
+/// Unpacks a crate as users get it, and checks that everything is there.
 fn look_into(paths: &Paths, packed: &Crate) -> Result<String, Failure> {
     let file = paths.at("target/package/package").join(format!(
         "{}-{}.crate",
@@ -143,8 +142,8 @@ fn look_into(paths: &Paths, packed: &Crate) -> Result<String, Failure> {
     let above = paths.at("target/package/unpacked");
     fs::create_dir_all(&above)
         .map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
-    // Its files get the time of now: those of a crate are all of one day, so that cargo would take
-    // a changed one for what it built before.
+    // The files get the current time. In a crate all files have one fixed time, so cargo would not
+    // notice a change.
     Call::new(paths, "unpack", "tar").arg("-xzmf").arg(&file).arg("-C").arg(&above).build()?;
     if let Some(lost) = packed.holds.iter().find(|path| !folder.join(path).is_file()) {
         return Err(Failure::new(format!("{} has no {lost}", file.display())));
@@ -167,14 +166,14 @@ fn unpacked(paths: &Paths, packed: &Crate) -> PathBuf {
     ))
 }
 
-/// A folder that is not below the tree, so that nothing of the tree is found by looking upwards.
+/// A folder outside of the tree, so that a search upwards finds nothing of the tree.
 fn elsewhere() -> PathBuf {
     env::temp_dir().join(format!("wakeful-package-{}", process::id()))
 }
 
 fn install(paths: &Paths) -> Result<(), Failure> {
     let [below @ .., program] = &CRATES;
-    // The registry does not have them yet: the packed ones stand for it.
+    // The registry does not have them yet, so the packed crates take its place.
     let patch = |packed: &Crate| {
         format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed))
     };
@@ -189,8 +188,8 @@ fn install(paths: &Paths) -> Result<(), Failure> {
         .build()
 }
 
-/// Uses the installed program in a folder of its own: its version, and a story in the sandbox by
-/// the guest that it carries.
+/// Uses the installed program in a separate folder: prints its version, and explains a story in the
+/// sandbox with the guest that it carries.
 fn try_it(paths: &Paths) -> Result<String, Failure> {
     let folder = elsewhere();
     let story = folder.join("heartbeat.json");

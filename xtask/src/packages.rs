@@ -1,4 +1,4 @@
-//! The npm packages of a folder: installed as its lock says.
+//! Installs the npm packages of a folder by its lock file.
 
 use std::{fs, path::Path};
 
@@ -7,13 +7,13 @@ use crate::{
     paths::Paths,
 };
 
-/// Installs the packages of a folder unless they are newer than its lock.
+/// Installs the packages of a folder, unless they are newer than its lock file.
 pub fn install(paths: &Paths, folder: &Path) -> Result<(), Failure> {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
     let lock = time("package-lock.json").map_err(|why| {
         Failure::new(format!("cannot read {}: {why}", folder.join("package-lock.json").display()))
     })?;
-    // npm writes this file last, so that an installation that was interrupted is done again.
+    // npm writes this file last, so an interrupted installation is repeated.
     if time("node_modules/.package-lock.json").is_ok_and(|installed| installed >= lock) {
         return Ok(());
     }

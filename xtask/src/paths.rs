@@ -1,4 +1,4 @@
-//! Where things are in the tree, so that each place is written once.
+//! The places of the tree, each written once.
 
 use std::{
     env, fs, io,
@@ -14,8 +14,8 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Finds the root: cargo says where this package is, and without cargo it is looked for from
-    /// the current folder upwards.
+    /// Finds the root. Cargo says where this package is; without cargo, the search goes upwards
+    /// from the current folder.
     pub fn find() -> Result<Self, Failure> {
         let from_cargo = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let start = from_cargo.or_else(|| env::current_dir().ok()).unwrap_or_default();
@@ -31,7 +31,7 @@ impl Paths {
             })
     }
 
-    /// The places below another root: a copy of the tree.
+    /// The places in a copy of the tree.
     pub fn from_root(root: PathBuf) -> Self {
         Self { root }
     }
@@ -46,18 +46,17 @@ impl Paths {
         self.root.join(relative)
     }
 
-    /// What cargo builds, and what these programs keep.
+    /// The target folder of cargo, which also holds what these programs keep.
     pub fn target(&self) -> PathBuf {
         self.at("target")
     }
 
-    /// What each stage printed.
+    /// The folder with the output of each stage.
     pub fn log(&self, name: &str) -> PathBuf {
         self.target().join("xtask").join(format!("{name}.log"))
     }
 
-    /// The folder of what the guests are made into: the component, the web module, the seeded
-    /// components.
+    /// The folder of the built guests: the component, the web module, the seeded components.
     pub fn guest(&self) -> PathBuf {
         self.target().join("guest")
     }
@@ -77,22 +76,22 @@ impl Paths {
         self.target().join("debug").join(program("wakeful"))
     }
 
-    /// The program that lets families of agents live.
+    /// The simulation.
     pub fn sim(&self) -> PathBuf {
         self.target().join("debug").join(program("sim"))
     }
 
-    /// The program that lets processes die.
+    /// The crash tests.
     pub fn crash(&self) -> PathBuf {
         self.target().join("debug").join(program("crash"))
     }
 
-    /// The program that searches the states of the machine.
+    /// The model checker.
     pub fn model(&self) -> PathBuf {
         self.target().join("debug").join(program("model"))
     }
 
-    /// A program as it is released.
+    /// A program in its release profile.
     pub fn released(&self, name: &str) -> PathBuf {
         self.target().join("release").join(program(name))
     }

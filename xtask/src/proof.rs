@@ -1,5 +1,4 @@
-//! The commands that prove things are a program of their own, `wakeful-proof`; so this one stays
-//! quick to compile.
+//! The long checks are in the program `wakeful-proof`, so that this one compiles quickly.
 
 use std::{env, process::ExitCode};
 
@@ -8,13 +7,13 @@ use crate::{
     paths::Paths,
 };
 
-/// The commands of that program.
+/// The commands of `wakeful-proof`.
 pub const COMMANDS: [&str; 9] =
     ["coverage", "deny", "fuzz", "miri", "mutants", "night", "proof", "seeded", "semver"];
 
-/// Builds the program if need be, and becomes it with this command line.
+/// Builds `wakeful-proof`, then replaces this process with it.
 pub(crate) fn forward(paths: &Paths, words: &[String]) -> Result<ExitCode, Failure> {
-    // A file that is named is one from where the developer stands.
+    // A path is relative to the folder in which the developer typed it.
     let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
     let call = Call::cargo(paths, "proof", "run").folder(here).args([
         "--quiet",

@@ -1,5 +1,5 @@
-//! Python with wasmtime's package, in target/python: for the engine of the cross-check that is
-//! hosted there, the example, and hosts that lie.
+//! Python with wasmtime's package, in target/python. The cross-check's Python engine, the example
+//! and the lying hosts use it.
 
 use std::{fs, path::PathBuf};
 
@@ -8,7 +8,7 @@ use crate::{
     paths::Paths,
 };
 
-/// Makes the environment, unless it was made for these very requirements.
+/// Makes the environment, unless it was made for the same requirements.
 pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
     let requirements = paths.at("wasm/python/requirements.txt");
     let wanted = fs::read_to_string(&requirements)
@@ -38,7 +38,7 @@ pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
         .map_err(|why| Failure::new(format!("cannot write {}: {why}", made_for.display())))
 }
 
-/// Runs the example twice over one ledger: the second process goes on where the first one was.
+/// Runs the example twice over one ledger. The second process continues where the first one ended.
 pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
     set_up(paths)?;
     let ledger = paths.target().join("python-example.ledger");
@@ -54,8 +54,8 @@ pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
             .arg(&ledger)
             .arg("check the build")
             .answer()?;
-        // The second process replays what the first one was interrupted in, and begins with the
-        // same message.
+        // The second process replays the interrupted run of the first, so it begins with the same
+        // message.
         let expected = [
             "turn started for: check the build".to_owned(),
             "StartModelTurn (OperatorPrompt)".to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The call that runs the tests of hosts that lie; `set_up` comes first.
+/// The call that runs the tests of lying hosts. Call `set_up` first.
 pub(crate) fn hostile(paths: &Paths) -> Call {
     let call = Call::new(paths, "python-hostile", program(&paths.target().join("python")))
         .arg(paths.at("wasm/python/hostile.py"));

@@ -1,5 +1,5 @@
-//! `cargo xtask run`: first the decisions of one story, then everything is built and the engines
-//! are compared.
+//! `cargo xtask run`: shows the decisions of one story, then builds everything and compares the
+//! engines.
 
 use std::{process::ExitCode, thread};
 
@@ -12,14 +12,14 @@ use crate::{
     tools,
 };
 
-/// The program that plays a story with the core alone: it is compiled in seconds, long before the
+/// The program that plays a story with the core alone. It compiles in seconds, long before the
 /// engines.
 const FIRST: &str = "first-story";
 
 /// The story.
 const STORY: &str = "tests/fixtures/stories/heartbeat.json";
 
-/// Plays a story, then builds everything and compares the engines; the exit code is that of the
+/// Plays a story, then builds everything and compares the engines. Returns the exit code of the
 /// comparison.
 pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
     stage("core", "building the core alone", || native::build_programs(paths, &[FIRST]))?;
@@ -36,11 +36,11 @@ pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
     call.args(["--engines", "native,wasmtime,pulley,winch,node"]).pass_through().map(exit_code)
 }
 
-/// The stages that `run`, `serve` and `crosscheck` begin with: the guests and the native program,
-/// without tests.
+/// The first stages of `run`, `serve` and `crosscheck`: they build the guests and the native
+/// program, without tests.
 ///
-/// Both are built at once, since each has long parts that use one core: the guests are optimised as
-/// a whole, and of wasmtime everything waits for one crate.
+/// Both are built at once, because each has long phases on a single core: the guests are optimised
+/// as a whole, and one crate of wasmtime blocks the others.
 pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     thread::scope(|scope| {
@@ -49,7 +49,7 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
                 native::build_programs(paths, &["wakeful"])
             })
         });
-        // Two progress bars on one line say nothing; that of the longer build is shown.
+        // Two progress bars on one line are unreadable, so only the longer build shows one.
         let guests = call::without_progress(|| {
             stage("tools", "building wasm-bindgen and wit-component (once)", || {
                 tools::build(paths)

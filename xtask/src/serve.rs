@@ -18,7 +18,7 @@ use crate::{
 
 /// Builds the workbench and serves it until the server ends.
 pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode, Failure> {
-    // A port in use is said before minutes of building, not after.
+    // Report a port in use before minutes of building, not after.
     let wanted = port.map(|port| free_port(port.get())).transpose()?;
     run::build(paths)?;
     stage("packages", "installing the workbench's packages", || {
@@ -29,8 +29,8 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
 
     let port = free_port(wanted.unwrap_or(0))?;
     anstream::eprintln!("{}: on port {port}, until Ctrl-C", bold("serving"));
-    // Vite prints the address as soon as it answers there. It is called without npx, which would
-    // leave it behind when it is ended itself.
+    // Vite prints the address as soon as it answers. It is started without npx, because npx would
+    // leave it running when npx itself is ended.
     Call::new(paths, "serve", "node")
         .args([
             "node_modules/vite/bin/vite.js",
@@ -45,7 +45,7 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
         .become_it()
 }
 
-/// The port if nobody listens there; for 0 a free one of the system's choice.
+/// The port, if no program listens there. For 0, a free one that the system selects.
 fn free_port(port: u16) -> Result<u16, Failure> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .and_then(|listener| listener.local_addr())

@@ -39,7 +39,7 @@ fn node_major(version: &str) -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// Adds those of these targets that are missing.
+/// Adds the targets that are missing.
 pub(crate) fn add_targets(paths: &Paths, targets: &[&'static str]) -> Result<(), Failure> {
     let listed = Call::new(paths, "targets", "rustup")
         .args(["target", "list", "--installed"])
@@ -58,7 +58,7 @@ pub(crate) fn add_targets(paths: &Paths, targets: &[&'static str]) -> Result<(),
     Call::new(paths, "targets", "rustup").args(["target", "add"]).args(missing).build()
 }
 
-/// Only what is missing is asked for: `rustup target add` wants the network even when there is
+/// It asks only for what is missing, because `rustup target add` needs the network even if there is
 /// nothing to add.
 fn missing_targets(targets: &[&'static str], listed: &str) -> Vec<&'static str> {
     targets

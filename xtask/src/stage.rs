@@ -1,6 +1,7 @@
-//! A stage on the screen: one line when it begins, one that says how long it took.
+//! Shows a stage: one line when it begins, and one with its duration.
 //!
-//! These lines go to the error output, so that the standard output is what the command itself says.
+//! These lines go to standard error, so that standard output has only the output of the command
+//! itself.
 
 use std::{
     fmt,
@@ -15,17 +16,17 @@ const RED: Style = AnsiColor::Red.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
-/// The text in bold red where colours are shown.
+/// The text in bold red, if colours are shown.
 pub fn red(text: impl fmt::Display) -> impl fmt::Display {
     format!("{RED}{text}{RED:#}")
 }
 
-/// The text in bold green where colours are shown.
+/// The text in bold green, if colours are shown.
 pub fn green(text: impl fmt::Display) -> impl fmt::Display {
     format!("{GREEN}{text}{GREEN:#}")
 }
 
-/// The text in bold where colours are shown.
+/// The text in bold, if colours are shown.
 pub fn bold(text: impl fmt::Display) -> impl fmt::Display {
     format!("{BOLD}{text}{BOLD:#}")
 }
@@ -40,7 +41,7 @@ pub fn stage<T>(
     done
 }
 
-/// Runs one stage, and says how long it took.
+/// Runs one stage, and prints its duration.
 pub fn timed<T>(
     name: &str,
     does: &str,

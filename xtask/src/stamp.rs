@@ -1,12 +1,12 @@
-//! Files as one number, to notice that they changed. A stamp of times would not survive a checkout
-//! or a restored cache.
+//! One number for many files, to notice that they changed. It does not use modification times,
+//! because a checkout or a restored cache changes them.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// The stamp of some files: their names, from this folder, and their bytes.
+/// The stamp of some files: their names relative to a folder, and their bytes.
 pub fn of_files(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
     files.sort();
     let mut hash = Fnv1a::new();
@@ -25,8 +25,8 @@ pub fn of_text(text: &str) -> String {
     format!("{:016x}", hash.0)
 }
 
-/// FNV-1a, 64 bits: enough to notice an edit, and the same under every toolchain, which the
-/// standard hasher does not promise.
+/// FNV-1a, 64 bits. It notices an edit, and is the same under every toolchain; the standard hasher
+/// does not promise that.
 struct Fnv1a(u64);
 
 impl Fnv1a {
@@ -34,8 +34,8 @@ impl Fnv1a {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds the bytes and their length, so that a byte that moves from one file to the next changes
-    /// the number.
+    /// Adds the bytes and their length. Without the length, moving a byte to the next file would
+    /// not change the number.
     fn add(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().copied().chain((bytes.len() as u64).to_le_bytes()) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

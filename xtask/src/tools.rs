@@ -1,4 +1,4 @@
-//! The build tools (xtask/tools), built once into target/tools and left alone until their source
+//! The build tools of xtask/tools. They are built into target/tools, and again only if their source
 //! changes.
 
 use std::{fs, io, path::Path};
@@ -9,7 +9,7 @@ use crate::{
     stamp,
 };
 
-/// Builds the tools unless they were built from these very files.
+/// Builds the tools, unless they were built from the same files.
 pub fn build(paths: &Paths) -> Result<(), Failure> {
     let source = paths.at("xtask/tools");
     let stamp = paths.target().join("tools/stamp");

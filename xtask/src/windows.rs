@@ -1,4 +1,5 @@
-//! The published crates on Windows: checked, not run. docs/platforms.md says what that is worth.
+//! Checks the published crates for Windows; nothing runs there. docs/platforms.md has the table of
+//! platforms.
 
 use crate::{
     call::{Call, Failure},
@@ -17,16 +18,16 @@ pub const PUBLISHED: [&str; 6] = [
     "wakeful",
 ];
 
-/// Windows with the compiler and the libraries that other systems have for it.
+/// The GNU target of Windows, because other systems have a compiler and libraries for it.
 const TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// The C compiler by the name under which the crate `cc` looks for it; SQLite, ring and BLAKE3 have
-/// C or assembly.
+/// The C compiler, by the name that the crate `cc` searches. SQLite, ring and BLAKE3 have C code or
+/// assembly.
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 
 const HOW: &str = "install MinGW (Debian: apt-get install gcc-mingw-w64-x86-64)";
 
-/// Adds what is missing, and checks the crates for Windows.
+/// Installs what is missing, and checks the crates for Windows.
 pub(crate) fn check(paths: &Paths) -> Result<(), Failure> {
     set_up::add_targets(paths, &[TARGET])?;
     if paths::on_path(COMPILER).is_none() {

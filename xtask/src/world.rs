@@ -9,7 +9,7 @@ use wit_parser::{
 
 use crate::{call::Failure, paths::Paths};
 
-/// Where the world is that the page is about, with a `/` at the end.
+/// The folder of the world, with a `/` at the end.
 pub(crate) const FOLDER: &str = "wasm/wit/0.1.0/";
 
 /// The page.
@@ -39,10 +39,10 @@ fn read(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// The page for a package of one world, given as the paths and texts of its files.
+/// Makes the page from the paths and texts of the files of one package.
 ///
-/// # Errors
-/// Where the files are no such package, or one with a type that is not written yet.
+/// # Errors If the files are not a package of one world, or if it has a type that this page cannot
+/// print.
 pub(crate) fn page<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<String, String> {
     let mut sources = SourceMap::default();
     files.for_each(|(path, text)| sources.push_str(path, text));
@@ -63,7 +63,7 @@ pub(crate) fn page<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Resul
         for (key, item) in items {
             let (WorldKey::Interface(_), WorldItem::Interface { id, .. }) = (key, item) else {
                 return Err(format!(
-                    "the world {way} something that is no interface; teach xtask/src/world.rs to \
+                    "the world {way} something that is not an interface; teach xtask/src/world.rs to \
                      write it"
                 ));
             };
@@ -211,11 +211,22 @@ mod tests {
     #[test]
     fn a_page_has_what_the_world_imports_and_exports_with_types_and_words() {
         let page = page_from(
-            "/// A world.\npackage a:b@1.2.3;\n/// Where.\ninterface store {\n/// Why\n/// \
-             not.\nvariant why { none, /// Late.\nlate(u64) }\nrecord head { seq: u64 }\n/// \
-             Keeps.\nkeep: func(at: option<head>, lines: list<string>) -> result<_, why>;\ndrop: \
-             func() -> result;\n}\ninterface ask { enum mode { a, b }\nnow: func(m: mode) -> \
-             result<s64>; }\nworld w { import store; export ask; }\n",
+            "/// A world.\n\
+             package a:b@1.2.3;\n\
+             /// Where.\n\
+             interface store {\n\
+             /// Why\n\
+             /// not.\n\
+             variant why { none, /// Late.\n\
+             late(u64) }\n\
+             record head { seq: u64 }\n\
+             /// Keeps.\n\
+             keep: func(at: option<head>, lines: list<string>) -> result<_, why>;\n\
+             drop: func() -> result;\n\
+             }\n\
+             interface ask { enum mode { a, b }\n\
+             now: func(m: mode) -> result<s64>; }\n\
+             world w { import store; export ask; }\n",
         );
         let page = page.expect("a page");
         for part in [
@@ -224,8 +235,11 @@ mod tests {
             "\n| imports | [`store`](#store) | Where. |\n| exports | [`ask`](#ask) |  |\n",
             "\n### why\n\n`variant`. Why\nnot.\n\n- `none`\n- `late(u64)`: Late.\n",
             "\n### head\n\n`record`.\n\n- `seq: u64`\n",
-            "\n```wit\nkeep: func(at: option<head>, lines: list<string>) -> result<_, \
-             why>;\n```\n\nKeeps.\n",
+            "\n\
+             ```wit\n\
+             keep: func(at: option<head>, lines: list<string>) -> result<_, why>;\n\
+             ```\n\n\
+             Keeps.\n",
             "\ndrop: func() -> result;\n",
             "\n- `a`\n- `b`\n",
             "\nnow: func(m: mode) -> result<s64>;\n",
@@ -243,6 +257,8 @@ mod tests {
             error("package a:b;\ninterface i { resource r; }\nworld w { import i; }\n")
                 .contains("a resource")
         );
-        assert!(error("package a:b;\nworld w { import f: func(); }\n").contains("no interface"));
+        assert!(
+            error("package a:b;\nworld w { import f: func(); }\n").contains("not an interface")
+        );
     }
 }

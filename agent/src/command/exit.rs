@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-/// How a command ended.
+/// The exit of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// The exit code, where it ended by itself or took a signal to end with one.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// The number of the signal that ended it, where one did.
+    /// The number of the signal that ended it; `None` if it exited.
     pub signal: Option<i32>,
     /// Why it ended.
     pub cause: Cause,
-    /// How many bytes it wrote.
+    /// The number of bytes that it wrote.
     pub output_bytes: u64,
-    /// How many of them are not in its output file.
+    /// The number of those bytes that are not in its output file.
     pub left_out_bytes: u64,
-    /// Why the output file could not be written to the end, where it could not.
+    /// Why the output file is incomplete; `None` if writing never failed.
     pub output_fault: Option<String>,
-    /// From its start until its own process ended.
+    /// The time from its start to the end of its own process.
     pub duration: Duration,
 }
 
 impl Exit {
-    /// Whether it ended by itself, with exit code 0.
+    /// Whether it exited on its own with code 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.cause == Cause::Exited && self.code == Some(0)
@@ -32,10 +32,10 @@ impl Exit {
 /// Why a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// By itself, or by a signal that was not ours.
+    /// On its own, or by a signal that the host did not send.
     Exited,
     /// It was told to stop.
     Stopped,
-    /// It ran longer than it may.
+    /// It reached its time limit.
     TimedOut,
 }

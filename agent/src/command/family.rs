@@ -1,9 +1,9 @@
-//! The processes of a command, also those that went away from it, found by what they carry.
+//! The processes of a command, including those that left its process group.
 //!
-//! A process belongs to a command when it is in the command's process group or session, carries the
-//! command's mark in its environment, or was once seen to descend from one that does. So only what
-//! leaves the group, clears its environment and loses its parent before anyone looks is lost from
-//! sight.
+//! A process belongs to a command if it is in the command's process group or session, or carries
+//! the command's mark in its environment. A process that was once seen as a descendant of such a
+//! process belongs to it too. So a process is lost only if it leaves the group, clears its
+//! environment and loses its parent before the next look.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,49 +15,50 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
-/// The environment variable that names the command to which a process belongs.
+/// The environment variable that names the command of a process.
 pub const MARK: &str = "WAKEFUL_TASK";
 
-/// How often and how long apart what does not die is killed: it may start others meanwhile.
+/// The number of kill rounds, and the pause between them: a process may start others meanwhile.
 const KILL_ROUNDS: usize = 100;
 const KILL_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long leftovers of an earlier host have to end by themselves.
+/// The grace period of leftovers of an earlier host.
 const SWEEP_GRACE: Duration = Duration::from_secs(1);
 
-/// A command's processes.
+/// The processes of one command.
 #[derive(Debug)]
 pub(super) struct Family {
     leader: Pid,
     mark: String,
-    /// Those that were seen; one whose parent has ended since is still known.
+    /// Processes that were seen. One of them still belongs to the command after its parent has
+    /// ended.
     seen: BTreeSet<Identity>,
 }
 
 impl Family {
-    /// Of the command whose own process is `leader`. True until that process is reaped, since its
-    /// id is not given again before.
+    /// The processes of the command whose own process is `leader`. Valid until that process is
+    /// reaped, because its id is not reused before.
     pub(super) fn new(leader: Pid, mark: String) -> Self {
         Self { leader, mark, seen: BTreeSet::new() }
     }
 
-    /// Sends a signal to each of them, once.
+    /// Sends a signal to each process once.
     pub(super) fn signal(&mut self, signal: Signal) {
         let group = self.leader.as_raw_pid();
-        // Looked for first: the signal may end the parents by which others are found.
+        // Find them first: the signal may end the parents by which others are found.
         let members = self.members();
-        // The group in one step, so that nothing in it is missed that is just being made.
+        // Signal the group in one step, so that a process that is just being created is not missed.
         let _gone = kill_process_group(self.leader, signal);
         send(members.iter().filter(|one| one.group != group), signal);
     }
 
-    /// Kills them all, and what they start meanwhile.
+    /// Kills all processes, and those that they start meanwhile.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
         kill(|| self.members());
     }
 
-    /// Whether none of them lives any more.
+    /// Whether no process is alive.
     pub(super) fn is_gone(&mut self) -> bool {
         self.members().is_empty()
     }
@@ -77,9 +78,9 @@ impl Family {
     }
 }
 
-/// Ends every process whose mark begins with `prefix`: what an earlier life of this host left
-/// behind, for one that was killed cannot stop its commands. The host itself and those that it
-/// descends from are spared. Gives how many there were.
+/// Ends every process whose mark begins with `prefix`, and returns their number. These are commands
+/// of an earlier host process that was killed and so could not stop them. The host itself and its
+/// ancestors are spared.
 pub fn sweep(prefix: &str) -> usize {
     let is_own =
         |one: &Process| one.mark.as_deref().is_some_and(|mark| mark.starts_with(prefix.as_bytes()));
@@ -107,25 +108,25 @@ fn kill(mut find: impl FnMut() -> Vec<Process>) {
 
 fn send<'a>(processes: impl Iterator<Item = &'a Process>, signal: Signal) {
     for one in processes {
-        // One that is gone needs no signal, and one of another user takes none.
+        // A process may have ended already, or belong to another user.
         let _gone = pidfd_send_signal(&one.handle, signal);
     }
 }
 
-/// A process that lives; its handle was opened before the rest was read, so a signal never meets
-/// another one with the same id.
+/// A living process. Its pidfd was opened before anything else was read, so a signal never reaches
+/// another process with the same id.
 struct Process {
     handle: OwnedFd,
     id: i32,
     parent: i32,
     group: i32,
     session: i32,
-    /// When it started, in ticks since the boot.
+    /// The start time, in ticks since boot.
     started: u64,
     mark: Option<Vec<u8>>,
 }
 
-/// What no other process has: an id, and when it was given.
+/// A process id and its start time, which together are unique.
 type Identity = (i32, u64);
 
 impl Process {
@@ -134,7 +135,7 @@ impl Process {
     }
 }
 
-/// Every process that lives and can be looked at, except this one and those that it descends from.
+/// All living processes that can be read, except this one and its ancestors.
 fn living() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -150,7 +151,7 @@ fn living() -> Vec<Process> {
 fn process_of(id: i32) -> Option<Process> {
     let handle = pidfd_open(Pid::from_raw(id)?, PidfdFlags::empty()).ok()?;
     let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything; the fields follow the last one.
+    // The name is in parentheses and may contain anything; the fields follow the last one.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
@@ -158,7 +159,7 @@ fn process_of(id: i32) -> Option<Process> {
     }
     let mut number = || fields.next()?.parse::<i32>().ok();
     let (parent, group, session) = (number()?, number()?, number()?);
-    // Fifteen more fields stand before it.
+    // Field 22 of `stat`: fifteen other fields are between the session and it.
     let started = fields.nth(15)?.parse().ok()?;
     let mark =
         fs::read(format!("/proc/{id}/environ")).ok().and_then(|environment| mark_in(&environment));
@@ -171,7 +172,7 @@ fn mark_in(environment: &[u8]) -> Option<Vec<u8>> {
         .find_map(|one| one.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec))
 }
 
-/// Those that are `own`, and all that descend from them or from `ancestor`.
+/// The processes that are `own`, and all that descend from them or from `ancestor`.
 fn with_descendants(
     mut all: Vec<Process>,
     own: impl Fn(&Process) -> bool,

@@ -1,40 +1,40 @@
-//! What waits to be read by a command.
+//! The queued input of a command.
 
 use std::collections::VecDeque;
 
-/// How much may wait, in bytes.
+/// The most bytes that may wait.
 const CAPACITY: usize = 1024 * 1024;
 
 /// Why a command did not take input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// It was started without.
+    /// The command was started without input.
     #[error("the command takes no input; start it with `accepts_input`")]
     NotAccepted,
-    /// Its end was told already, the command closed it, or the command has ended.
+    /// Its input was ended, the command closed it, or the command has ended.
     #[error("the command takes no more input: its input is closed, or it has ended")]
     Closed,
-    /// It does not read what it was given.
+    /// The command does not read its input.
     #[error(
-        "the command has not read {waiting} bytes that it was given, and no more than {CAPACITY} \
-         may wait; write less, or later"
+        "the command has not read {waiting} bytes of its input, and at most {CAPACITY} may wait; \
+         write less, or later"
     )]
     Full {
-        /// How many bytes wait.
+        /// The number of bytes that wait.
         waiting: usize,
     },
 }
 
-/// The input of a command, on its way.
+/// The input of a command.
 #[derive(Debug)]
 pub(super) enum Input {
     NotAccepted,
     Open {
         waiting: VecDeque<u8>,
-        /// Whether it ends behind what waits.
+        /// Whether the input ends after the bytes that wait.
         ends: bool,
-        /// The last byte that was written; on a terminal the end of input means something else in
-        /// the middle of a line.
+        /// The last byte that was queued. On a terminal, the end-of-file character has another
+        /// meaning in the middle of a line.
         last: Option<u8>,
     },
     Closed,
@@ -45,7 +45,7 @@ impl Input {
         Self::Open { waiting: VecDeque::new(), ends: false, last: None }
     }
 
-    /// Whether there is something to hand over.
+    /// Whether there are bytes to write, or an end to signal.
     pub(super) fn is_due(&self) -> bool {
         matches!(self, Self::Open { waiting, ends, .. } if *ends || !waiting.is_empty())
     }
@@ -65,7 +65,7 @@ impl Input {
         }
     }
 
-    /// Ends it behind what waits.
+    /// Ends the input after the bytes that wait.
     pub(super) fn close(&mut self) -> Result<(), InputError> {
         self.push(&[])?;
         if let Self::Open { ends, .. } = self {
@@ -74,7 +74,7 @@ impl Input {
         Ok(())
     }
 
-    /// Ends it at once.
+    /// Ends the input at once.
     pub(super) fn shut(&mut self) {
         if matches!(self, Self::Open { .. }) {
             *self = Self::Closed;

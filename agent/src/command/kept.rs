@@ -1,24 +1,25 @@
-//! What is kept of a stream: its beginning, its end, and how much lay between them.
+//! The kept part of a stream: its beginning, its end, and how much lay between them.
 
 use std::collections::VecDeque;
 
-/// Text out of a stream; where bytes lay between its beginning and its end, a line says how many.
+/// Text from a stream. If bytes are missing between its beginning and its end, a line says how
+/// many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The text; what is no UTF-8 in it is replaced.
+    /// The text. Invalid UTF-8 is replaced.
     pub text: String,
-    /// How many bytes are left out of it.
+    /// The number of bytes that are left out.
     pub left_out: u64,
 }
 
 impl Excerpt {
-    /// Whether something is left out.
+    /// Whether bytes are left out.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.left_out > 0
     }
 
-    /// The beginning and the end of this text, about so many bytes of it.
+    /// The beginning and the end of this text, at most about `max_bytes` of it.
     #[must_use]
     pub fn shortened(&self, max_bytes: usize) -> Self {
         let (text, half) = (self.text.as_bytes(), max_bytes / 2);
@@ -32,7 +33,7 @@ impl Excerpt {
         )
     }
 
-    /// A beginning and an end, with `left_out` bytes between them.
+    /// Joins a beginning and an end, with `left_out` bytes between them.
     pub(super) fn new(head: &[u8], left_out: u64, tail: &[u8]) -> Self {
         if left_out == 0 {
             return Self {
@@ -40,7 +41,7 @@ impl Excerpt {
                 left_out,
             };
         }
-        // A character that was cut in two goes with what is left out.
+        // A character that was cut in two is left out.
         let (head_end, tail_start) = (whole_end(head), whole_start(tail));
         let left_out = left_out + (head.len() - head_end) as u64 + tail_start as u64;
         let [head, tail] = [&head[..head_end], &tail[tail_start..]].map(String::from_utf8_lossy);
@@ -48,12 +49,12 @@ impl Excerpt {
     }
 }
 
-/// The line that stands for what is left out.
+/// The line in place of the bytes that are left out.
 pub(super) fn gap(bytes: u64) -> String {
     format!("\n[wakeful: {bytes} bytes left out]\n")
 }
 
-/// Where the last character ends that is not cut off.
+/// The end of the last complete character.
 fn whole_end(bytes: &[u8]) -> usize {
     let cut = bytes.utf8_chunks().last().map_or(&[][..], |last| last.invalid());
     match std::str::from_utf8(cut) {
@@ -62,12 +63,12 @@ fn whole_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// Where the first character begins whose beginning is there.
+/// The start of the first complete character.
 fn whole_start(bytes: &[u8]) -> usize {
     bytes.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count()
 }
 
-/// A stream in memory, up to a limit: the first half of the limit and the newest half.
+/// A stream in memory, bounded: its first half of the limit, and its newest half.
 #[derive(Debug)]
 pub(super) struct Kept {
     half: usize,
@@ -77,7 +78,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Nothing yet, and never more than `limit` bytes.
+    /// An empty stream that keeps at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { half: limit / 2, head: Vec::new(), tail: VecDeque::new(), total: 0 }
     }
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_character_that_is_cut_in_two_is_left_out_whole() {
-        // Six characters of two bytes each: both limits fall into the middle of one.
+        // Six characters of two bytes each: both limits fall into the middle of a character.
         let cut = kept(6, &["äöüäöü"]);
         assert_eq!(cut, Excerpt { text: "ä\n[wakeful: 8 bytes left out]\nü".into(), left_out: 8 });
     }

@@ -1,12 +1,12 @@
-//! Commands as processes that are looked after.
+//! Commands: processes that are supervised from start to end.
 //!
 //! [`Running::start`] starts a shell with a command line, in a process group of its own or on a
-//! terminal of its own. One thread tends each: it stores the output as it comes, feeds the input,
-//! keeps the limits, and ends whatever the command leaves behind. A caller waits as long as it
-//! likes and goes on with something else; what it holds is a receipt, and the command lives without
-//! it.
+//! terminal of its own. One thread tends each command. It stores the output as it arrives, feeds
+//! the input, enforces the limits, and ends everything that the command leaves behind. A caller
+//! waits as long as it likes and then continues. What it holds is a handle; the command does not
+//! depend on it.
 //!
-//! [`sweep`] ends what an earlier life of the host left running.
+//! [`sweep`] ends what an earlier process of the host left running.
 
 mod exit;
 mod family;
@@ -37,46 +37,45 @@ pub use kept::Excerpt;
 pub use output::excerpt;
 pub use start::StartError;
 
-/// What is kept in memory of stdout and of stderr each, in bytes.
+/// The most bytes of stdout and of stderr that are kept in memory, each.
 pub const STREAM_BYTES: usize = 256 * 1024;
 
-/// What is run, and how.
+/// What to run, and how.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The command line, as the shell reads it.
     pub cmd: String,
     /// The folder in which it runs.
     pub workdir: PathBuf,
-    /// The shell, by name or path; `bash`, else `sh`, where there is none.
+    /// The shell, by name or path. By default `bash`, or `sh` if there is no `bash`.
     pub shell: Option<String>,
-    /// Whether the shell reads the user's profile first; where that is closed to the command there
-    /// is none to read.
+    /// Whether the shell reads the user's profile first. It does not if the confinement hides the
+    /// home folder.
     pub login: bool,
-    /// Whether it runs on a terminal, of 24 lines and 80 columns.
+    /// Whether the command runs on a terminal, of 24 lines and 80 columns.
     pub tty: bool,
-    /// Whether [`Running::write`] reaches it. Else it reads the end of input at once, or on a
-    /// terminal nothing.
+    /// Whether [`Running::write`] reaches the command. If not, it reads the end of input at once;
+    /// on a terminal it reads nothing.
     pub accepts_input: bool,
-    /// The whole environment of the command, besides its mark.
+    /// The whole environment of the command, except its mark.
     pub environment: BTreeMap<String, String>,
-    /// What marks its processes, in the variable [`MARK`]; no two commands that live at one time
-    /// have the same.
+    /// The value of the variable [`MARK`] in its processes. Two commands that live at the same time
+    /// must have different marks.
     pub mark: String,
-    /// Takes secrets out of its output before that is kept anywhere. The end of what came so far
-    /// may wait for more, where it may begin one.
+    /// Removes secrets from the output before it is stored anywhere. Bytes that may begin a secret
+    /// are held back until more output arrives.
     pub redactor: Arc<Redactor>,
 }
 
-/// How much a command may write and how long it may take.
+/// How much a command may write, and how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many bytes of output are kept in its file, about; a command that writes more goes on.
-    /// The default is 8 MiB.
+    /// The approximate number of output bytes that its file keeps. A command that writes more keeps
+    /// running. 8 MiB by default.
     pub output_bytes: u64,
-    /// How long it may run before it is stopped; as long as it likes by default.
+    /// How long it may run before it is stopped; `None`, the default, is no limit.
     pub wall: Option<Duration>,
-    /// How long a command that is told to end has for it before it is killed; five seconds by
-    /// default.
+    /// The time between the request to end and the kill; five seconds by default.
     pub stop_grace: Duration,
 }
 
@@ -86,8 +85,8 @@ impl Default for Limits {
     }
 }
 
-/// A command that was started. Clones are the same command; it goes on when all of them are
-/// dropped.
+/// A command that was started. Clones refer to the same command, which keeps running when all of
+/// them are dropped.
 #[derive(Clone)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -102,9 +101,9 @@ impl fmt::Debug for Running {
     }
 }
 
-/// What the caller and the tending thread share.
+/// The state shared by the callers and the tending thread.
 struct Shared {
-    /// Wakes the tending thread.
+    /// An eventfd that wakes the tending thread.
     waker: OwnedFd,
     output: PathBuf,
     state: Mutex<State>,
@@ -113,7 +112,7 @@ struct Shared {
 
 struct State {
     input: Input,
-    /// How often it was told to stop.
+    /// How often the command was told to stop.
     stops: u32,
     stdout: Kept,
     stderr: Kept,
@@ -125,19 +124,19 @@ type Listener = Box<dyn FnOnce(&Exit) + Send>;
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code that holds the lock leaves the state half changed.
+        // Every change under the lock is complete, so a panic leaves the state consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wake(&self) {
-        // It fails only where the count of wakes is full, and then the thread is about to wake.
+        // It fails only if the counter is full. Then a wake is already pending.
         let _full = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
     }
 }
 
 impl Running {
-    /// Waits until the command has ended, at most this long, and says how it ended. Any number of
-    /// threads may wait.
+    /// Waits until the command has ended, at most for `timeout`, and returns how it ended. Any
+    /// number of threads may wait.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Exit> {
         let until = Instant::now().checked_add(timeout);
@@ -158,75 +157,76 @@ impl Running {
         state.exit.clone()
     }
 
-    /// How it ended, where it has.
+    /// How the command ended; `None` if it still runs.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.wait(Duration::ZERO)
     }
 
-    /// What it wrote to its standard output so far; on a terminal all that it wrote. At most
-    /// [`STREAM_BYTES`].
+    /// The standard output so far; on a terminal, all output. At most [`STREAM_BYTES`].
     #[must_use]
     pub fn stdout(&self) -> Excerpt {
         self.shared.state().stdout.excerpt()
     }
 
-    /// What it wrote to its standard error so far, at most [`STREAM_BYTES`]; empty on a terminal.
+    /// The standard error so far, at most [`STREAM_BYTES`]; empty on a terminal.
     #[must_use]
     pub fn stderr(&self) -> Excerpt {
         self.shared.state().stderr.excerpt()
     }
 
-    /// The beginning and the end of its output so far, in the order in which it came.
+    /// The beginning and the end of its output so far, in the order of arrival.
     ///
     /// # Errors
-    /// The output file cannot be read any more.
+    /// If the output file can no longer be read.
     pub fn preview(&self, max_bytes: usize) -> io::Result<Excerpt> {
         excerpt(self.output(), max_bytes)
     }
 
-    /// The file of its output.
+    /// The file with its output.
     #[must_use]
     pub fn output(&self) -> &Path {
         &self.shared.output
     }
 
-    /// Hands bytes to its standard input, and gives how many: all of them. It reads them when it
-    /// likes.
+    /// Queues bytes for the standard input and returns their number. The command reads them in its
+    /// own time.
     ///
     /// # Errors
-    /// It takes no input, not any more, or not so much at once; then nothing was handed over.
+    /// If the command takes no input, takes no more, or has too much waiting. Nothing was queued
+    /// then.
     pub fn write(&self, bytes: &[u8]) -> Result<usize, InputError> {
         let taken = self.shared.state().input.push(bytes)?;
         self.shared.wake();
         Ok(taken)
     }
 
-    /// Ends its input behind what was written; on a terminal with the end-of-file character.
+    /// Ends the input after the queued bytes; on a terminal with the end-of-file character.
     ///
     /// # Errors
-    /// It takes no input, or not any more.
+    /// If the command takes no input, or takes no more.
     pub fn close_input(&self) -> Result<(), InputError> {
         self.shared.state().input.close()?;
         self.shared.wake();
         Ok(())
     }
 
-    /// Tells all processes of the command to end (SIGTERM), and kills those that have not after the
-    /// grace of its limits. Told a second time, it kills them at once. It does not wait; where the
-    /// command has ended it does nothing.
+    /// Tells all processes of the command to end (SIGTERM), and kills those that remain after the
+    /// grace period of its limits. A second call kills them at once. Returns immediately; does
+    /// nothing if the command has ended.
     pub fn stop(&self) {
         self.shared.state().stops += 1;
         self.shared.wake();
     }
 
-    /// Calls `listener` when the command has ended, from the tending thread; at once where it has
-    /// ended already.
+    /// Calls `listener` when the command has ended, from the tending thread. If it has already
+    /// ended, calls it at once.
     pub fn on_exit(&self, listener: impl FnOnce(&Exit) + Send + 'static) {
         let mut state = self.shared.state();
         match state.exit.clone() {
             None => state.listeners.push(Box::new(listener)),
             Some(exit) => {
+                // The lock must not be held while foreign code runs.
                 drop(state);
                 listener(&exit);
             }

@@ -1,4 +1,4 @@
-//! The file into which the output of a command goes, capped while it grows.
+//! The output file of a command, with a bounded size.
 
 use std::{
     fs::{File, OpenOptions},
@@ -12,19 +12,19 @@ use super::kept::{Excerpt, gap};
 /// The longest line that [`gap`] writes.
 const GAP_BYTES: u64 = 64;
 
-/// A file that holds the beginning and the end of what was appended.
+/// A file that keeps the beginning and the end of what was appended.
 ///
-/// Its first half never changes. When the other half is full, the newer half of that moves up
-/// against the first, and a line between them says how many bytes are gone; so the file is true at
-/// any time, and each byte is written at most twice.
+/// The first half never changes. When the second half is full, its newer part moves up behind the
+/// first half. A line between them says how many bytes are missing. So the file is correct at any
+/// time, and each byte is written at most twice.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     file: File,
     head: u64,
     tail: u64,
-    /// How long the file is.
+    /// The length of the file.
     length: u64,
-    /// Where the part behind the line of the gap begins.
+    /// Where the part after the gap line begins.
     tail_start: u64,
     total: u64,
     left_out: u64,
@@ -32,7 +32,7 @@ pub(super) struct OutputFile {
 }
 
 impl OutputFile {
-    /// A new file, readable by its owner only, that keeps about `limit` bytes.
+    /// Creates a file that only its owner can read and that keeps about `limit` bytes.
     pub(super) fn create(path: &Path, limit: u64) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -54,8 +54,8 @@ impl OutputFile {
         })
     }
 
-    /// Appends; where the disk refuses, the rest of the output is left out and
-    /// [`OutputFile::fault`] says why.
+    /// Appends output. If the disk fails, the rest of the output is dropped and
+    /// [`OutputFile::fault`] gives the reason.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let written = match self.fault {
@@ -87,7 +87,7 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Leaves out what lies between the first part and the newest.
+    /// Drops the bytes between the first half and the newest part.
     fn move_up(&mut self) -> io::Result<()> {
         let mut newest = vec![0; usize::try_from(self.tail).unwrap_or(usize::MAX)];
         let from = self.length - self.tail;
@@ -103,34 +103,34 @@ impl OutputFile {
         Ok(())
     }
 
-    /// How many bytes came, in all.
+    /// The number of bytes that were appended.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many of them are not in the file.
+    /// The number of those bytes that are not in the file.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Why the file does not have the rest.
+    /// Why the rest of the output is missing; `None` if nothing failed.
     pub(super) fn fault(&self) -> Option<String> {
         self.fault.clone()
     }
 }
 
-/// The beginning and the end of an output file, at most `max_bytes` of it; also of a command that
-/// an earlier process ran.
+/// The beginning and the end of an output file, at most `max_bytes` of it. It may belong to a
+/// command of an earlier process.
 ///
 /// # Errors
-/// The file cannot be read.
+/// If the file cannot be read.
 pub fn excerpt(path: &Path, max_bytes: usize) -> io::Result<Excerpt> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let read = |from: u64, bytes: usize| -> io::Result<Vec<u8>> {
         let mut read = vec![0; bytes];
         let mut count = 0;
-        // The file may be written meanwhile: what is there counts.
+        // The command may still write the file, so a short read is normal.
         while count < bytes {
             match file.read_at(&mut read[count..], from + count as u64)? {
                 0 => break,
@@ -156,7 +156,8 @@ mod tests {
 
     use super::*;
 
-    /// Appends the numbers from 0 in pieces, and gives the file's text with what it says of itself.
+    /// Appends the numbers from 0 in pieces. Returns all of them, the text of the file, and the
+    /// bytes left out.
     fn written(limit: u64, numbers: u32, piece: usize) -> (String, String, u64) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output");

@@ -1,4 +1,4 @@
-//! How the process of a command comes to be.
+//! Starting the process of a command.
 
 use std::{
     io,
@@ -31,39 +31,39 @@ const COLUMNS: u16 = 80;
 /// Why a command cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no such folder.
-    #[error("cannot run in `{}`: it is no folder; name one that is there", .0.display())]
+    /// The folder does not exist.
+    #[error("cannot run in `{}`: it is not a folder; name one that exists", .0.display())]
     NoFolder(PathBuf),
-    /// The file for its output cannot be made.
-    #[error("cannot make the output file `{}`: {why}", path.display())]
+    /// The output file cannot be created.
+    #[error("cannot create the output file `{}`: {why}", path.display())]
     Output {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         why: io::Error,
     },
-    /// There is no terminal for it.
-    #[error("cannot make a terminal: {0}; run the command without `tty`")]
+    /// There is no free terminal.
+    #[error("cannot open a terminal: {0}; run the command without `tty`")]
     Terminal(io::Error),
     /// The program cannot be started.
     #[error("cannot start `{program}`: {why}")]
     Spawn {
-        /// The program.
+        /// The name of the program.
         program: String,
-        /// Why.
+        /// The system's error.
         why: io::Error,
     },
-    /// The host has no more threads or open files to look after it.
-    #[error("cannot look after another command: {0}; stop some, or raise the limits of the host")]
+    /// The host has no more threads or open files for it.
+    #[error("cannot supervise another command: {0}; stop some, or raise the limits of the host")]
     Exhausted(io::Error),
 }
 
 impl Running {
-    /// Starts a command, confined or with the rights of the host, whose output goes to a new file
-    /// at `output`.
+    /// Starts a command, confined or with the rights of the host. Its output goes to a new file at
+    /// `output`.
     ///
     /// # Errors
-    /// It cannot be started; then nothing of it runs.
+    /// If it cannot be started. Nothing of it runs then.
     pub fn start(
         spec: &Spec,
         limits: &Limits,
@@ -77,8 +77,7 @@ impl Running {
             .map_err(|why| StartError::Output { path: output.to_owned(), why })?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|why| StartError::Exhausted(why.into()))?;
-        // The thread comes first: where there is none, nothing has been started that nobody looks
-        // after.
+        // The thread comes first: if it cannot be created, no process is running without one.
         let (hand_over, handed_over) = mpsc::channel::<Tender>();
         let tending = thread::Builder::new().name("command".to_owned());
         tending
@@ -118,7 +117,7 @@ impl Running {
     }
 }
 
-/// On a terminal of its own, in a session of its own; the terminal is input, output and errors.
+/// Starts it on a terminal of its own, in a session of its own.
 fn on_a_terminal(
     spec: &Spec,
     confinement: Option<&Confinement>,
@@ -142,7 +141,7 @@ fn io_error(why: pty_process::Error) -> io::Error {
     }
 }
 
-/// On pipes, in a process group of its own.
+/// Starts it on pipes, in a process group of its own.
 fn on_pipes(
     spec: &Spec,
     confinement: Option<&Confinement>,
@@ -161,18 +160,18 @@ fn on_pipes(
     Ok((child, streams))
 }
 
-/// Ends a process that nobody can look after.
+/// Ends a process that cannot be supervised.
 fn given_up(child: &mut Child, why: io::Error) -> StartError {
     let _ended = child.kill().and_then(|()| child.wait());
     StartError::Exhausted(why)
 }
 
-/// The shell with the command line, in its folder and its environment; and the name of the program
-/// that is started for that.
+/// The shell with the command line, folder and environment. Also returns the name of the program
+/// that is started, for errors.
 fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) {
     let mut command =
         confine::command(confinement, spec.shell.as_deref().unwrap_or_else(|| default_shell()));
-    // A shell that cannot read the profile would only complain.
+    // A shell that may not read the profile would print an error each time.
     if spec.login && confinement.is_none_or(Confinement::shows_home) {
         command.arg("-l");
     }
@@ -192,7 +191,7 @@ fn default_shell() -> &'static str {
         .unwrap_or("/bin/sh")
 }
 
-/// The same stream, whose reads and writes give up instead of waiting.
+/// Makes the reads and writes of a stream non-blocking.
 fn never_blocking(stream: OwnedFd) -> io::Result<OwnedFd> {
     let flags = fcntl_getfl(&stream)?;
     fcntl_setfl(&stream, flags | OFlags::NONBLOCK)?;

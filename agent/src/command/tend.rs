@@ -1,8 +1,8 @@
-//! The thread that looks after a command, from its start until nothing of it is left.
+//! The thread that tends a command, from its start until nothing of it is left.
 //!
-//! It waits in one place for everything: output, room for input, the end of the command's own
-//! process, a word from a caller, and the next deadline. Nothing is polled for, except what the
-//! command left behind: those processes are not ours to wait for.
+//! It waits in one `poll` for everything: output, room for input, the end of the command's own
+//! process, a request of a caller, and the next deadline. Only leftover processes are polled for in
+//! intervals: they are not children of the host, so it cannot wait for them.
 
 use std::{
     borrow::Cow,
@@ -25,29 +25,29 @@ use rustix::{
 use super::{Cause, Exit, Input, Limits, Shared, family::Family, output::OutputFile};
 use crate::confine::{RedactedStream, Redactor};
 
-/// How much is read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 * 1024;
 
-/// How long processes that outlived their command have to end by themselves, at most; and how often
-/// they are looked for.
+/// The grace period of processes that outlived their command, and the pause between two checks for
+/// them.
 const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 const LEFTOVER_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long output is waited for when nothing of the command can be seen any more, but something
-/// holds its streams open.
+/// How long to wait for output after the last visible process has ended, if something still holds
+/// the streams open.
 const DRAIN: Duration = Duration::from_millis(250);
 
 /// The command's own process.
 pub(super) struct Tended {
     pub(super) child: Child,
-    /// Readable when the process has ended.
+    /// A pidfd: readable when the process has ended.
     pub(super) handle: OwnedFd,
     pub(super) family: Family,
     pub(super) started: Instant,
 }
 
-/// Our ends of its streams, none of which blocks. A terminal is all three; its output comes as
-/// stdout.
+/// The host's ends of the streams, all non-blocking. On a terminal all three are the same, and its
+/// output arrives as stdout.
 pub(super) struct Streams {
     pub(super) stdout: Option<OwnedFd>,
     pub(super) stderr: Option<OwnedFd>,
@@ -55,7 +55,7 @@ pub(super) struct Streams {
     pub(super) is_terminal: bool,
 }
 
-/// Where its output goes, without the secrets.
+/// Where the output goes, without secrets.
 pub(super) struct Output {
     file: OutputFile,
     stdout: RedactedStream,
@@ -68,7 +68,7 @@ impl Output {
         Self { file, stdout: stream(), stderr: stream() }
     }
 
-    /// Keeps a piece of one of its streams; none where that has ended.
+    /// Stores a piece of one of the streams; `None` if that stream has ended.
     fn keep(&mut self, is_stderr: bool, piece: Option<&[u8]>, shared: &Shared) {
         let stream = if is_stderr { &mut self.stderr } else { &mut self.stdout };
         let clean = match piece {
@@ -82,13 +82,13 @@ impl Output {
     }
 }
 
-/// How far a command is.
+/// The phase of a command.
 enum Phase {
-    /// Its own process lives.
+    /// Its own process is alive.
     Runs,
-    /// That has ended, and others of it may live.
+    /// Its own process has ended, but others may be alive.
     Leaves { told: bool },
-    /// Nothing of it lives that can be seen; what it wrote is read until then.
+    /// No visible process is alive; remaining output is read until then.
     Drains { until: Instant },
 }
 
@@ -100,9 +100,9 @@ pub(super) struct Tender {
     shared: Arc<Shared>,
     phase: Phase,
     cause: Cause,
-    /// When its own process had ended.
+    /// When its own process ended.
     ended: Option<Instant>,
-    /// When what still lives is killed.
+    /// When processes that are still alive are killed.
     kill_at: Option<Instant>,
 }
 
@@ -127,7 +127,7 @@ impl Tender {
         }
     }
 
-    /// Looks after the command until it has ended and its output is stored.
+    /// Tends the command until it has ended and its output is stored.
     pub(super) fn run(mut self) {
         let mut chunk = vec![0; CHUNK];
         while !self.is_over() {
@@ -144,7 +144,7 @@ impl Tender {
         matches!(self.phase, Phase::Drains { until } if is_silent || Instant::now() >= until)
     }
 
-    /// Waits until something can be done. What it is, the reads and writes find out: they do not
+    /// Waits until something can be done. It does not matter which: the reads and writes do not
     /// block.
     fn wait(&mut self) {
         let now = Instant::now();
@@ -166,12 +166,12 @@ impl Tender {
                 .filter(|_| input_is_due)
                 .map(|input| PollFd::new(input, PollFlags::OUT)),
         );
-        // An interrupted wait is a short one.
+        // An interrupted wait only ends early.
         let _ready = poll(&mut sources, timeout.as_ref());
         let _empty = read(&self.shared.waker, &mut [0; 8]);
     }
 
-    /// When something must be done although nothing happens.
+    /// When something must be done even if nothing happens.
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let own = match self.phase {
             Phase::Runs if self.cause == Cause::Exited => {
@@ -194,7 +194,7 @@ impl Tender {
                     self.output.keep(is_stderr, Some(&chunk[..count]), &self.shared)
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // The end; a terminal that nobody holds says so with an error.
+                // The end of the stream. A terminal that no process holds reports it as an error.
                 Ok(_) | Err(_) => *stream = None,
             }
         }
@@ -210,7 +210,7 @@ impl Tender {
         }
     }
 
-    /// Does what is due.
+    /// Does what is due in the current phase.
     fn go_on(&mut self, now: Instant) {
         match self.phase {
             Phase::Runs if has_ended(&self.tended.handle) => {
@@ -235,6 +235,8 @@ impl Tender {
             Cause::Exited if is_late => self.tell_to_end(Cause::TimedOut, now),
             _ => {}
         }
+        // After a timeout the first stop is the second request; otherwise the first stop started
+        // the grace period.
         let is_told_again = stops > u32::from(self.cause != Cause::TimedOut);
         if self.kill_at.is_some_and(|at| now >= at || is_told_again) {
             self.kill_at = None;
@@ -292,13 +294,13 @@ impl Tender {
     }
 }
 
-/// Whether the process of a handle has ended; it is not reaped by that.
+/// Whether the process of a pidfd has ended. This does not reap it.
 fn has_ended(handle: &OwnedFd) -> bool {
     let mut own = [PollFd::new(handle, PollFlags::IN)];
     poll(&mut own, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// Writes what waits, as far as it is taken; gives whether the input is over.
+/// Writes as much of the queued input as the stream takes. Returns whether the input is complete.
 fn hand_over(input: &mut Input, to: impl AsFd, is_terminal: bool) -> Result<bool, Errno> {
     let Input::Open { waiting, ends, last } = input else { return Ok(true) };
     let is_busy =
@@ -310,8 +312,8 @@ fn hand_over(input: &mut Input, to: impl AsFd, is_terminal: bool) -> Result<bool
         }
     }
     if *ends && is_terminal {
-        // In the middle of a line the character only sends that line off, and a second one ends the
-        // input.
+        // In the middle of a line, the first end-of-file character only submits that line, and a
+        // second one ends the input.
         let end = [tcgetattr(&to)?.special_codes[SpecialCodeIndex::VEOF]; 2];
         let times = if last.is_none_or(|last| last == b'\n') { 1 } else { 2 };
         return write(&to, &end[..times]).map_or_else(is_busy, |_| Ok(true));

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use super::Policy;
 
-/// What a command needs to find its way, and nothing that anyone keeps to themselves.
+/// Variables that a command usually needs and that hold no secrets.
 const USUAL: [&str; 8] = ["PATH", "HOME", "LANG", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
 const USUAL_START: &str = "LC_";
 
@@ -12,8 +12,8 @@ const USUAL_START: &str = "LC_";
 const OF_SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
 
 impl Policy {
-    /// What is let through of an environment, and what is set; never what its name says is a
-    /// secret, unless the policy has that very name.
+    /// The variables that the policy allows, and those that it sets. A variable whose name suggests
+    /// a secret is allowed only if the policy has exactly that name.
     pub fn environment(
         &self,
         from: impl IntoIterator<Item = (OsString, OsString)>,

@@ -1,7 +1,7 @@
-//! Whether a command line keeps to a policy, as far as its words say it.
+//! Judges whether a command line keeps to a policy, as far as its words show it.
 //!
-//! This is for clear refusals, before anything runs; what a program does inside, only the kernel
-//! can hold. Where it cannot be said what would run, the answer is no.
+//! This gives clear refusals before anything runs. What a program does inside, only the kernel can
+//! restrict. If it is not clear what would run, the command line is refused.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::{
     workspace::real_path,
 };
 
-/// What runs, or keeps for later, the program that is named behind it.
+/// Programs that run, now or later, the program named after them.
 const RUN_OTHERS: [&str; 29] = [
     "builtin", "busybox", "chroot", "command", "coproc", "doas", "entr", "env", "exec", "find",
     "flock", "function", "ionice", "nice", "nohup", "nsenter", "parallel", "script", "setarch",
@@ -23,17 +23,17 @@ const RUN_OTHERS: [&str; 29] = [
 
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 
-/// Shells whose grammar is the one that is read here.
+/// Shells that use the grammar that `words` reads.
 const READERS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
-/// Words of the shell's grammar before a command.
+/// Keywords of the shell that may precede a command.
 const BEFORE_COMMANDS: [&str; 12] =
     ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
 
-/// Words of the shell's grammar before something that is no command.
+/// Keywords of the shell that are not followed by a command.
 const BEFORE_DATA: [&str; 4] = ["for", "case", "select", "esac"];
 
-/// What the shell itself does, and what concerns nothing but the shell.
+/// Commands that the shell itself runs and that affect nothing else.
 const OF_THE_SHELL: [&str; 22] = [
     ":", "[", "[[", "break", "cd", "continue", "echo", "exit", "export", "false", "local", "popd",
     "printf", "pushd", "pwd", "read", "return", "set", "shift", "test", "true", "unset",
@@ -45,16 +45,16 @@ pub(super) struct Judge<'a> {
     pub(super) places: &'a Places,
 }
 
-/// Whether words are what a rule names.
+/// Whether words match a rule.
 enum Match {
     Yes,
     No,
-    /// The shell makes the word that decides.
+    /// The shell expands the word that decides.
     Unclear,
 }
 
 impl Judge<'_> {
-    /// Judges the program that reads a command line: it must read it as it is read here, so it is a
+    /// Judges the shell of a command line. It must read the line as `words` does, so it must be a
     /// shell that commands cannot replace.
     pub(super) fn shell(&self, shell: &str) -> Result<(), Refusal> {
         let path = Path::new(shell);
@@ -77,7 +77,7 @@ impl Judge<'_> {
         self.line(cmd, &mut Some(workdir.to_owned()), 0)
     }
 
-    /// Judges a line; `folder` follows its `cd`, as long as that can be followed.
+    /// Judges a line. `folder` follows its `cd`, and is `None` once that is no longer possible.
     fn line(&self, cmd: &str, folder: &mut Option<PathBuf>, depth: usize) -> Result<(), Refusal> {
         for simple in words::read(cmd, depth).map_err(|what| Refusal::Unreadable { what })? {
             self.paths(&simple, folder.as_deref())?;
@@ -116,7 +116,7 @@ impl Judge<'_> {
         let Some(first) = command.first() else { return Ok(()) };
         if !first.is_literal {
             return Err(Refusal::Unreadable {
-                what: format!("the shell makes the name of the program, `{}`", first.text),
+                what: format!("the shell expands the name of the program, `{}`", first.text),
             });
         }
         let name = program_name(first);
@@ -136,6 +136,7 @@ impl Judge<'_> {
             let is_program = |word: &&Word| {
                 !word.text.starts_with(['-', '+'])
                     && !is_assignment(word)
+                    // A number is a value, as in `timeout 5`, and not a program.
                     && !word.text.starts_with(|c: char| c.is_ascii_digit())
             };
             if let Some(made) = command[1..]
@@ -145,12 +146,12 @@ impl Judge<'_> {
             {
                 return Err(Refusal::Unreadable {
                     what: format!(
-                        "the shell makes the name of the program behind `{name}`, `{}`",
+                        "the shell expands the name of the program after `{name}`, `{}`",
                         made.text
                     ),
                 });
             }
-            // Which of its words is the program depends on its options: any may be.
+            // Options decide which word is the program, so every word is judged as one.
             for start in 1..command.len() {
                 self.is_denied(&command[start..])?;
                 self.scripts(&command[start..], simple, folder, depth)?;
@@ -182,7 +183,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Judges the command lines that a program is given as text.
+    /// Judges command lines that a program receives as text.
     fn scripts(
         &self,
         command: &[Word],
@@ -220,7 +221,7 @@ impl Judge<'_> {
         };
         match script {
             Some(_) if depth >= DEEPEST => {
-                Err(Refusal::Unreadable { what: "commands stand in commands too deep".to_owned() })
+                Err(Refusal::Unreadable { what: "commands are nested too deeply".to_owned() })
             }
             Some(script) => self.line(&script, folder, depth + 1),
             None => Ok(()),
@@ -268,14 +269,14 @@ fn shown(command: &[Word]) -> String {
     words.join(" ")
 }
 
-/// `NAME=value`, before a command.
+/// Whether a word is `NAME=value`, as before a command.
 fn is_assignment(word: &Word) -> bool {
     let name = word.text.split_once('=').map_or("", |(name, _)| name.trim_end_matches('+'));
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// Whether a command is exactly what a rule begins with.
+/// Whether a command begins with exactly the words of a rule.
 fn begins_with(rule: &Words, command: &[Word]) -> bool {
     let mut words = command.iter();
     words.next().is_some_and(|first| program_name(first) == rule.0[0])
@@ -284,8 +285,7 @@ fn begins_with(rule: &Words, command: &[Word]) -> bool {
             .all(|wanted| words.next().is_some_and(|word| word.is_literal && word.text == *wanted))
 }
 
-/// Whether a command is what a rule names; options, and a value behind each, may stand between its
-/// words.
+/// Whether a command matches a rule. Options, each with one value, may come between its words.
 fn matches(rule: &Words, command: &[Word]) -> Match {
     let Some((_, rest)) = command
         .split_first()
@@ -311,7 +311,7 @@ fn matches(rule: &Words, command: &[Word]) -> Match {
     if wanted.peek().is_none() { Match::Yes } else { Match::No }
 }
 
-/// The parts of a word that may be paths: all of it, what stands behind `=`, and what stands behind
+/// The parts of a word that may be paths: the whole word, the part after `=`, and the part after
 /// the letter of an option.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let option = word

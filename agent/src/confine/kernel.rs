@@ -1,4 +1,4 @@
-//! What the kernel enforces (Landlock), and for whom it cannot.
+//! What the kernel enforces (Landlock), and what it cannot.
 
 use std::path::PathBuf;
 
@@ -12,30 +12,30 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The kernels whose rights these are: files since Linux 6.2, devices since 6.10, TCP since 6.7,
-/// signals and abstract sockets since 6.12.
+/// The Landlock ABIs that the rights need: files since Linux 6.2, devices since 6.10, TCP since
+/// 6.7, signals and abstract sockets since 6.12.
 const FILES: ABI = ABI::V3;
 const DEVICES: ABI = ABI::V5;
 const TCP: ABI = ABI::V4;
 const SCOPES: ABI = ABI::V6;
 
-/// What a process may do, and all that it starts.
+/// The rights of a process and of everything that it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rights {
     /// Files and folders that may be read and executed.
     pub(super) read: Vec<PathBuf>,
-    /// Those that may also be written.
+    /// Files and folders that may also be written.
     pub(super) write: Vec<PathBuf>,
     /// Devices that may be used.
     pub(super) devices: Vec<PathBuf>,
     /// Whether TCP may be used.
     pub(super) network: bool,
-    /// Whether it is an error where the kernel cannot hold it to files and network.
+    /// Whether it is an error if the kernel cannot restrict files and network.
     pub(super) is_required: bool,
 }
 
-/// What this kernel can hold a process to.
+/// What this kernel can restrict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) files: bool,
@@ -44,7 +44,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Asks the kernel; nothing is restricted by that.
+    /// Asks the kernel. This restricts nothing.
     pub(super) fn here() -> Self {
         let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         Self {
@@ -55,15 +55,15 @@ impl Held {
     }
 }
 
-/// What a host that is root leaves to its commands: whose a file is does not matter; which files
-/// they are, Landlock says.
+/// The capabilities that commands keep if the host is root. File owners do not matter then;
+/// Landlock says which files may be used.
 const LEFT_TO_ROOT: CapabilitySet =
     CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
 
-/// Gives up what a host that is root may do to the machine, for good. With it a command could read
-/// the memory and the environment of any process, whatever Landlock says.
+/// Drops all other capabilities of root, for good. With them a command could read the memory and
+/// the environment of any process, despite Landlock.
 pub(super) fn give_up_capabilities() -> io::Result<()> {
-    // Without it the next program of root would get them all again.
+    // Otherwise the next program that root executes would regain all capabilities.
     set_no_new_privs(true)?;
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
     let [effective, permitted, inheritable] =
@@ -72,10 +72,10 @@ pub(super) fn give_up_capabilities() -> io::Result<()> {
 }
 
 impl Rights {
-    /// Restricts this thread, and all that it starts, to these rights, for good.
+    /// Restricts this thread, and everything that it starts, to these rights, for good.
     ///
     /// # Errors
-    /// The kernel cannot, and it is required; or a place cannot be named to it.
+    /// If the kernel cannot do so and it is required, or a path cannot be passed to it.
     pub(super) fn restrict(&self) -> Result<(), RulesetError> {
         let level =
             if self.is_required { CompatLevel::HardRequirement } else { CompatLevel::BestEffort };
@@ -84,12 +84,13 @@ impl Rights {
         if !self.network {
             ruleset = ruleset.handle_access(AccessNet::from_all(TCP))?;
         }
+        // Devices and scopes need newer kernels, so they are never required.
         let ruleset = ruleset.set_compatibility(CompatLevel::BestEffort);
         let ruleset =
             ruleset.handle_access(AccessFs::from_all(DEVICES))?.scope(Scope::from_all(SCOPES))?;
 
         let read = AccessFs::from_read(FILES);
-        // A device that was made in the workspace would open what the device is: no device is made.
+        // A device node in the workspace would give access to that device, so none may be created.
         let write = AccessFs::from_all(FILES) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
         let devices = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         let of_files = AccessFs::from_file(DEVICES);
@@ -97,7 +98,7 @@ impl Rights {
         for (places, rights) in [(&self.read, read), (&self.write, write), (&self.devices, devices)]
         {
             for place in places {
-                // What has gone meanwhile is no place any more.
+                // A path that no longer exists needs no rule.
                 let Ok(handle) = PathFd::new(place) else { continue };
                 let rights = if place.is_dir() { rights } else { rights & of_files };
                 created = created.add_rule(PathBeneath::new(handle, rights))?;

@@ -1,7 +1,7 @@
-//! The process between the host and a command: it gives up its rights, and becomes the command.
+//! The process between the host and a command: it gives up its rights and becomes the command.
 //!
-//! A host has threads and work of its own and must keep its rights; so its program is started again
-//! as `wakeful confined-exec`, restricts itself, and executes the command in its place.
+//! The host has threads and needs its rights. So it starts its own program again as `wakeful
+//! confined-exec`, which restricts itself and executes the command in its place.
 
 use std::{
     env,
@@ -16,11 +16,11 @@ use wakeful_core::json;
 
 use super::kernel::{Rights, give_up_capabilities};
 
-/// The hidden subcommand, and the option before the rights.
+/// The hidden subcommand, and the option that passes the rights.
 const NAME: &str = "confined-exec";
 const OPTION: &str = "--spec-json";
 
-/// As shells have it: the program was found and cannot be run.
+/// The exit code of shells for a program that was found but cannot be run.
 const CANNOT_RUN: u8 = 126;
 
 /// Why a command was not executed.
@@ -31,8 +31,8 @@ enum LaunchError {
     #[error("{NAME}: {0}")]
     Rights(#[from] serde_json::Error),
     #[error(
-        "the kernel does not hold commands to their policy: {0}; use a kernel with Landlock, or \
-         set `kernel = \"best_effort\"` in the policy"
+        "the kernel cannot enforce the policy: {0}; use a kernel with Landlock, or set `kernel = \
+         \"best_effort\"` in the policy"
     )]
     Kernel(#[from] landlock::RulesetError),
     #[error("cannot give up the rights of root: {0}; run the host as another user")]
@@ -41,7 +41,7 @@ enum LaunchError {
     Program { program: String, why: io::Error },
 }
 
-/// What stands before a program and its arguments, so that it runs with these rights only.
+/// What to put before a program and its arguments, so that it runs with only these rights.
 pub(super) fn before(launcher: &Path, rights: &Rights) -> Vec<OsString> {
     [
         launcher.as_os_str(),
@@ -54,8 +54,8 @@ pub(super) fn before(launcher: &Path, rights: &Rights) -> Vec<OsString> {
     .to_vec()
 }
 
-/// Becomes the command, where this process was started for that; then it returns only if it cannot.
-/// For the beginning of `main`, before there are other threads.
+/// Becomes the command if this process was started for that, and returns only if it cannot. Must be
+/// called at the beginning of `main`, before there are other threads.
 #[must_use]
 pub fn launched() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
@@ -68,6 +68,8 @@ pub fn launched() -> Option<ExitCode> {
 
 fn restrict(rights: &str) -> Result<(), LaunchError> {
     let rights: Rights = serde_json::from_str(rights)?;
+    // Landlock alone is not enough: as root, a command could still read the memory and the
+    // environment of the host.
     give_up_capabilities().map_err(|why| LaunchError::Capabilities(why.into()))?;
     Ok(rights.restrict()?)
 }

@@ -1,11 +1,10 @@
 //! What commands may do.
 //!
-//! A [`Policy`] is what people write; a [`Confinement`] is a policy over a [`Workspace`], and is
-//! given to [`Running::start`]. It works in two ways. [`Confinement::judge`] reads a command line
-//! before it runs and refuses it with a reason and a way out ([`Refusal`]). The kernel (Landlock)
-//! holds the processes themselves, whatever they do: the command is started through this program,
-//! which gives up its rights and becomes the command. [`Redactor`] takes secrets out of what
-//! commands wrote.
+//! A [`Policy`] is what people write. A [`Confinement`] is a policy over a [`Workspace`] and is
+//! passed to [`Running::start`]. It works in two ways. [`Confinement::judge`] reads a command line
+//! before it runs, and refuses it with a reason and a way out ([`Refusal`]). The kernel (Landlock)
+//! restricts the processes themselves: this program is started again, gives up its rights, and
+//! becomes the command. [`Redactor`] removes secrets from the output of commands.
 //!
 //! [`Running::start`]: crate::command::Running::start
 
@@ -39,37 +38,37 @@ pub use redact::{RedactedStream, Redactor};
 pub use refusal::Refusal;
 pub use workspace::Workspace;
 
-/// Where programs are looked for, where no folder of the host's is open.
+/// The `PATH` of commands if they may read no folder of the host's `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What belongs to the host around a workspace.
+/// What belongs to the host, around a workspace.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// The program that becomes the commands: one whose `main` begins with [`launched`], as
+    /// The program that becomes the commands. Its `main` must begin with [`launched`], as that of
     /// `wakeful` does.
     pub launcher: PathBuf,
-    /// The user's home.
+    /// The user's home folder.
     pub home: Option<PathBuf>,
-    /// A folder that is there, for temporary files of the commands (`TMPDIR`).
+    /// An existing folder for temporary files of the commands (`TMPDIR`).
     pub scratch: PathBuf,
-    /// What commands may write besides, as the `.git` of the repository of a worktree.
+    /// Other paths that commands may write, such as the `.git` of a worktree's repository.
     pub also_write: Vec<PathBuf>,
 }
 
 /// Why commands cannot be confined.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// The kernel cannot hold them.
+    /// The kernel cannot enforce the policy.
     #[error(
-        "commands do not run: {missing}; use a newer kernel with Landlock, or set `kernel = \
+        "commands are not run: {missing}; use a newer kernel with Landlock, or set `kernel = \
          \"best_effort\"` in the policy"
     )]
     Kernel {
-        /// What it cannot hold.
+        /// What the kernel cannot enforce.
         missing: String,
     },
-    /// A path cannot be handed to the launcher.
-    #[error("`{}` is no text, so commands cannot be confined to it; name the folder otherwise", .0.display())]
+    /// A path cannot be passed to the launcher.
+    #[error("`{}` is not valid UTF-8, so commands cannot be confined to it; rename the folder", .0.display())]
     NotText(PathBuf),
 }
 
@@ -80,16 +79,17 @@ pub struct Confinement {
     workspace: Workspace,
     places: Places,
     scratch: PathBuf,
-    /// What stands before the program of a command.
+    /// The program and arguments to put before a command.
     before: Vec<OsString>,
     held: Held,
 }
 
 impl Confinement {
-    /// A policy over a workspace.
+    /// Applies a policy to a workspace.
     ///
     /// # Errors
-    /// The kernel cannot enforce it and the policy requires that.
+    /// If the kernel cannot enforce the policy and the policy requires it, or a path is not valid
+    /// UTF-8.
     pub fn new(
         policy: Policy,
         workspace: Workspace,
@@ -124,31 +124,31 @@ impl Confinement {
         Ok(Self { policy, workspace, places, scratch: around.scratch.clone(), before, held })
     }
 
-    /// The policy.
+    /// The policy that is applied.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The workspace.
+    /// The workspace of the commands.
     #[must_use]
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
-    /// Whether a command line may run in a folder that [`Workspace::resolve`] gave. A line whose
-    /// commands cannot be told is refused.
+    /// Checks whether a command line may run in a folder that [`Workspace::resolve`] returned. A
+    /// line whose commands are not clear is refused.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// Why it may not run, and what to do instead.
     pub fn judge(&self, cmd: &str, workdir: &Path) -> Result<(), Refusal> {
         self.judgement().judge(cmd, workdir)
     }
 
-    /// Whether this program may be the shell of a command line.
+    /// Checks whether this program may be the shell of a command line.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// Why it may not, and what to do instead.
     pub fn judge_shell(&self, shell: &str) -> Result<(), Refusal> {
         self.judgement().shell(shell)
     }
@@ -157,8 +157,8 @@ impl Confinement {
         Judge { commands: &self.policy.commands, places: &self.places }
     }
 
-    /// The environment of commands: what the policy lets through of the host's, without the folders
-    /// of `PATH` that are closed to them, and with a folder of their own for temporary files.
+    /// The environment of commands: the host's variables that the policy allows, `PATH` without
+    /// folders that commands may not read, and a `TMPDIR` of their own.
     pub fn environment(
         &self,
         from: impl IntoIterator<Item = (OsString, OsString)>,
@@ -176,7 +176,7 @@ impl Confinement {
         all
     }
 
-    /// What of the policy is not enforced here, a sentence each.
+    /// The parts of the policy that are not enforced here, one sentence each.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
         let mut all = not_held(&self.policy, self.held);
@@ -187,11 +187,11 @@ impl Confinement {
             );
         }
         if !self.policy.network {
-            all.push("commands can use UDP: the kernel does not hold it back".to_owned());
+            all.push("commands can use UDP: the kernel cannot block it".to_owned());
         }
         all.push(
-            "commands can use the sockets of local services that the user may use, as Docker's: \
-             the kernel does not hold them back"
+            "commands can use the sockets of local services that the user can use, such as \
+             Docker's: the kernel cannot block them"
                 .to_owned(),
         );
         all
@@ -203,7 +203,7 @@ impl Confinement {
     }
 }
 
-/// A program that is to be started, held by a confinement where there is one.
+/// The command that starts a program, under a confinement if there is one.
 pub(crate) fn command(confinement: Option<&Confinement>, program: &str) -> Command {
     match confinement.and_then(|confinement| confinement.before.split_first()) {
         None => Command::new(program),
@@ -215,7 +215,7 @@ pub(crate) fn command(confinement: Option<&Confinement>, program: &str) -> Comma
     }
 }
 
-/// What a policy asks for and the kernel cannot hold.
+/// The parts of a policy that the kernel cannot enforce.
 fn not_held(policy: &Policy, held: Held) -> Vec<String> {
     let files = "commands can use files outside their workspace: this needs Linux 6.2 with \
                  Landlock (`lsm=landlock,...`)";
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(
             missing(true, false, true),
             [""; 0],
-            "a policy that opens the network needs no hold on it"
+            "a policy that allows the network needs no restriction of it"
         );
         assert_eq!(missing(true, false, false), [tcp]);
         assert_eq!(missing(false, false, true), [files]);

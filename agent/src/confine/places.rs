@@ -8,7 +8,7 @@ use std::{
 
 use super::workspace::real_path;
 
-/// Programs, libraries, and what the system says of itself.
+/// Programs, libraries, and information about the system.
 const OF_THE_SYSTEM: [&str; 12] = [
     "/usr",
     "/bin",
@@ -24,14 +24,14 @@ const OF_THE_SYSTEM: [&str; 12] = [
     "/sys/fs/cgroup",
 ];
 
-/// Devices that hold nothing of anyone.
+/// Devices that hold no data of any user.
 const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// Names of a command's own streams; where they lead differs for each process.
+/// Names of a process's own streams. They lead somewhere else in each process.
 const STREAMS: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/"];
 
-/// Files and folders that commands may use, by their real paths.
+/// The files and folders that commands may use, by their real paths.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     root: PathBuf,
@@ -42,7 +42,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// A workspace, and what is open beside it and the system; what is not there is left out.
+    /// A workspace, and what is open beside it and the system. Paths that do not exist are left
+    /// out.
     pub(super) fn new(
         root: &Path,
         home: Option<&Path>,
@@ -78,17 +79,17 @@ impl Places {
         &self.devices
     }
 
-    /// Whether a real path may be read.
+    /// Whether commands may read a real path.
     pub(super) fn is_readable(&self, path: &Path) -> bool {
         self.is_writable(path) || self.read.iter().any(|place| path.starts_with(place))
     }
 
-    /// Whether a real path may be written.
+    /// Whether commands may write a real path.
     pub(super) fn is_writable(&self, path: &Path) -> bool {
         self.write.iter().chain(&self.devices).any(|place| path.starts_with(place))
     }
 
-    /// Whether a shell can read the profile of the user.
+    /// Whether a shell can read the user's profile.
     pub(super) fn shows_home(&self) -> bool {
         self.home.as_deref().is_some_and(|home| self.is_readable(&real_path(home)))
     }
@@ -98,9 +99,9 @@ impl Places {
         real_path(&folder.join(self.below_home(text).unwrap_or_else(|| text.into())))
     }
 
-    /// Where a word of a command leads, if it is a path: one from the root whose first folder is
-    /// there, one below the home, or one that starts in a folder that is known. Of what the shell
-    /// makes, the folder counts that stands before it.
+    /// Where a word of a command leads, if it is a path. That is a path from the root whose first
+    /// folder exists, one below the home folder, or one relative to a known folder. If the shell
+    /// expands a part of the word, only the folder before that part counts.
     pub(super) fn meant(&self, word: &str, folder: Option<&Path>) -> Option<PathBuf> {
         let below_home = self.below_home(word);
         let text = below_home.as_deref().and_then(Path::to_str).unwrap_or(word);
@@ -114,15 +115,15 @@ impl Places {
         let is_stream = STREAMS.iter().any(|stream| text.starts_with(stream));
         match from_root {
             _ if text.is_empty() || is_stream => None,
-            // A slash alone parts words more often than it is a folder; that one is closed to
-            // commands.
+            // A single slash is more often a separator than the root folder, which commands may not
+            // read anyway.
             Some("") => None,
             Some(first) => Path::new("/").join(first).exists().then(|| real_path(text.as_ref())),
             None => folder.map(|folder| real_path(&folder.join(text))),
         }
     }
 
-    /// `~/x` and `$HOME/x`, where the home is known.
+    /// Resolves `~/x` and `$HOME/x`, if the home folder is known.
     fn below_home(&self, text: &str) -> Option<PathBuf> {
         let below = ["~", "$HOME", "${HOME}"].iter().find_map(|home| text.strip_prefix(home))?;
         let home = self.home.as_deref()?;
@@ -131,7 +132,7 @@ impl Places {
     }
 }
 
-/// What everyone may read of the settings of the system; the rest holds its secrets.
+/// The settings of the system that every user may read. The others may hold secrets.
 fn open_in_etc() -> Vec<PathBuf> {
     let is_open = |path: &Path| {
         let wanted = if path.is_dir() { 0o005 } else { 0o004 };

@@ -1,4 +1,4 @@
-//! What commands may do beside their workspace, as people write it.
+//! The policy for commands, as people write it.
 
 use std::{
     collections::BTreeMap,
@@ -10,11 +10,12 @@ use wakeful_core::json::{self, JsonError, Readable};
 
 use crate::{command::Limits, toml_text};
 
-/// The policy file that says what holds without one, with comments.
+/// The policy file that equals the defaults, with comments.
 const TEMPLATE: &str = include_str!("template.toml");
 
-/// What commands may do. The workspace is always theirs; this says what else. What a file leaves
-/// out is as [`Policy::default`] has it, and the [`Policy::template`] says that.
+/// What commands may do. They may always use the workspace; the policy says what else. A file may
+/// leave out anything: the defaults are those of [`Policy::default`], which [`Policy::template`]
+/// spells out.
 #[derive(Clone, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -24,16 +25,16 @@ pub struct Policy {
     /// What commands see of the host's environment.
     #[serde(default)]
     pub environment: Environment,
-    /// What may be run.
+    /// Which commands may run.
     #[serde(default)]
     pub commands: Commands,
-    /// How much of it.
+    /// How much a command may use.
     #[serde(default)]
     pub limits: PolicyLimits,
     /// Whether commands may use TCP.
     #[serde(default = "yes")]
     pub network: bool,
-    /// What happens where the kernel cannot enforce this.
+    /// What happens if the kernel cannot enforce the policy.
     #[serde(default)]
     pub kernel: Kernel,
 }
@@ -73,20 +74,20 @@ impl Default for Files {
     }
 }
 
-/// Git does not work where it cannot read them; keys stand elsewhere.
+/// Git fails if it cannot read these files. They hold no keys.
 fn settings_of_git() -> Vec<Place> {
     ["~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes"]
         .map(|path| Place(path.to_owned()))
         .to_vec()
 }
 
-/// An absolute path, or one below the user's home (`~/...`).
+/// An absolute path, or one below the user's home folder (`~/...`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(try_from = "String")]
 pub struct Place(String);
 
 impl Place {
-    /// The path, where the home is known that it may be below.
+    /// The path; `None` if it is below an unknown home folder.
     pub(super) fn path(&self, home: Option<&Path>) -> Option<PathBuf> {
         match self.0.strip_prefix('~') {
             None => Some(PathBuf::from(&self.0)),
@@ -112,7 +113,7 @@ impl TryFrom<String> for Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// Names that are let through besides the usual ones; a `*` at the end stands for any rest.
+    /// Names that are allowed besides the usual ones. A `*` at the end matches any rest.
     #[serde(default)]
     pub allow: Vec<NamePattern>,
     /// Variables that are set.
@@ -120,13 +121,13 @@ pub struct Environment {
     pub set: BTreeMap<String, String>,
 }
 
-/// The name of a variable, or with a `*` at its end the beginning of one.
+/// The name of a variable, or the beginning of one with a `*` at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(try_from = "String")]
 pub struct NamePattern(String);
 
 impl NamePattern {
-    /// Whether it is this very name.
+    /// Whether it is exactly this name.
     pub(super) fn is(&self, name: &str) -> bool {
         self.0 == name
     }
@@ -146,20 +147,20 @@ impl TryFrom<String> for NamePattern {
         match is_name {
             true => Ok(Self(text)),
             false => Err(format!(
-                "`{text}` names no variables: write a name, or the beginning of one and a `*`"
+                "`{text}` is not a variable name: write a name, or the beginning of one and a `*`"
             )),
         }
     }
 }
 
-/// What may be run, by the words that a command begins with.
+/// Which commands may run, by their first words.
 #[derive(Clone, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
-    /// What alone may be run; all that is not denied, where this is absent.
+    /// The only commands that may run; `None` allows all that are not denied.
     #[serde(default)]
     pub allow: Option<Vec<Words>>,
-    /// What may not.
+    /// Commands that may not run.
     #[serde(default = "never_needed")]
     pub deny: Vec<Words>,
 }
@@ -170,7 +171,7 @@ impl Default for Commands {
     }
 }
 
-/// What asks for the rights of another user or ends the machine.
+/// Programs that switch to another user or shut the machine down.
 fn never_needed() -> Vec<Words> {
     ["sudo", "su", "doas", "pkexec", "shutdown", "reboot", "poweroff", "halt"]
         .map(|word| Words(vec![word.to_owned()]))
@@ -190,7 +191,7 @@ impl TryFrom<String> for Words {
         match words.first() {
             Some(program) if !program.contains('/') => Ok(Self(words)),
             _ => Err(format!(
-                "`{text}` names no command: write a program without its folder, and the words \
+                "`{text}` is not a command: write a program without its folder, and the words \
                  after it, as in `git push`"
             )),
         }
@@ -203,17 +204,17 @@ impl std::fmt::Display for Words {
     }
 }
 
-/// How much a command may do; what is left out is as [`Limits::default`] has it.
+/// How much a command may use. [`Limits::default`] has the defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyLimits {
-    /// How long it may run.
+    /// The longest run time in seconds; `None` is no limit.
     #[serde(default)]
     pub seconds: Option<u64>,
-    /// How much of its output is kept.
+    /// The approximate number of output bytes that are kept.
     #[serde(default)]
     pub output_bytes: Option<u64>,
-    /// How long it has to end when it is told to.
+    /// The time between the request to end and the kill, in milliseconds.
     #[serde(default)]
     pub stop_grace_ms: Option<u64>,
 }
@@ -231,14 +232,14 @@ impl PolicyLimits {
     }
 }
 
-/// What happens where the kernel cannot enforce a policy.
+/// What happens if the kernel cannot enforce a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernel {
-    /// Commands do not run.
+    /// Commands are not run.
     #[default]
     Required,
-    /// They run, and what is not held is said.
+    /// Commands run, and the host reports what is not enforced.
     BestEffort,
 }
 
@@ -246,12 +247,12 @@ impl Policy {
     /// Reads a policy from TOML.
     ///
     /// # Errors
-    /// What is wrong, and at which line and column.
+    /// What is wrong, with its line and column.
     pub fn read(text: &str) -> Result<Self, JsonError> {
         toml_text::read(text, json::read).map(|(policy, _)| policy)
     }
 
-    /// A policy file that says what holds without one, with comments: something to begin from.
+    /// A policy file that equals the defaults, with comments: a file to start from.
     #[must_use]
     pub fn template() -> &'static str {
         TEMPLATE
@@ -263,7 +264,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        Policy::read(text).expect_err("it is no policy").to_string()
+        Policy::read(text).expect_err("an invalid policy").to_string()
     }
 
     #[test]
@@ -305,7 +306,7 @@ mod tests {
         );
         assert!(refused("kernel = \"maybe\"").contains("best_effort"));
         assert!(refused("[limits]\nseconds = -1\n").contains("line 2 column 11"));
-        assert!(refused("[environment]\nallow = [\"*\"]").contains("names no variables"));
+        assert!(refused("[environment]\nallow = [\"*\"]").contains("is not a variable name"));
         assert!(refused("[commands]\ndeny = [\"/bin/rm\"]").contains("without its folder"));
         assert!(refused("network = ").contains("line 1"));
     }

@@ -1,4 +1,4 @@
-//! Takes secrets out of text, also where they are written another way.
+//! Removes secrets from text, in all their usual encodings.
 
 use std::{borrow::Cow, fmt::Write, sync::Arc};
 
@@ -7,16 +7,16 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE},
 };
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 const INSTEAD: &str = "[secret]";
 
-/// The shortest secret: what is shorter also stands in texts that are none.
+/// The shortest secret. Anything shorter may also occur by chance.
 const SHORTEST: usize = 8;
 
-/// Knows secrets, and takes them out of text. What it prints of itself does not show them.
+/// Knows secrets and removes them from text. Its debug text does not show them.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Every way in which a secret may be written; longer ones first.
+    /// Every encoding of every secret, longest first.
     forms: Vec<String>,
 }
 
@@ -26,24 +26,24 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
-/// What comes behind a text.
+/// What comes after a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Follows {
     More,
     Nothing,
 }
 
-/// What stands at a place of a text.
+/// What is at a place in a text.
 enum Found {
-    /// The whole of a secret, so many bytes.
+    /// A complete secret of this many bytes.
     Secret(usize),
-    /// What may be the beginning of one: the text ends too early to tell.
+    /// Perhaps the beginning of a secret: the text ends too early to tell.
     Beginning,
     Nothing,
 }
 
 impl Redactor {
-    /// Of these secrets; those shorter than eight bytes are left alone.
+    /// A redactor for these secrets. Secrets shorter than eight bytes are ignored.
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut forms: Vec<String> = Vec::new();
         for secret in secrets {
@@ -65,25 +65,25 @@ impl Redactor {
         Self { forms }
     }
 
-    /// The text without the secrets.
+    /// The text without secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.forms.iter().any(|form| text.contains(form)) {
             return Cow::Borrowed(text);
         }
-        // Forms are whole characters, so what is left are whole characters too.
+        // Every form is made of whole characters, so the rest is valid UTF-8 too.
         Cow::Owned(String::from_utf8_lossy(&self.whole(text.as_bytes())).into_owned())
     }
 
-    /// A text without the secrets, behind which no more comes.
+    /// A text without secrets, if nothing comes after it.
     fn whole(&self, text: &[u8]) -> Vec<u8> {
         let mut clean = Vec::with_capacity(text.len());
         self.copy(text, Follows::Nothing, &mut clean);
         clean
     }
 
-    /// Copies bytes without the secrets, up to what may be the beginning of one; says how many
-    /// bytes of the text that covers.
+    /// Copies bytes without secrets, up to the possible beginning of one. Returns how many bytes of
+    /// the text were used.
     fn copy(&self, text: &[u8], follows: Follows, clean: &mut Vec<u8>) -> usize {
         let mut begins = [false; 256];
         self.forms.iter().for_each(|form| begins[usize::from(form.as_bytes()[0])] = true);
@@ -107,7 +107,7 @@ impl Redactor {
         text.len()
     }
 
-    /// What stands at the beginning of a text: of several secrets the longest.
+    /// What is at the beginning of a text. If several secrets match, the longest wins.
     fn find(&self, text: &[u8], follows: Follows) -> Found {
         let forms = self.forms.iter().map(String::as_bytes);
         let mut found = forms.filter_map(|form| {
@@ -121,8 +121,8 @@ impl Redactor {
     }
 }
 
-/// Takes secrets out of a text that comes in pieces. What may be the beginning of a secret is held
-/// back until that is known.
+/// Removes secrets from a text that arrives in pieces. A possible beginning of a secret is held
+/// back until the next bytes decide.
 #[derive(Debug)]
 pub struct RedactedStream {
     redactor: Arc<Redactor>,
@@ -130,13 +130,13 @@ pub struct RedactedStream {
 }
 
 impl RedactedStream {
-    /// A text that begins now.
+    /// Starts a new text.
     #[must_use]
     pub fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, held: Vec::new() }
     }
 
-    /// The next piece; what of the text can now be shown.
+    /// Adds a piece, and returns the text that can be shown now.
     #[must_use]
     pub fn next<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         if self.redactor.forms.is_empty() {
@@ -149,20 +149,20 @@ impl RedactedStream {
         Cow::Owned(clean)
     }
 
-    /// The text ends; what of it was held back.
+    /// Ends the text, and returns what was held back.
     #[must_use]
     pub fn rest(&mut self) -> Vec<u8> {
         self.redactor.whole(&std::mem::take(&mut self.held))
     }
 }
 
-/// As it stands in a JSON string.
+/// The secret inside a JSON string.
 fn in_json(secret: &str) -> String {
     let quoted = wakeful_core::json::write(&secret);
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// As it stands in a URL or a form.
+/// The secret in a URL or a form.
 fn percent(secret: &str, upper: bool) -> String {
     let mut out = String::new();
     for byte in secret.bytes() {
@@ -172,13 +172,13 @@ fn percent(secret: &str, upper: bool) -> String {
             _ if upper => write!(out, "%{byte:02X}"),
             _ => write!(out, "%{byte:02x}"),
         };
-        written.expect("a string takes all");
+        written.expect("a string takes any text");
     }
     out
 }
 
-/// The part of base64 that the secret alone decides where `before` bytes, or three more, and so on,
-/// stand before it.
+/// The base64 letters that the secret alone determines, if `before` bytes (or three more, and so
+/// on) precede it.
 fn base64(engine: &impl Engine, secret: &str, before: usize) -> String {
     let bytes = [&[0; 2][..before], secret.as_bytes()].concat();
     let first = (before * 8).div_ceil(6);

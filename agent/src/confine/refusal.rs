@@ -1,88 +1,88 @@
-//! Why something may not be done, and what to do instead.
+//! Refusals: why a command may not run, and what to do instead.
 
 use std::path::PathBuf;
 
-/// Why a command was not run. Its text says what, why, and what to do; [`Refusal::code`] is for
-/// programs.
+/// Why a command was not run. The text says what was refused, why, and what to do;
+/// [`Refusal::code`] is for programs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The folder is not in the workspace.
+    /// The folder is outside the workspace.
     #[error("cannot run in `{asked}`: it is outside the workspace `{}`; name a folder inside, relative to the workspace", root.display())]
     ExecutionRoot {
-        /// What was asked for.
+        /// The folder that was asked for.
         asked: String,
         /// The workspace.
         root: PathBuf,
     },
-    /// There is no such folder in the workspace.
+    /// The folder does not exist in the workspace.
     #[error(
-        "cannot run in `{asked}`: there is no such folder in the workspace; make it first, or \
-         name another"
+        "cannot run in `{asked}`: there is no such folder in the workspace; create it first, or \
+         name another one"
     )]
     NoFolder {
-        /// What was asked for.
+        /// The folder that was asked for.
         asked: String,
     },
     /// The policy denies the command.
     #[error(
-        "`{command}` is not run: the policy denies `{rule}`; do without, or ask the operator to \
+        "`{command}` is not run: the policy denies `{rule}`; do without it, or ask the operator to \
          run it or to change `commands.deny`"
     )]
     Denied {
-        /// The command, in a few words.
+        /// The first words of the command.
         command: String,
-        /// What the policy says.
+        /// The rule of the policy.
         rule: String,
     },
-    /// The policy does not name the command.
+    /// The policy does not allow the command.
     #[error(
         "`{command}` is not run: the policy allows only {allowed}; use one of these, or ask the \
          operator to change `commands.allow`"
     )]
     NotAllowed {
-        /// The command, in a few words.
+        /// The first words of the command.
         command: String,
-        /// What it names.
+        /// The commands that the policy allows.
         allowed: String,
     },
-    /// It cannot be said what would run.
+    /// It is not clear what would run.
     #[error(
-        "the command line is not run: {what}, so the policy cannot be applied to it; write the \
-         program and its words out"
+        "the command line is not run: {what}, so the policy cannot be applied to it; write out the \
+         program and its arguments"
     )]
     Unreadable {
-        /// What cannot be read.
+        /// The part that cannot be judged.
         what: String,
     },
-    /// It is no shell whose command lines can be judged.
-    #[error("`{shell}` does not run the command line: name one of {known}, or leave `shell` out")]
+    /// The shell is not one whose command lines can be judged.
+    #[error("`{shell}` cannot run the command line: use one of {known}, or omit `shell`")]
     Shell {
-        /// What was asked for.
+        /// The shell that was asked for.
         shell: String,
-        /// Those that do.
+        /// The shells that can be used.
         known: String,
     },
-    /// A path is outside of all that commands may read.
+    /// Commands may not read the path.
     #[error("`{path}` is outside the workspace `{}`, and the policy does not open it; work inside (temporary files go to $TMPDIR), or ask the operator to change `files.read` or `files.write`", root.display())]
     PathOutside {
-        /// The path, as it was written.
+        /// The path as it was written.
         path: String,
         /// The workspace.
         root: PathBuf,
     },
-    /// A path may be read, and is written.
+    /// Commands may read the path but not write it.
     #[error(
         "`{path}` may be read but not written; write inside the workspace, or ask the operator to \
          change `files.write`"
     )]
     NotWritable {
-        /// The path, as it was written.
+        /// The path as it was written.
         path: String,
     },
 }
 
 impl Refusal {
-    /// The refusal in a word that does not change.
+    /// A stable code for the refusal.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,15 +1,15 @@
-//! What a shell would run, read from a command line without running it.
+//! Reads which commands a shell would run, without running them.
 //!
-//! A reader of the part of the shell's grammar that tells commands apart: quotes, expansions, lists
-//! and pipes, redirections, here-documents, and commands inside of others. It does not expand
-//! anything: a word that the shell would make is marked as such, and keeps its text.
+//! It covers the part of the shell's grammar that separates commands: quotes, expansions, lists and
+//! pipes, redirections, here-documents, and nested commands. It expands nothing: a word that the
+//! shell would expand is marked, and keeps its text.
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// Without its quotes; expansions stand in it as they are written.
+    /// The text without quotes. Expansions stay as they are written.
     pub(super) text: String,
-    /// Whether the shell takes it as it is.
+    /// Whether the shell uses the text unchanged.
     pub(super) is_literal: bool,
 }
 
@@ -17,26 +17,26 @@ pub(super) struct Word {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Simple {
     pub(super) words: Vec<Word>,
-    /// Files that it is made to read or write.
+    /// Files that redirections read or write.
     pub(super) reads: Vec<Word>,
     pub(super) writes: Vec<Word>,
-    /// What the here-documents and here-strings of its line hold: it reads one of them, or what
-    /// another command makes of it.
+    /// The text of the here-documents and here-strings in its line. The command reads it directly,
+    /// or what another command makes of it.
     pub(super) here: Option<String>,
-    /// Whether it reads what another command writes.
+    /// Whether the command reads the output of another one.
     pub(super) is_piped: bool,
 }
 
-/// How deep commands may stand in commands.
+/// The deepest nesting of commands.
 pub(super) const DEEPEST: usize = 12;
 
-/// Every simple command of a command line, in about the order in which they run.
+/// All simple commands of a command line, in approximately the order in which they run.
 ///
 /// # Errors
-/// It cannot be read: what is wrong with it.
+/// If the line cannot be read: what is wrong with it.
 pub(super) fn read(text: &str, depth: usize) -> Result<Vec<Simple>, String> {
     if depth > DEEPEST {
-        return Err("commands stand in commands too deep".to_owned());
+        return Err("commands are nested too deeply".to_owned());
     }
     let mut reader = Reader::new(text, depth);
     reader.commands(false)?;
@@ -49,13 +49,13 @@ struct Reader {
     depth: usize,
     found: Vec<Simple>,
     now: Simple,
-    /// What the next word is, where it is no word of the command.
+    /// What the next word is for; `None` if it is a word of the command.
     target: Option<Target>,
-    /// Here-documents whose text begins behind the line.
+    /// Here-documents whose text begins on the next line.
     heres: Vec<Here>,
-    /// What the here-strings of the line give.
+    /// The text of the here-strings in the line.
     here_strings: Option<String>,
-    /// The first of those found that stands in this line.
+    /// The index in `found` of the first command of this line.
     line_start: usize,
 }
 
@@ -103,7 +103,7 @@ impl Reader {
         letter
     }
 
-    /// Goes over a text, where it stands here.
+    /// Skips a text if it is next; returns whether it was.
     fn takes(&mut self, text: &str) -> bool {
         let is_here = text
             .chars()
@@ -113,7 +113,7 @@ impl Reader {
         is_here
     }
 
-    /// Reads commands up to the end, or to the parenthesis that closes what they stand in.
+    /// Reads commands up to the end, or up to the parenthesis that closes the substitution.
     fn commands(&mut self, is_inside: bool) -> Result<(), String> {
         let mut open = 0;
         while let Some(letter) = self.peek() {
@@ -160,7 +160,7 @@ impl Reader {
 
     fn end(&mut self, next_is_piped: bool) {
         let done = std::mem::take(&mut self.now);
-        // A list that goes on in the next line keeps its pipe.
+        // A pipe at the end of a line continues on the next line.
         let is_empty = done.words.is_empty() && done.reads.is_empty() && done.writes.is_empty();
         self.now.is_piped = next_is_piped || (is_empty && done.is_piped);
         self.target = None;
@@ -186,7 +186,7 @@ impl Reader {
             }
             () if self.takes("<") => Target::Read,
             () => {
-                // Of `>&` the first part is gone already.
+                // The first character of `>&` may be gone already.
                 let _one = self.takes(">");
                 Target::Write
             }
@@ -195,13 +195,13 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the commands of a substitution, behind the parenthesis that opens it; what they read
-    /// is not what the outer command reads.
+    /// Reads the commands of a substitution, after its opening parenthesis. The outer command does
+    /// not read their input.
     fn inside(&mut self) -> Result<(), String> {
         let outer = (std::mem::take(&mut self.now), self.target.take(), self.depth);
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err("commands stand in commands too deep".to_owned());
+            return Err("commands are nested too deeply".to_owned());
         }
         self.commands(true)?;
         (self.now, self.target, self.depth) = outer;
@@ -215,7 +215,7 @@ impl Reader {
             match letter {
                 ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' => break,
                 '<' | '>' => {
-                    // Digits right before it are the number of a stream.
+                    // Digits directly before a redirection are the number of a stream.
                     if !is_quoted && word.text.bytes().all(|byte| byte.is_ascii_digit()) {
                         return Ok(());
                     }
@@ -260,7 +260,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The text up to a letter, and goes over that.
+    /// The text up to a letter; skips both.
     fn up_to(&mut self, end: char) -> Result<String, String> {
         let rest = &self.letters[self.at..];
         let length = rest
@@ -271,7 +271,7 @@ impl Reader {
         Ok(rest[..length].iter().collect())
     }
 
-    /// Reads text in which only expansions and backslashes count, up to its end.
+    /// Reads text up to its end, in which only expansions and backslashes are special.
     fn quoted(&mut self, word: &mut Word, end: Option<char>) -> Result<(), String> {
         loop {
             match self.peek() {
@@ -297,7 +297,7 @@ impl Reader {
         }
     }
 
-    /// Reads what the shell replaces; the commands in it are found too.
+    /// Reads an expansion. Commands inside it are found too.
     fn expansion(&mut self, word: &mut Word) -> Result<(), String> {
         let from = self.at;
         let is_command = |text: &str| text.contains("$(") || text.contains('`');
@@ -314,7 +314,7 @@ impl Reader {
             self.inside()?;
         } else if self.takes("${") {
             if is_command(&self.up_to('}')?) {
-                return Err("a command stands in `${...}`".to_owned());
+                return Err("`${...}` contains a command".to_owned());
             }
         } else {
             self.at += 1;
@@ -334,7 +334,7 @@ impl Reader {
                         self.at += 1;
                     }
                 }
-                // A dollar that stands for itself, or before a quoted word.
+                // A plain dollar sign, or one before a quoted word.
                 _ => is_literal = true,
             }
         }
@@ -343,8 +343,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the here-documents that begin here, and what the shell would run in them; those and
-    /// the here-strings are told to the commands of the line.
+    /// Reads the here-documents that begin here, and the commands inside them. Their text, and that
+    /// of the here-strings, goes to all commands of the line.
     fn here_documents(&mut self) -> Result<(), String> {
         let line = self.line_start..self.found.len();
         let mut all = self.here_strings.take();
@@ -375,7 +375,8 @@ impl Reader {
     }
 }
 
-/// Whether a letter that may begin a pattern is a word by itself, as in `[ -f x ]` and `{ true; }`.
+/// Whether a letter that could begin a pattern is a word on its own, as in `[ -f x ]` and `{ true;
+/// }`.
 fn is_bracket_alone(letters: &[char], at: usize) -> bool {
     let is_gap = |letter: Option<&char>| {
         letter.is_none_or(|letter| letter.is_whitespace() || "[;&|(".contains(*letter))
@@ -389,7 +390,7 @@ fn is_bracket_alone(letters: &[char], at: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// The commands of a line, a line each; words that the shell makes stand in angle brackets.
+    /// The commands of a text, one per line. Words that the shell expands are in angle brackets.
     fn shown(text: &str) -> String {
         let show = |word: &Word| {
             if word.is_literal { word.text.clone() } else { format!("<{}>", word.text) }
@@ -451,9 +452,9 @@ mod tests {
             ("a \"b", "a \" is not closed"),
             ("a $(b", "a parenthesis is not closed"),
             ("a `b", "a ` is not closed"),
-            ("a ${x:-$(b)}", "a command stands in `${...}`"),
+            ("a ${x:-$(b)}", "`${...}` contains a command"),
             ("a $((1 + $(b)))", "an arithmetic expansion holds more than numbers and names"),
-            (&"$(".repeat(100), "commands stand in commands too deep"),
+            (&"$(".repeat(100), "commands are nested too deeply"),
         ] {
             assert_eq!(shown(text), format!("error: {expected}"), "{text}");
         }
@@ -461,7 +462,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_written_is_read_or_refused(text in "[ab$`'\"\\\\(){}<>|&;\n\t =*~/.#é-]{0,60}") {
+        fn whatever_is_written_is_read_or_refused(
+            text in "[ab$`'\"\\\\(){}<>|&;\n\t =*~/.#é-]{0,60}"
+        ) {
             let _ = read(&text, 0);
         }
     }

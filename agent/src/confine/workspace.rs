@@ -17,33 +17,33 @@ impl Workspace {
     /// The workspace at a folder.
     ///
     /// # Errors
-    /// There is no such folder.
+    /// If the folder does not exist.
     pub fn new(root: &Path) -> io::Result<Self> {
         let root = root.canonicalize()?;
         match root.is_dir() {
             true => Ok(Self { root }),
             false => Err(io::Error::new(
                 io::ErrorKind::NotADirectory,
-                format!("`{}` is no folder", root.display()),
+                format!("`{}` is not a folder", root.display()),
             )),
         }
     }
 
-    /// The folder.
+    /// The real path of the folder.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder in which a command runs: the root, or what was asked for, absolute or relative to
-    /// the root.
+    /// The folder in which a command runs: the root, or the requested folder, absolute or relative
+    /// to the root.
     ///
     /// # Errors
-    /// It is outside, also by `..` or a link, or not there.
+    /// If the folder is outside the workspace, also by way of `..` or a link, or does not exist.
     pub fn resolve(&self, workdir: Option<&str>) -> Result<PathBuf, Refusal> {
         let Some(asked) = workdir else { return Ok(self.root.clone()) };
         let wanted = self.root.join(asked);
-        // What is outside is not even looked at: whether it is there is nobody's business.
+        // Check the place before the existence: an error must not reveal which files exist outside.
         let outside =
             || Refusal::ExecutionRoot { asked: asked.to_owned(), root: self.root.clone() };
         let is_inside = |path: &Path| path.starts_with(&self.root);
@@ -56,8 +56,7 @@ impl Workspace {
     }
 }
 
-/// Where a path leads: its links are resolved as far as it is there, and the rest is taken by its
-/// words.
+/// Where a path leads. Links are resolved as far as the path exists; the rest is taken literally.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut real = PathBuf::new();
     for component in path.components() {

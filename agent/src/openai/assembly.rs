@@ -1,4 +1,4 @@
-//! Joins the chunks of an answer to a round.
+//! Joins the chunks of an answer into a round.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use super::{
     wire::{CallDelta, Choice, Chunk, Delta},
 };
 
-/// A round that is being put together.
+/// A round that is being assembled.
 pub(super) struct Assembly {
     begun: Instant,
     attempts: u32,
@@ -26,7 +26,7 @@ pub(super) struct Assembly {
     response_id: Option<String>,
 }
 
-/// A call, as far as it has come.
+/// A tool call as far as it has arrived.
 struct Call {
     index: Option<u64>,
     id: String,
@@ -35,7 +35,7 @@ struct Call {
 }
 
 impl Assembly {
-    /// Nothing yet, of a request that begins now.
+    /// An empty round, for a request that starts now.
     pub(super) fn new(attempts: u32) -> Self {
         Self {
             begun: Instant::now(),
@@ -51,7 +51,7 @@ impl Assembly {
         }
     }
 
-    /// When the request began.
+    /// When the request started.
     pub(super) fn begun(&self) -> Instant {
         self.begun
     }
@@ -61,17 +61,17 @@ impl Assembly {
         self.first_token.is_some()
     }
 
-    /// Whether the server has said that the answer is over.
+    /// Whether the server has said that the answer is complete.
     pub(super) fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// Adds a chunk, and shows what is new in it.
+    /// Adds a chunk, and passes its new parts to the observer.
     pub(super) fn take(&mut self, chunk: Chunk, watch: &mut dyn Watch) {
         self.usage = chunk.usage().or(self.usage);
         self.model = self.model.take().or(chunk.model.filter(|model| !model.is_empty()));
         self.response_id = self.response_id.take().or(chunk.id.filter(|id| !id.is_empty()));
-        // One answer was asked for, so a choice of another index is none of ours.
+        // One answer was requested, so choices with another index are ignored.
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             self.take_choice(choice, watch);
         }
@@ -120,9 +120,10 @@ impl Assembly {
         call.arguments.push_str(&arguments);
     }
 
-    /// The call that a piece belongs to. The format says it with `index`; servers that have none
-    /// send whole calls or pieces in order, and some give each call the same one. So a piece with a
-    /// name begins a call, unless what it belongs to has none or has the same id.
+    /// Finds the call that a piece belongs to. The format gives each call an `index`. Some servers
+    /// send none, but send whole calls or pieces in order; others give every call the same index.
+    /// So a piece with a name starts a new call, unless the found call has no name yet or has the
+    /// same id.
     fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let candidate = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
@@ -156,7 +157,7 @@ impl Assembly {
         self.first_token.get_or_insert_with(|| self.begun.elapsed());
     }
 
-    /// The round as far as it has come.
+    /// The round as far as it has arrived.
     pub(super) fn into_round(self, chat: &Chat<'_>) -> Round {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         Round {
@@ -176,8 +177,8 @@ impl Assembly {
     }
 }
 
-/// The calls with ids that no other call of the chat has: the server's, or one that is made where
-/// it gave none or one that is taken.
+/// The calls with ids that are unique in the chat. A missing or repeated id is replaced by a
+/// generated one.
 fn identified(calls: Vec<Call>, chat: &Chat<'_>) -> Vec<ToolCall> {
     let of_message = |message: &ChatMessage| match message {
         ChatMessage::Assistant { tool_calls, .. } => {

@@ -1,4 +1,4 @@
-//! Cancelling a call that another thread waits in.
+//! Cancels a call that another thread waits for.
 
 use std::{
     fmt,
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Says that what is under way is not wanted any more. Clones are one; once cancelled it stays so.
+/// A cancellation signal. Clones share it, and it stays set once it is set.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Mutex<State>>);
 
@@ -20,13 +20,13 @@ struct State {
 type Listener = Box<dyn FnOnce() + Send>;
 
 impl Cancel {
-    /// Nothing is cancelled yet.
+    /// A signal that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Cancels. Who waits hears of it at once.
+    /// Sets the signal and wakes all threads that wait for it.
     pub fn cancel(&self) {
         let listeners = {
             let mut state = self.state();
@@ -38,28 +38,29 @@ impl Cancel {
         }
     }
 
-    /// Whether it was cancelled.
+    /// Whether the signal is set.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.state().is_cancelled
     }
 
-    /// Waits, at most this long. Whether it was cancelled.
+    /// Waits at most this long. Returns whether the signal is set.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> bool {
         let (cancelled, waiting) = mpsc::channel();
         let _listening = self.listen(move || {
-            let _ = cancelled.send(()); // Nobody waits any more: then nobody needs to know.
+            let _ = cancelled.send(()); // The waiting thread may have gone.
         });
         waiting.recv_timeout(at_most).is_ok()
     }
 
-    /// Calls this when it is cancelled, or at once where it was already; not after the answer is
-    /// dropped.
+    /// Calls `listener` when the signal is set, or at once if it is set already. Never calls it
+    /// after the returned value is dropped.
     pub(super) fn listen(&self, listener: impl FnOnce() + Send + 'static) -> Listening {
         let mut state = self.state();
         let id = state.next_id;
         state.next_id += 1;
+        // The lock must not be held while foreign code runs.
         if state.is_cancelled {
             drop(state);
             listener();
@@ -80,7 +81,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// Somebody listens, until this is dropped.
+/// Keeps a listener registered until it is dropped.
 pub(super) struct Listening {
     cancel: Cancel,
     id: u64,

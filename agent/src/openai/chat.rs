@@ -1,11 +1,11 @@
-//! A chat as it is sent: messages and tools in the shape of chat completions.
+//! A chat in the form that is sent: messages and tools of chat completions.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::options::EndpointOptions;
 
-/// What one round is asked about.
+/// What to ask for in one round.
 #[derive(Clone, Copy, Debug)]
 pub struct Chat<'a> {
     /// The conversation, oldest first.
@@ -14,47 +14,48 @@ pub struct Chat<'a> {
     pub tools: &'a [ToolDefinition],
 }
 
-/// One message. Its JSON is that of chat completions, in both directions.
+/// One message. Its JSON is that of chat completions, for reading and writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum ChatMessage {
-    /// What the model is told about its work.
+    /// Instructions for the model.
     System {
         /// The text.
         content: String,
     },
-    /// What somebody says to the model.
+    /// A message to the model.
     User {
         /// The text.
         content: String,
     },
-    /// What the model said; [`Round::message`](super::Round::message) makes it.
+    /// An answer of the model; see [`Round::message`](super::Round::message).
     Assistant {
-        /// The text. A message without calls has one, be it empty: servers refuse it otherwise.
+        /// The text. Without tool calls it must be present, even if empty: servers refuse the
+        /// message otherwise.
         #[serde(rename = "content")]
         text: Option<String>,
-        /// The tools that it called.
+        /// The tool calls of the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
-    /// What came of a tool call.
+    /// The result of a tool call.
     Tool {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// The result, as text.
+        /// The result as text.
         content: String,
     },
 }
 
-/// A tool that the model called.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Function<Called>", into = "Function<Called>")]
 pub struct ToolCall {
-    /// The call, for its result.
+    /// The id of the call, for its result.
     pub id: String,
     /// The name of the tool, as the model wrote it.
     pub name: String,
-    /// The arguments, as the model wrote them: JSON mostly, but nobody has looked.
+    /// The arguments as the model wrote them. They should be JSON, but are not checked.
     pub arguments: String,
 }
 
@@ -62,7 +63,7 @@ pub struct ToolCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Function<Defined>", into = "Function<Defined>")]
 pub struct ToolDefinition {
-    /// The name.
+    /// The name that the model calls it by.
     pub name: String,
     /// What it does and when to call it.
     pub description: String,
@@ -70,7 +71,7 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
-/// How calls and definitions stand on the wire: a function in an object of type `function`.
+/// Calls and definitions on the wire: a function inside an object of type `function`.
 #[derive(Serialize, Deserialize)]
 struct Function<F> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,10 +154,10 @@ struct StreamOptions {
 }
 
 impl<'a> Request<'a> {
-    /// The request for a chat, to a server at this host.
+    /// The request for a chat to the server at `host`.
     pub(super) fn new(chat: &Chat<'a>, options: &'a EndpointOptions, host: &str) -> Self {
-        // Two names for one limit: the newer models of the hosted service refuse the old one, other
-        // servers know no other.
+        // The limit has two names. The newer models of the hosted service refuse the old name, and
+        // other servers do not know the new one.
         let (max_tokens, max_completion_tokens) =
             if host == "api.openai.com" || host.ends_with(".openai.azure.com") {
                 (None, options.max_output_tokens)
@@ -211,12 +212,16 @@ mod tests {
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": "Hi"},
                 {"role": "assistant", "content": null, "tool_calls": [
-                    {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
+                    {"id": "c1", "type": "function", "function": {
+                        "name": "read", "arguments": "{\"path\":\"a\"}",
+                    }},
                 ]},
                 {"role": "tool", "tool_call_id": "c1", "content": "text"},
                 {"role": "assistant", "content": "Done."},
             ],
-            "tools": [{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}}],
+            "tools": [{"type": "function", "function": {
+                "name": "read", "description": "Reads.", "parameters": {"type": "object"},
+            }}],
             "stream": true,
             "stream_options": {"include_usage": true},
         });

@@ -20,23 +20,23 @@ use super::{
     wire::Chunk,
 };
 
-/// Hears of a round while it comes.
+/// Observes a round while it arrives.
 pub trait Watch {
-    /// The model says this, after what it said before.
+    /// Called with the next piece of the model's text.
     fn text(&mut self, _delta: &str) {}
 
-    /// The model begins to call this tool.
+    /// Called when the model starts to call a tool.
     fn tool_call_begun(&mut self, _name: &str) {}
 
-    /// A request failed before any output; the one after it is this attempt, from 2, after this
-    /// wait.
+    /// Called when a request failed before any output and will be repeated. `attempt` is the number
+    /// of the next request, from 2; `after` is the wait before it.
     fn retrying(&mut self, _attempt: u32, _after: Duration, _why: &ChatError) {}
 }
 
-/// Nobody watches.
+/// Ignores everything.
 impl Watch for () {}
 
-/// The most bytes of an error's body that are read.
+/// The most bytes that are read of an error's body.
 const MOST_OF_AN_ERROR: u64 = 64 << 10;
 
 /// A model behind a server that speaks chat completions.
@@ -48,11 +48,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint; nothing is asked yet.
+    /// Creates an endpoint without sending anything.
     ///
     /// # Errors
     ///
-    /// The base URL is none, or no model is named.
+    /// If the base URL is invalid, or no model is named.
     pub fn new(options: EndpointOptions) -> Result<Self, OptionsError> {
         let url = completions_url(&options.base_url)?;
         if options.model.trim().is_empty() {
@@ -62,20 +62,20 @@ impl Endpoint {
         Ok(Self { options, url, connections })
     }
 
-    /// The options that it asks with.
+    /// The options of the endpoint.
     #[must_use]
     pub fn options(&self) -> &EndpointOptions {
         &self.options
     }
 
-    /// Asks for the next round of a chat, and waits for the whole of it. What failed before
-    /// anything of the answer was accepted is tried again, as far as that may help; after that
-    /// nothing is.
+    /// Asks for the next round of a chat, and waits until it is complete. A request that failed
+    /// before any output was accepted is repeated if that may help. After the first output nothing
+    /// is repeated.
     ///
     /// # Errors
     ///
-    /// Why no whole round came; [`ChatError::CutOff`] has the part that did. Cancelled, it returns
-    /// at once with [`ChatError::Cancelled`], wherever it is.
+    /// Why there is no complete round. [`ChatError::CutOff`] has the part that arrived. If it is
+    /// cancelled, it returns [`ChatError::Cancelled`] immediately.
     pub fn complete(
         &self,
         chat: &Chat<'_>,
@@ -101,11 +101,11 @@ impl Endpoint {
             };
             attempt += 1;
             watch.retrying(attempt, after, &why);
-            let _ = cancel.wait(after); // The next attempt sees whether it is still wanted.
+            let _ = cancel.wait(after); // The next attempt checks for a cancellation.
         }
     }
 
-    /// How long to wait after a failed attempt, if there is to be another.
+    /// The wait before the next attempt; `None` if there is none.
     fn wait_after(&self, attempt: u32, why: &ChatError) -> Option<Duration> {
         let retries = &self.options.retries;
         let wait = match why.retry() {
@@ -116,7 +116,7 @@ impl Endpoint {
         (attempt <= retries.most).then(|| wait.min(retries.longest_wait))
     }
 
-    /// One request.
+    /// Sends one request.
     fn attempt(
         &self,
         attempt: u32,
@@ -151,12 +151,13 @@ impl Endpoint {
                 })
             }
             Err(why) if !assembly.is_finished() => Err(why),
-            // The server has said that the answer is over: what broke after that is none of it.
+            // The server has said that the answer is complete, so a later failure does not affect
+            // it.
             Ok(()) | Err(_) => Ok(assembly.into_round(chat)),
         }
     }
 
-    /// Reads an answer until it is over.
+    /// Reads an answer until it is complete.
     fn read(
         &self,
         exchange: &Exchange<'_>,
@@ -175,6 +176,7 @@ impl Endpoint {
                             return Err(ChatError::Cancelled);
                         }
                         if data.trim_ascii() == b"[DONE]" {
+                            // Some servers end a stream without a finish reason.
                             return if assembly.is_finished() || assembly.has_output() {
                                 Ok(())
                             } else {
@@ -189,6 +191,7 @@ impl Endpoint {
                 Heard::End => {
                     let Some(whole) = framing.into_whole() else { return Err(self.ended()) };
                     let chunk = self.chunk(&whole)?;
+                    // An error page or another API may also be valid JSON.
                     if chunk.choices.as_ref().is_none_or(Vec::is_empty) {
                         return Err(self.malformed("it has no `choices`", &whole));
                     }
@@ -200,7 +203,7 @@ impl Endpoint {
         }
     }
 
-    /// The chunk that stands in this text.
+    /// Parses a chunk. A chunk may also report an error.
     fn chunk(&self, data: &[u8]) -> Result<Chunk, ChatError> {
         let chunk: Chunk =
             serde_json::from_slice(data).map_err(|why| self.malformed(&why.to_string(), data))?;
@@ -217,7 +220,7 @@ impl Endpoint {
         }
     }
 
-    /// What the server refused the request with.
+    /// The error for a request that the server refused.
     fn refusal(&self, head: Head, exchange: &Exchange<'_>) -> Result<ChatError, ChatError> {
         let mut body = Vec::new();
         let deadline = Instant::now() + self.options.patience.idle;
@@ -225,7 +228,7 @@ impl Endpoint {
             match exchange.next(deadline) {
                 Ok(Heard::Bytes(bytes)) => body.extend_from_slice(&bytes),
                 Err(Break::Cancelled) => return Err(ChatError::Cancelled),
-                Ok(_) | Err(_) => break, // The status has come: what there is of the words must do.
+                Ok(_) | Err(_) => break, // The status has arrived, so a partial body is enough.
             }
         }
         let says = match head.location.filter(|_| (300..400).contains(&head.status)) {
@@ -250,7 +253,7 @@ impl Endpoint {
         })
     }
 
-    /// What it means that nothing more comes.
+    /// The error for a response that stopped.
     fn lost(&self, why: Break, phase: Phase) -> ChatError {
         let Patience { connect, first_byte, idle } = self.options.patience;
         let timed_out = |phase, after| ChatError::TimedOut { url: self.url(), phase, after };
@@ -294,7 +297,7 @@ impl Endpoint {
         ChatError::Ended { url: self.url() }
     }
 
-    /// Host and port of the proxy that stands before the server.
+    /// Host and port of the proxy in front of the server.
     fn proxy(&self) -> Option<String> {
         let proxy = self.connections.proxy().filter(|proxy| !proxy.is_no_proxy(&self.url))?;
         Some(format!("{}:{}", proxy.host(), proxy.port()))
@@ -310,12 +313,12 @@ impl Endpoint {
     }
 }
 
-/// The error of the last attempt.
+/// The error after the last attempt.
 fn given_up(attempts: u32, why: ChatError) -> ChatError {
     if attempts == 1 { why } else { ChatError::GaveUp { attempts, why: Box::new(why) } }
 }
 
-/// How long the header `Retry-After` asks for: seconds, or until a date.
+/// The wait that the header `Retry-After` asks for: seconds, or until a date.
 fn wait_asked_for(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
@@ -376,8 +379,8 @@ mod tests {
         let said = endpoint.lost(refused(), Phase::FirstByte).to_string();
         assert!(
             said.contains(
-                "` through the proxy `proxy.example:3128`, which the environment names: the \
-                 connection was refused"
+                "` through the proxy `proxy.example:3128` from the environment: the connection was \
+                 refused"
             ),
             "{said}"
         );

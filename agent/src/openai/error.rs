@@ -1,4 +1,4 @@
-//! Why no round came, and what to do about it.
+//! Why a request gave no round, and what to do about it.
 
 use std::{fmt, time::Duration};
 
@@ -7,106 +7,106 @@ use ureq::http::StatusCode;
 
 use super::round::Round;
 
-/// The most characters of a server's own words that are kept.
+/// The most characters of a server's message that are kept.
 const MOST_SAID: usize = 2_000;
 
-/// Why a request gave no whole round. The key is in none of it.
+/// Why a request gave no complete round. No text in it contains the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
-    /// It was cancelled.
+    /// The request was cancelled.
     #[error("the request was cancelled")]
     Cancelled,
     /// There is no connection to the server, or it was lost before the answer began.
     #[error("cannot reach `{url}`{}: {why}", Through(.proxy.as_deref()))]
     Unreachable {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
-        /// Host and port of the proxy that stands before it.
+        /// Host and port of the proxy in front of the server.
         proxy: Option<String>,
-        /// Why.
+        /// Why there is no connection.
         why: Unreachable,
     },
-    /// Something took too long.
+    /// A part of the request took too long.
     #[error("`{url}` took longer than {} s {phase}", .after.as_secs_f64())]
     TimedOut {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
-        /// What took too long.
+        /// The part that took too long.
         phase: Phase,
-        /// How long it may take.
+        /// The limit.
         after: Duration,
     },
     /// The server refused the request.
     #[error("`{url}` answered {}: {says}{}", Status(*.status), advice(*.status, .says, *.had_key))]
     Refused {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The server's own words.
+        /// The server's message.
         says: ServerMessage,
-        /// How long it wants to be left alone.
+        /// The wait that the server asks for.
         retry_after: Option<Duration>,
         /// Whether a key was sent.
         had_key: bool,
     },
-    /// The server began an answer, and said in it that it failed.
+    /// The server reported a failure inside an answer that it had begun.
     #[error("`{url}` failed while it answered: {says}")]
     Failed {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
-        /// The server's own words.
+        /// The server's message.
         says: ServerMessage,
     },
-    /// The chat does not fit into what the model can read.
+    /// The chat is longer than the model's context.
     #[error(
         "the chat is longer than the model can read: {says}; shorten it, or use a model or server \
          setting with a longer context"
     )]
     ContextLength {
-        /// The server's own words.
+        /// The server's message.
         says: ServerMessage,
     },
-    /// What came is no answer of chat completions.
+    /// The response is not a chat completion.
     #[error(
         "`{url}` does not speak chat completions: {why}; it said `{beginning}`; check the base URL"
     )]
     Malformed {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
-        /// What is wrong.
+        /// What is wrong with the response.
         why: String,
-        /// How the part that is wrong begins.
+        /// The beginning of the part that is wrong.
         beginning: String,
     },
     /// The answer is larger than allowed.
-    #[error("the answer has more than {limit} bytes, the most that one may have")]
+    #[error("the answer is longer than the limit of {limit} bytes")]
     TooLarge {
-        /// The most bytes.
+        /// The most bytes of an answer.
         limit: u64,
     },
-    /// The answer ended before it was whole.
-    #[error("`{url}` ended its answer before it was whole")]
+    /// The answer ended before it was complete.
+    #[error("`{url}` ended its answer before it was complete")]
     Ended {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
     },
-    /// A part of the answer was accepted, and then it broke off. It is not asked for again, since
-    /// what was said cannot be taken back.
+    /// The answer broke off after a part of it was accepted. It is not requested again, because
+    /// that part may already have been shown.
     #[error("the answer broke off after its beginning was accepted: {why}")]
     CutOff {
-        /// What came; the last tool call in it may be cut.
+        /// The part that arrived. Its last tool call may be incomplete.
         partial: Box<Round>,
-        /// Why it broke off.
+        /// Why the answer broke off.
         why: Box<ChatError>,
     },
-    /// It was tried again as often as allowed.
+    /// All attempts failed.
     #[error("{why} (tried {attempts} times)")]
     GaveUp {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
-        /// Why the last try failed.
+        /// Why the last attempt failed.
         why: Box<ChatError>,
     },
 }
@@ -115,52 +115,53 @@ pub enum ChatError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unreachable {
-    /// Nothing listens there.
+    /// Nothing listens at that address.
     #[error("the connection was refused; start the server, or correct the base URL")]
     Refused,
-    /// The name of the host is not known.
-    #[error("its host is not known; correct the base URL, or look at the network")]
+    /// The host name cannot be resolved.
+    #[error("its host is not known; correct the base URL, or check the network")]
     NoSuchHost,
-    /// The connection is not secure.
+    /// TLS failed.
     #[error(
-        "no secure connection ({0}); look at the server's certificate, and that this system has \
+        "no secure connection ({0}); check the server's certificate, and that this system has \
          certificates (ca-certificates)"
     )]
     Tls(String),
     /// The connection was lost.
-    #[error("the connection was lost ({0}); look at the server and at the network")]
+    #[error("the connection was lost ({0}); check the server and the network")]
     Lost(String),
 }
 
-/// The parts of a request that may take too long.
+/// The parts of a request that have a time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Finding the host and connecting.
+    /// Resolving the host and connecting.
     Connect,
-    /// Until the first byte of the answer.
+    /// Waiting for the first byte of the answer.
     FirstByte,
-    /// Until the next piece of the answer.
+    /// Waiting for the next piece of the answer.
     Idle,
 }
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Connect => "to connect; look at the base URL and at the network",
+            Self::Connect => "to connect; check the base URL and the network",
             Self::FirstByte => {
                 "to begin its answer; it may be overloaded, or the chat too long for it"
             }
-            Self::Idle => "to go on with its answer",
+            Self::Idle => "to continue its answer",
         })
     }
 }
 
 impl ChatError {
-    /// Whether to try again, and when.
+    /// Whether to repeat the request, and when.
     pub(super) fn retry(&self) -> Retry {
         let helps = match self {
             Self::Refused { status, says, retry_after, .. } => {
                 return match retry_after {
+                    // Waiting does not help if the quota is used up.
                     _ if !may_go_better(*status)
                         || says.code.as_deref() == Some("insufficient_quota") =>
                     {
@@ -181,12 +182,12 @@ impl ChatError {
     }
 }
 
-/// Whether a failed request is tried again.
+/// Whether a failed request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
     /// It would fail again.
     Never,
-    /// After a wait that grows.
+    /// After a wait that grows with each attempt.
     Later,
     /// After the wait that the server asks for.
     After(Duration),
@@ -199,16 +200,16 @@ fn may_go_better(status: u16) -> bool {
 /// What a server says about an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerMessage {
-    /// Its words, at most 2,000 characters.
+    /// The message, at most 2,000 characters.
     pub message: String,
-    /// Its code, such as `invalid_api_key`.
+    /// The code, such as `invalid_api_key`.
     pub code: Option<String>,
-    /// Its type, such as `invalid_request_error`.
+    /// The type, such as `invalid_request_error`.
     pub kind: Option<String>,
 }
 
 impl ServerMessage {
-    /// The message of an error's body: JSON of several shapes, or any text.
+    /// Reads an error's body: JSON of several shapes, or any text.
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value @ Value::Object(_)) => Self::from_json(
@@ -218,7 +219,7 @@ impl ServerMessage {
         }
     }
 
-    /// The message of an error as JSON: an object with `message` or `detail`, or text.
+    /// Reads an error in JSON: an object with `message` or `detail`, or text.
     pub(super) fn from_json(error: &Value) -> Self {
         let plain = |value: &Value| match value {
             Value::Null => None,
@@ -236,8 +237,8 @@ impl ServerMessage {
         }
     }
 
-    /// Whether it says that the chat is too long: by its code, its type or in the words of the
-    /// usual servers.
+    /// Whether the server says that the chat is too long, by its code, its type, or the wording of
+    /// known servers.
     pub(super) fn is_about_context_length(&self) -> bool {
         const NAMES: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
         const WORDINGS: [&str; 6] = [
@@ -256,7 +257,8 @@ impl ServerMessage {
         is_named || WORDINGS.iter().any(|wording| message.contains(wording))
     }
 
-    /// The same as it may be shown: with the key taken out first, and then no longer than is kept.
+    /// The message for display: without the key, then shortened. A cut first could leave a part of
+    /// the key.
     pub(super) fn shown(self, hide: impl Fn(&str) -> String) -> Self {
         let shown = |text: String| beginning(&hide(&text), MOST_SAID);
         Self {
@@ -278,24 +280,24 @@ impl fmt::Display for ServerMessage {
     }
 }
 
-/// At most so many characters of a text.
+/// The first characters of a text.
 pub(super) fn beginning(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// The proxy that a connection goes through.
+/// The proxy that a connection uses.
 struct Through<'a>(Option<&'a str>);
 
 impl fmt::Display for Through<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(proxy) => write!(f, " through the proxy `{proxy}`, which the environment names"),
+            Some(proxy) => write!(f, " through the proxy `{proxy}` from the environment"),
             None => Ok(()),
         }
     }
 }
 
-/// A status as people read it.
+/// A status with its standard name.
 struct Status(u16);
 
 impl fmt::Display for Status {
@@ -313,20 +315,20 @@ fn advice(status: u16, says: &ServerMessage, had_key: bool) -> &'static str {
     match status {
         300..=399 => "; give the base URL that it names",
         401 if !had_key => "; no key was sent: put it into WAKEFUL_API_KEY or OPENAI_API_KEY",
-        401 => "; put a key that it knows into WAKEFUL_API_KEY or OPENAI_API_KEY",
+        401 => "; put a valid key into WAKEFUL_API_KEY or OPENAI_API_KEY",
         403 => {
             "; the key in WAKEFUL_API_KEY or OPENAI_API_KEY may not do this: use another key or \
              model"
         }
         404 | 405 => {
-            "; check the model (--model) and the base URL (--base-url), which mostly ends in `/v1`"
+            "; check the model (--model) and the base URL (--base-url), which usually ends in `/v1`"
         }
         413 => "; shorten the chat",
         429 if says.code.as_deref() == Some("insufficient_quota") => {
-            "; what the key may spend is used up: add credit, or use another key"
+            "; the quota of the key is used up: add credit, or use another key"
         }
-        429 => "; it is asked too often: wait a while, or use another key or model",
-        500..=599 => "; the server failed: try again later, or look at its log",
+        429 => "; too many requests: wait a while, or use another key or model",
+        500..=599 => "; the server failed: try again later, or check its log",
         _ => "",
     }
 }

@@ -1,5 +1,5 @@
-//! One request and its response, on a thread of its own, so that whoever waits for it can stop
-//! waiting at any moment.
+//! One request and its response, on a thread of its own, so that the caller can stop waiting at any
+//! moment.
 
 use std::{
     io::Read,
@@ -24,7 +24,7 @@ use super::{
     options::Patience,
 };
 
-/// What is posted.
+/// The request to send.
 #[derive(Clone)]
 pub(super) struct Post {
     pub(super) url: Uri,
@@ -32,7 +32,7 @@ pub(super) struct Post {
     pub(super) body: Vec<u8>,
 }
 
-/// What comes back, in this order: the head, pieces of the body, the end.
+/// A part of the response. The head comes first, then pieces of the body, then the end.
 #[derive(Debug)]
 pub(super) enum Heard {
     Head(Head),
@@ -40,7 +40,7 @@ pub(super) enum Heard {
     End,
 }
 
-/// The head of a response, as far as it is looked at.
+/// The parts of a response's head that are used.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
@@ -48,20 +48,20 @@ pub(super) struct Head {
     pub(super) location: Option<String>,
 }
 
-/// Why nothing more comes.
+/// Why no more of the response arrives.
 #[derive(Debug)]
 pub(super) enum Break {
     Cancelled,
-    /// Nothing came until the deadline.
+    /// Nothing arrived before the deadline.
     Silent,
     /// The body is larger than allowed.
     TooLarge,
     Lost(ureq::Error),
 }
 
-/// How connections are made to a server: TLS as the system trusts it, through the proxy of the
-/// environment unless the server is this machine, and without following redirects, which would lose
-/// the body or carry the key elsewhere.
+/// How to connect to a server. TLS uses the certificates of the system. The proxy of the
+/// environment is used unless the server is this machine. Redirects are not followed: they would
+/// lose the body or carry the key elsewhere.
 pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
@@ -85,8 +85,8 @@ fn is_here(url: &Uri) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// A request under way. Dropped, it closes its connection, which ends its thread; one that still
-/// connects ends with that.
+/// A request in progress. Dropping it closes its connection, which ends its thread. If it is still
+/// connecting, the thread ends when that is done.
 pub(super) struct Exchange<'a> {
     agent: Agent,
     heard: Receiver<Result<Heard, Break>>,
@@ -95,8 +95,8 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Sends a request over a connection of its own; takes at most `limit` bytes of the response's
-    /// body.
+    /// Sends a request over a connection of its own. Accepts at most `limit` bytes of the
+    /// response's body.
     pub(super) fn begin(
         connections: &Config,
         post: Post,
@@ -108,14 +108,14 @@ impl<'a> Exchange<'a> {
         let listening = cancel.listen({
             let say = say.clone();
             move || {
-                let _ = say.send(Err(Break::Cancelled)); // Where nobody hears it, nobody waits.
+                let _ = say.send(Err(Break::Cancelled)); // Without a receiver, nothing waits.
             }
         });
         let run = {
             let agent = agent.clone();
             move || {
                 let end = converse(&agent, post, limit, &say).map(|()| Heard::End);
-                let _ = say.send(end); // Likewise.
+                let _ = say.send(end); // As above.
             }
         };
         thread::Builder::new()
@@ -125,12 +125,12 @@ impl<'a> Exchange<'a> {
         Ok(Self { agent, heard, cancel, _listening: listening })
     }
 
-    /// Whether what has come already is not wanted any more either.
+    /// Whether the request was cancelled, even if parts of the response have arrived.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// What comes next, until the deadline.
+    /// Waits for the next part of the response, until the deadline.
     pub(super) fn next(&self, deadline: Instant) -> Result<Heard, Break> {
         match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(heard) => heard,
@@ -146,7 +146,7 @@ impl Drop for Exchange<'_> {
     }
 }
 
-/// Sends, and tells what comes back as it comes.
+/// Sends the request, and passes on the response as it arrives.
 fn converse(
     agent: &Agent,
     post: Post,

@@ -1,23 +1,23 @@
-//! How the chunks of an answer are told apart: as events of a stream, or as one whole text.
+//! Splits an answer into chunks: the events of a stream, or one whole text.
 
 use super::sse::Splitter;
 
-/// The form of a body. Its first letter tells: a field of an event or a comment begins a stream,
-/// and neither JSON nor a page begins so. The content type is not asked, since servers and what
-/// stands before them get it wrong.
+/// The form of a body, detected from its first letter. A stream begins with a field of an event or
+/// with a comment; JSON and HTML begin with neither. The content type is not used, because servers
+/// and proxies get it wrong.
 #[derive(Debug, Default)]
 pub(super) enum Framing {
-    /// Nothing has come yet but white space.
+    /// Only white space has arrived.
     #[default]
     Unknown,
     /// Server-sent events.
     Stream(Splitter),
-    /// One text, whole when the body ends.
+    /// One text, complete when the body ends.
     Whole(Vec<u8>),
 }
 
 impl Framing {
-    /// Takes the next bytes; gives the chunks that they end.
+    /// Takes the next bytes, and returns the chunks that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         if let Self::Unknown = self {
             match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
@@ -39,7 +39,7 @@ impl Framing {
         }
     }
 
-    /// The body has ended: the text, where it is one.
+    /// Called at the end of the body. Returns the text, or `None` for a stream.
     pub(super) fn into_whole(self) -> Option<Vec<u8>> {
         match self {
             Self::Whole(text) => Some(text),

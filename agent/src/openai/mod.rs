@@ -1,9 +1,9 @@
-//! The wire of the provider `openai`: chat completions over HTTP, with streaming and tool calls.
+//! A client for chat completions over HTTP, with streaming and tool calls: the provider `openai`.
 //!
-//! An [`Endpoint`] asks a server for one [`Round`] of a [`Chat`] at a time. The bytes come from an
-//! exchange on a thread of its own (`exchange`), are told apart as chunks (`framing`, `sse`), read
-//! (`wire`) and joined (`assembly`). What goes wrong is a [`ChatError`], which says whether to try
-//! again and what to do. [`Cancel`] ends it all, at any moment.
+//! An [`Endpoint`] asks a server for one [`Round`] of a [`Chat`] at a time. The bytes arrive from
+//! an exchange on a thread of its own (`exchange`). They are split into chunks (`framing`, `sse`),
+//! parsed (`wire`) and joined into a round (`assembly`). An error is a [`ChatError`], which says
+//! whether a retry may help and what to do. [`Cancel`] ends a request at any moment.
 
 mod assembly;
 mod cancel;

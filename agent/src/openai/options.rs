@@ -1,4 +1,4 @@
-//! What an endpoint is asked with: where it is, the model, the key, and the limits.
+//! The options of an endpoint: its address, the model, the key, and the limits.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use ureq::http::Uri;
 
 use super::secret::Secret;
 
-/// Where chat completions are asked for, and how.
+/// Where and how to ask for chat completions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointOptions {
-    /// The base URL as servers document it, with its version: `https://api.openai.com/v1`,
+    /// The base URL as the server documents it, including its version: `https://api.openai.com/v1`,
     /// `http://localhost:11434/v1`.
     pub base_url: String,
     /// The name of the model, as the server knows it.
     pub model: String,
-    /// The key that is sent as a bearer token; local servers mostly need none.
+    /// The key that is sent as a bearer token. Most local servers need none.
     pub key: Option<Secret>,
     /// How long each part of a request may take.
     pub patience: Patience,
-    /// What is tried again.
+    /// Which requests are repeated.
     pub retries: Retries,
-    /// The most tokens of an answer; the server's own limit where nothing is said.
+    /// The most tokens of an answer; `None` leaves the limit to the server.
     pub max_output_tokens: Option<u64>,
-    /// The sampling temperature; the server's own where nothing is said.
+    /// The sampling temperature; `None` leaves it to the server.
     pub temperature: Option<f64>,
-    /// The most bytes that one response may have, 16 MiB by default.
+    /// The most bytes of one response; 16 MiB by default.
     pub max_response_bytes: u64,
 }
 
 impl EndpointOptions {
-    /// A model at a base URL, everything else by default.
+    /// Options for a model at a base URL, with defaults for everything else.
     #[must_use]
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
@@ -49,12 +49,12 @@ impl EndpointOptions {
 /// How long each part of a request may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// To find the host, and then to connect, TLS included: each may take so long; 10 s by default.
+    /// The time to resolve the host, and again to connect, including TLS; 10 s by default.
     pub connect: Duration,
-    /// From the beginning of the request to the first byte of the answer's body; 300 s by default,
-    /// since a local model reads the chat first.
+    /// The time from the start of the request to the first byte of the answer's body. 300 s by
+    /// default, because a local model first reads the whole chat.
     pub first_byte: Duration,
-    /// Between two pieces of the answer; 120 s by default.
+    /// The time between two pieces of the answer; 120 s by default.
     pub idle: Duration,
 }
 
@@ -68,15 +68,15 @@ impl Default for Patience {
     }
 }
 
-/// What is tried again: a request that failed before anything of its answer was accepted, and that
-/// may go better the next time.
+/// Which requests are repeated: those that failed before any output was accepted, with an error
+/// that a retry may cure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// How often at most, after the first try; 4 by default.
+    /// The most retries after the first attempt; 4 by default.
     pub most: u32,
-    /// The wait before the first retry, doubled before each later one; 500 ms by default.
+    /// The wait before the first retry, doubled for each later one; 500 ms by default.
     pub first_wait: Duration,
-    /// The longest wait, also where the server asks for a longer one; 60 s by default.
+    /// The longest wait, even if the server asks for more; 60 s by default.
     pub longest_wait: Duration,
 }
 
@@ -94,17 +94,18 @@ impl Default for Retries {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// The base URL is none.
+    /// The base URL is invalid.
     #[error(
-        "`{url}` is no base URL: {why}; give one such as `https://api.openai.com/v1` or `http://localhost:11434/v1`"
+        "`{url}` is not a base URL: {why}; give one such as `https://api.openai.com/v1` or \
+         `http://localhost:11434/v1`"
     )]
     BaseUrl {
-        /// What was given; `[url]` where it may hold a password.
+        /// The URL that was given; `[url]` if it may contain a password.
         url: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// There is no model.
+    /// No model is named.
     #[error(
         "no model is named: give the name of a model that the server has, with --model or in \
          WAKEFUL_MODEL"
@@ -112,14 +113,14 @@ pub enum OptionsError {
     NoModel,
     /// The key is empty.
     #[error(
-        "the API key is empty: put it into WAKEFUL_API_KEY, or leave the variable unset where the \
-         server needs none"
+        "the API key is empty: put it into WAKEFUL_API_KEY, or unset the variable if the server \
+         needs no key"
     )]
     EmptyKey,
     /// The key cannot be sent.
     #[error(
-        "the API key has white space or letters that no HTTP header can carry: put the key alone \
-         into WAKEFUL_API_KEY"
+        "the API key contains white space or letters that no HTTP header can carry: put only the \
+         key into WAKEFUL_API_KEY"
     )]
     KeyUnfit,
 }
@@ -130,7 +131,7 @@ pub(super) fn completions_url(base_url: &str) -> Result<Uri, OptionsError> {
     let refuse = |why| OptionsError::BaseUrl { url: base_url.to_owned(), why };
     if base_url.contains('@') {
         let why =
-            "a user or password in it would show in messages; the key goes into WAKEFUL_API_KEY";
+            "a user or password in it would appear in messages; put the key into WAKEFUL_API_KEY";
         return Err(OptionsError::BaseUrl { url: "[url]".to_owned(), why });
     }
     if base_url.contains(['?', '#']) {
@@ -185,7 +186,7 @@ mod tests {
         ] {
             let said = completions_url(base).unwrap_err().to_string();
             assert!(
-                said.starts_with(&format!("`{base}` is no base URL: ")) && said.contains(why),
+                said.starts_with(&format!("`{base}` is not a base URL: ")) && said.contains(why),
                 "{said}"
             );
         }
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn a_password_in_a_url_is_refused_without_showing_it() {
         let said = completions_url("http://me:hunter2@host/v1").unwrap_err().to_string();
-        assert!(said.starts_with("`[url]` is no base URL: a user or password"), "{said}");
+        assert!(said.starts_with("`[url]` is not a base URL: a user or password"), "{said}");
         assert!(!said.contains("hunter2"));
     }
 }

@@ -1,4 +1,4 @@
-//! What one round gave: text, tool calls, and what is known about how it went.
+//! The result of one round: text, tool calls, and how it went.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::{ChatMessage, ToolCall};
 
-/// One whole answer of a model.
+/// One complete answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// What it said, if anything.
+    /// The model's text, if any.
     pub text: Option<String>,
-    /// Why it will not answer, where the server tells a refusal apart from text.
+    /// Why the model refuses to answer, if the server reports that separately.
     pub refusal: Option<String>,
-    /// The tools that it called, in the order in which it began them. Their ids are unique in the
+    /// The tool calls, in the order in which the model started them. Their ids are unique in the
     /// chat.
     pub tool_calls: Vec<ToolCall>,
-    /// Why it ended.
+    /// Why the round ended.
     pub finish: Finish,
-    /// The tokens that the server counted, where it says so.
+    /// The tokens that the server counted, if it reports them.
     pub usage: Option<Usage>,
-    /// How long it took.
+    /// How long the round took.
     pub timing: Timing,
-    /// The model that answered, as the server calls it.
+    /// The model that answered, as the server names it.
     pub model: Option<String>,
     /// The server's id of the answer.
     pub response_id: Option<String>,
 }
 
 impl Round {
-    /// The round as a message of the chat that goes on.
+    /// The round as a message of the chat.
     #[must_use]
     pub fn message(&self) -> ChatMessage {
         let said = self.text.as_ref().or(self.refusal.as_ref()).cloned();
@@ -44,20 +44,20 @@ impl Round {
 pub enum Finish {
     /// The model was done.
     Stop,
-    /// It reached the most tokens of an answer or of the context: the answer is not whole.
+    /// It reached the token limit of an answer or of the context, so the answer is incomplete.
     Length,
     /// It waits for the results of tools.
     ToolCalls,
-    /// The server held the answer back.
+    /// The server's content filter withheld the answer.
     ContentFilter,
     /// The server gave another reason.
     Other(String),
-    /// The server gave no reason, though it ended its answer in good order.
+    /// The server gave no reason, but ended its answer properly.
     Unsaid,
 }
 
 impl Finish {
-    /// The reason by its name on the wire.
+    /// Parses a reason of the wire format.
     pub(super) fn parse(reason: String) -> Self {
         match reason.as_str() {
             "stop" => Self::Stop,
@@ -68,7 +68,7 @@ impl Finish {
         }
     }
 
-    /// The reason by its name on the wire, if there is one.
+    /// The reason in the wire format; `None` if the server gave none.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -85,33 +85,33 @@ impl Finish {
 /// The tokens of a round, as the server counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Of the chat that was sent.
+    /// Tokens of the chat that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<u64>,
-    /// Of the answer, with what the model thought.
+    /// Tokens of the answer, including those for reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_tokens: Option<u64>,
-    /// Both together.
+    /// The sum of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// Those of the chat that the server knew from before.
+    /// Tokens of the chat that the server had cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
 }
 
-/// How long a round took, in milliseconds, from the beginning of the request that was answered.
+/// How long a round took, in milliseconds since the start of the request that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// To the first text or tool call; nothing where there was none.
+    /// The time until the first text or tool call; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
-    /// To the end of the answer.
+    /// The time until the end of the answer.
     pub total_ms: u64,
-    /// How many requests it took, from 1.
+    /// The number of requests, from 1.
     pub attempts: u32,
 }
 
-/// Whole milliseconds.
+/// A duration in whole milliseconds.
 pub(super) fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,19 +1,19 @@
-//! A key that is sent, and never shown.
+//! A key that is sent and never shown.
 
 use std::fmt;
 
 use super::options::OptionsError;
 
-/// An API key. Nothing prints it: its debug text says only that there is one.
+/// An API key. Its debug text does not show it.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A key, without the white space around it that files and shells leave.
+    /// Creates a key, without the surrounding white space that files and shells add.
     ///
     /// # Errors
     ///
-    /// It is empty, or has a letter that no HTTP header can carry.
+    /// If it is empty, or contains a letter that no HTTP header can carry.
     pub fn new(key: &str) -> Result<Self, OptionsError> {
         let key = key.trim();
         if key.is_empty() {
@@ -30,7 +30,7 @@ impl Secret {
         format!("Bearer {}", self.0)
     }
 
-    /// The text with the key taken out of it, wherever a server put it.
+    /// The text with every occurrence of the key replaced.
     pub(super) fn hidden_in(&self, text: &str) -> String {
         text.replace(&self.0, "[key]")
     }

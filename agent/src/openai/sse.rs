@@ -1,7 +1,7 @@
-//! Server-sent events: bytes in, in pieces of any size, and the data of whole events out.
+//! Server-sent events: takes bytes in pieces of any size, and returns the data of whole events.
 
-/// Splits a stream of server-sent events. Only `data` counts here; names, ids, retry times and
-/// comments are passed over.
+/// Splits a stream of server-sent events. Only `data` is used; names, ids, retry times and comments
+/// are skipped.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     line: Vec<u8>,
@@ -13,11 +13,11 @@ pub(super) struct Splitter {
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl Splitter {
-    /// Takes the next bytes; gives the data of each event that they end.
+    /// Takes the next bytes, and returns the data of each event that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut events = Vec::new();
         for &byte in bytes {
-            // CR LF ends one line, and the two may come apart.
+            // CR LF ends one line, and the two may arrive in different pieces.
             let ends_pair = byte == b'\n' && std::mem::take(&mut self.after_carriage_return);
             if ends_pair {
                 continue;
@@ -32,7 +32,7 @@ impl Splitter {
         events
     }
 
-    /// What the line that ended means: an empty one ends an event.
+    /// Handles the line that ended: an empty line ends an event.
     fn end_line(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
         let is_first = !std::mem::replace(&mut self.has_begun, true);

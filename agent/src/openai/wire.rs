@@ -1,13 +1,13 @@
-//! The shapes of what a server answers: the chunks of a stream, whole answers, and errors.
+//! The JSON of a server's answers: the chunks of a stream, whole answers, and errors.
 //!
-//! Everything is optional here, since compatible servers leave out one thing or another.
+//! Everything is optional, because each compatible server leaves out something else.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{error::ServerMessage, round::Usage};
 
-/// A chunk of a stream. A whole answer is read as the one chunk that there is: it has `message` for
+/// A chunk of a stream. A whole answer is read as a single chunk; it has `message` instead of
 /// `delta`.
 #[derive(Deserialize)]
 pub(super) struct Chunk {
@@ -19,7 +19,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// The tokens, where it has them.
+    /// The token counts, if the chunk has them.
     pub(super) fn usage(&self) -> Option<Usage> {
         self.usage.as_ref().map(|given| Usage {
             prompt_tokens: given.prompt_tokens,
@@ -32,7 +32,7 @@ impl Chunk {
         })
     }
 
-    /// The error that stands in it, if it is one.
+    /// The error in the chunk, if there is one.
     pub(super) fn error(&self) -> Option<ServerMessage> {
         self.error.as_ref().map(ServerMessage::from_json)
     }
@@ -48,7 +48,8 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// What it adds. Some servers repeat in `message` all that came before.
+    /// The new part of the choice. Some servers also repeat everything so far in `message`, so
+    /// `delta` comes first.
     pub(super) fn delta(self) -> Option<Delta> {
         self.delta.or(self.message)
     }
@@ -75,8 +76,8 @@ pub(super) struct FunctionDelta {
 }
 
 impl FunctionDelta {
-    /// The arguments, or a piece of them: text by the format, though some servers send the object
-    /// itself.
+    /// The arguments, or a piece of them. The format asks for text, but some servers send the
+    /// object itself.
     pub(super) fn arguments(&self) -> String {
         let Some(raw) = self.arguments.as_ref().map(|raw| raw.get()) else { return String::new() };
         serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned())

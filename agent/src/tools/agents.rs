@@ -1,4 +1,5 @@
-//! The tools of the agent plane: `SpawnAgent` makes a child, `AgentGet` says how this agent stands.
+//! The tools of the agent plane: `SpawnAgent` creates a child, `AgentGet` reports the status of
+//! this agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,22 +19,22 @@ use crate::{
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpawnAgent {
-    /// What the child is to do: its first message, which must stand alone.
+    /// The child's task. It is the child's first message, so it must make sense on its own.
     initial_message: String,
-    /// What kind of agent it is.
+    /// The kind of agent.
     #[serde(default)]
     preset: Preset,
-    /// Where it works: in your workspace, or in a git worktree of its own, which is removed at its
-    /// end unless it holds changes.
+    /// Where the child works: in your workspace, or in its own git worktree. The worktree is
+    /// removed when the child ends, unless it has changes.
     #[serde(default)]
     workspace_mode: Mode,
 }
 
-/// What kind of agent a child is.
+/// The kind of a child agent.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Preset {
-    /// A child that you supervise and that nobody else talks to.
+    /// A child that you supervise and that only you talk to.
     #[default]
     PrivateChild,
 }
@@ -61,8 +62,8 @@ struct Spawned {
 
 impl Tool for SpawnAgent {
     const NAME: &'static str = "SpawnAgent";
-    const ABOUT: &'static str = "Makes a child agent that works on its own, in the background. \
-                                 Its result wakes you; TaskInput sends it a follow-up, TaskStop \
+    const ABOUT: &'static str = "Creates a child agent that works on its own, in the background. \
+                                 Its result wakes you. TaskInput sends it a follow-up, TaskStop \
                                  ends it.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
@@ -89,7 +90,7 @@ impl Tool for SpawnAgent {
         })??;
         Ok(Success::new(
             format!(
-                "child {} works as task {}",
+                "child {} runs as task {}",
                 spawned.child_agent_id, spawned.supervision_task_id
             ),
             &spawned,
@@ -111,7 +112,7 @@ struct Got {
 impl Tool for AgentGet {
     const NAME: &'static str = "AgentGet";
     const ABOUT: &'static str =
-        "Says how you stand: status, posture, what you wait for, active tasks and children.";
+        "Reports your status: posture, what you wait for, active tasks and children.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let (summary, active_children) = caller.ask(|actor| {
@@ -127,6 +128,6 @@ impl Tool for AgentGet {
         let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why))?;
         let agent: Value = serde_json::from_str(&summary)
             .map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;
-        Ok(Success::new("how the agent stands", &Got { agent, active_children }))
+        Ok(Success::new("the status of the agent", &Got { agent, active_children }))
     }
 }

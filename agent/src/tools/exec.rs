@@ -1,4 +1,4 @@
-//! `ExecCommand`: runs a command, and makes a managed task of one that takes longer than the turn
+//! `ExecCommand`: runs a command, and turns it into a managed task if it takes longer than the turn
 //! waits for it.
 
 use std::{
@@ -21,10 +21,10 @@ use crate::{
     jobs::{self, Promoted, TaskHandle},
 };
 
-/// How often a turn that waits for a command looks whether it was broken off.
+/// How often a turn that waits for a command checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How many bytes of output a token is, about.
+/// The approximate bytes of output per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The most tokens of output that one call shows.
@@ -36,25 +36,25 @@ const MOST_TOKENS: u64 = 64_000;
 pub(super) struct ExecCommand {
     /// The command line, as a shell reads it.
     cmd: String,
-    /// Where it runs, inside the workspace; the workspace itself where nothing is said.
+    /// The folder in which it runs, inside the workspace. By default the workspace itself.
     #[serde(default)]
     workdir: Option<String>,
-    /// The shell that runs it.
+    /// The shell that runs it. By default bash, or sh if there is no bash.
     #[serde(default)]
     shell: Option<String>,
-    /// Whether that is a login shell.
+    /// Whether the shell is a login shell.
     #[serde(default)]
     login: bool,
-    /// Whether it gets a terminal.
+    /// Whether it runs on a terminal.
     #[serde(default)]
     tty: bool,
-    /// What to do where the same command runs already.
+    /// What to do if the same command is already running.
     #[serde(default)]
     duplicate_policy: DuplicatePolicy,
-    /// Whether it reads input, which TaskInput sends; as `tty` where nothing is said.
+    /// Whether it reads input, which TaskInput sends. By default the value of `tty`.
     #[serde(default)]
     accepts_input: Option<bool>,
-    /// How long to wait for it, in milliseconds; after that it goes on as a task.
+    /// How long to wait for it, in milliseconds. After that it continues as a task.
     #[serde(default = "default_yield")]
     yield_time_ms: u64,
     /// How much of its output to show, in tokens.
@@ -62,14 +62,14 @@ pub(super) struct ExecCommand {
     max_output_tokens: u64,
 }
 
-/// What to do where the same command runs already.
+/// What to do if the same command is already running.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum DuplicatePolicy {
-    /// Name the task that runs.
+    /// Answer with the task that runs it.
     #[default]
     ReuseRunning,
-    /// Start another.
+    /// Start another one.
     StartNew,
 }
 
@@ -114,9 +114,9 @@ struct Artifact {
 impl Tool for ExecCommand {
     const NAME: &'static str = "ExecCommand";
     const ABOUT: &'static str = "Runs a command line in the workspace and answers with its \
-                                 output. One that takes longer than yield_time_ms goes on as a \
-                                 managed task, whose result wakes you: end the turn or WaitFor \
-                                 it, and do not poll.";
+                                 output. If it takes longer than yield_time_ms, it continues as a \
+                                 managed task whose result wakes you: end the turn or WaitFor it, \
+                                 and do not poll.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
@@ -173,8 +173,8 @@ impl Tool for ExecCommand {
 }
 
 impl ExecCommand {
-    /// Waits as long as the turn is to; how the command ended, if it did. A turn that is broken off
-    /// takes its command with it.
+    /// Waits as long as the model asked for; `None` if the command still runs then. If the turn is
+    /// cancelled, the command is stopped.
     fn wait(&self, caller: &Caller, running: &Running) -> Option<Exit> {
         let until =
             Instant::now() + Duration::from_millis(self.yield_time_ms).min(Context::LONGEST_WAIT);
@@ -194,6 +194,7 @@ impl ExecCommand {
     }
 
     fn shown(&self) -> usize {
+        // No output at all would help no model, so 0 counts as not given.
         let tokens = if self.max_output_tokens == 0 {
             default_tokens()
         } else {
@@ -246,7 +247,7 @@ impl ExecCommand {
             Promoted { running: running.clone(), spec, trust: caller.trust, output_path };
         let promoted =
             caller.ask(move |actor| jobs::promote(actor, promoted)).and_then(|promoted| promoted);
-        // Nobody would look after it.
+        // Without a task the command has no supervisor.
         let task_handle = promoted.inspect_err(|_| running.stop())?;
         let summary = format!(
             "command promoted to the managed task {}: {}",
@@ -266,7 +267,7 @@ impl ExecCommand {
     }
 }
 
-/// The task that runs the same command in the same way, if one does.
+/// The task that runs the same command in the same way, if there is one.
 fn already_running(
     caller: &Caller,
     wanted: CommandTaskSpec,
@@ -277,12 +278,22 @@ fn already_running(
                 == (&wanted.cmd, &wanted.workdir, &wanted.shell, wanted.login, wanted.tty)
         };
         let active = actor.state().tasks().active.values().map(|task| &task.record);
-        let mut same = active.filter(|task| matches!(&task.recovery, Some(TaskRecovery::CommandTask { spec, .. }) if is_same(spec)));
-        same.next().map(|task| TaskHandle { task_id: task.id.clone(), task_kind: task.kind, status: task.status, initial_output: None })
+        let mut same = active.filter(|task| {
+            matches!(
+                &task.recovery,
+                Some(TaskRecovery::CommandTask { spec, .. }) if is_same(spec)
+            )
+        });
+        same.next().map(|task| TaskHandle {
+            task_id: task.id.clone(),
+            task_kind: task.kind,
+            status: task.status,
+            initial_output: None,
+        })
     })
 }
 
-/// What the policy says no to.
+/// The tool error for a refusal of the policy.
 fn refused(why: Refusal) -> ToolError {
     ToolError::new(why.code(), why.to_string())
 }

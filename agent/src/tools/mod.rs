@@ -1,6 +1,6 @@
 //! The tools that the model sees (contract 12; `observed-tasks-waits-storage.md` 2). A tool reads
-//! its arguments, asks the owner of the agent for what it needs, and answers in one envelope. What
-//! it changes, it changes by facts.
+//! its arguments, asks the owner of the agent for what it needs, and answers in one envelope. It
+//! changes state only by facts.
 
 mod agents;
 mod exec;
@@ -31,29 +31,29 @@ use super::{
 };
 use crate::openai::{Cancel, ToolDefinition};
 
-/// The longest text that an argument may be, in bytes.
+/// The longest text argument, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// The most of an error that the model is told, and of a tool's name, in characters: both may
-/// repeat what the model wrote.
+/// The longest error message and the longest tool name in an answer, in characters. Both may repeat
+/// text of the model.
 const LONGEST_MESSAGE: usize = 2_000;
 const LONGEST_NAME: usize = 64;
 
-/// Where a tool is called: in a turn, beside the agent's owner.
+/// The context of a tool call, on the thread of the turn.
 pub(super) struct Caller {
     pub(super) context: Arc<Context>,
     pub(super) handle: Handle,
-    /// The run that calls.
+    /// The run that makes the call.
     pub(super) run: RunId,
-    /// Under whose trust the turn acts.
+    /// The trust level of the turn.
     pub(super) trust: TrustLevel,
-    /// The turn is broken off.
+    /// Cancels the turn.
     pub(super) cancel: Cancel,
 }
 
 impl Caller {
-    /// Has the owner of the agent do something for the turn. A turn that was broken off does
-    /// nothing any more.
+    /// Runs a request on the owner of the agent. A turn whose run is no longer open changes
+    /// nothing.
     fn ask<T: Send + 'static>(
         &self,
         request: impl FnOnce(&mut Actor) -> T + Send + 'static,
@@ -64,13 +64,13 @@ impl Caller {
         })?
     }
 
-    /// Says a fact that must be taken.
+    /// Proposes a fact that must be accepted.
     fn say(&self, fact: Fact) -> Result<(), ToolError> {
         self.ask(move |actor| accepted(actor, &fact))?
     }
 }
 
-/// Says a fact that must be taken; an error with the scheduler's reason where it is not.
+/// Proposes a fact that must be accepted. Otherwise the error has the scheduler's reason.
 pub(super) fn accepted(actor: &mut Actor, fact: &Fact) -> Result<(), ToolError> {
     match actor.propose(fact) {
         Ok(Answer::Accepted) => Ok(()),
@@ -79,12 +79,11 @@ pub(super) fn accepted(actor: &mut Actor, fact: &Fact) -> Result<(), ToolError> 
     }
 }
 
-/// What a tool gives where all went well.
+/// The result of a tool that succeeded.
 struct Success {
     result: Value,
     summary: String,
-    /// Whether the agent rests after it: the turn ends with this round, if nothing else was called
-    /// in it.
+    /// Whether the agent rests after it. The turn ends with this round if every call in it rests.
     sleeps: bool,
 }
 
@@ -94,7 +93,7 @@ impl Success {
     }
 }
 
-/// Why a tool did not do what it was asked. The model reads it.
+/// Why a tool failed. The model reads it.
 #[derive(Debug, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct ToolError {
@@ -114,7 +113,7 @@ impl ToolError {
     }
 
     fn broken_off() -> Self {
-        Self::new("turn_broken_off", "the turn was broken off before this was done")
+        Self::new("turn_broken_off", "the turn was cancelled before this was done")
     }
 
     fn hinting(mut self, hint: &'static str) -> Self {
@@ -122,18 +121,18 @@ impl ToolError {
         self
     }
 
-    /// What the scheduler says to a fact that changes nothing.
+    /// The error for a fact that the scheduler ignored.
     fn refused(reason: Refusal, because: u64) -> Self {
         let message = match reason {
-            Refusal::Duplicate => "there is one with this id already",
-            Refusal::AlreadyTerminal => "what it is about is over",
-            Refusal::Stale => "something newer has overtaken it",
-            Refusal::StaleRun => "this turn is over",
+            Refusal::Duplicate => "this id is already in use",
+            Refusal::AlreadyTerminal => "it has already ended",
+            Refusal::Stale => "something newer has replaced it",
+            Refusal::StaleRun => "this turn has ended",
             Refusal::Unknown => "there is nothing with this id",
             Refusal::Stopped => "the agent is stopped",
             Refusal::NoWaker => "nothing could end this wait: name a wake source or a deadline",
-            Refusal::AlreadySatisfied => "what is to be waited for is there already",
-            _ => "the scheduler does not take it",
+            Refusal::AlreadySatisfied => "what you would wait for has already happened",
+            _ => "the scheduler did not accept it",
         };
         let details = json!({ "reason": reason.to_string(), "because_of_entry": because });
         Self { details: Some(Box::new(details)), ..Self::new(reason.to_string(), message) }
@@ -146,7 +145,7 @@ impl From<Ended> for ToolError {
     }
 }
 
-/// The answer to a call, as the ledger keeps it and the model reads it.
+/// The answer to a call, as the model reads it and the ledger records it.
 #[derive(Serialize)]
 struct Envelope {
     tool_name: String,
@@ -160,11 +159,11 @@ struct Envelope {
 
 /// A call that was answered.
 pub(super) struct Answered {
-    /// What the model reads, and the ledger keeps: JSON, without secrets.
+    /// The JSON that the model reads and the ledger records, without secrets.
     pub(super) text: String,
-    /// The tool, as the model named it; not all of a name that is too long.
+    /// The tool as the model named it, shortened if the name is too long.
     pub(super) tool_name: String,
-    /// What came of it, in a line.
+    /// The result in one line.
     pub(super) summary: String,
     pub(super) is_error: bool,
     pub(super) sleeps: bool,
@@ -195,7 +194,7 @@ impl Answered {
         }
     }
 
-    /// The answer to a call of a turn that was broken off before it came to it.
+    /// The answer to a call that was not executed because its turn was cancelled.
     pub(super) fn broken_off(caller: &Caller, tool: &str) -> Self {
         Self::new(caller, tool, Err(ToolError::broken_off()))
     }
@@ -203,34 +202,43 @@ impl Answered {
 
 /// A tool: its arguments, and what it does with them.
 trait Tool: DeserializeOwned + JsonSchema {
-    /// Its name, as the model writes it.
+    /// The name that the model calls it by.
     const NAME: &'static str;
-    /// What it does and when to call it.
+    /// What it does and when to call it, for the model.
     const ABOUT: &'static str;
 
-    /// Does it.
+    /// Executes the call. `said` is the model's text beside it.
     fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError>;
 }
 
-/// The list of tools: which there are, who may call them, and how a call reaches one.
+/// The list of tools: it generates their definitions and the dispatch of calls.
 macro_rules! tools {
     ($($tool:ty $(=> $only:ident)?,)+) => {
-        /// The tools of an agent, as the model is told them.
+        /// The tools of an agent, in the form that the model gets.
         pub(super) fn definitions(is_child: bool) -> Vec<ToolDefinition> {
             let mut tools = Vec::new();
             $(if may_call!(is_child $(, $only)?) { tools.push(definition::<$tool>()); })+
             tools
         }
 
-        /// Executes a call; `said` is what the model said with it.
+        /// Executes a call; `said` is the model's text beside it.
         ///
         /// # Errors
-        /// Where the agent has ended.
-        pub(super) fn call(caller: &Caller, name: &str, arguments: &str, said: Option<&str>) -> Result<Answered, Ended> {
+        /// If the agent has ended.
+        pub(super) fn call(
+            caller: &Caller,
+            name: &str,
+            arguments: &str,
+            said: Option<&str>,
+        ) -> Result<Answered, Ended> {
             let is_child = caller.context.is_child;
             let done = match name {
-                $(<$tool>::NAME if may_call!(is_child $(, $only)?) => run::<$tool>(caller, arguments, said),)+
-                $(<$tool>::NAME => Err(ToolError::new("unsupported_agent_profile_capability", "a child agent may not call this tool")),)+
+                $(<$tool>::NAME if may_call!(is_child $(, $only)?) =>
+                    run::<$tool>(caller, arguments, said),)+
+                $(<$tool>::NAME => Err(ToolError::new(
+                    "unsupported_agent_profile_capability",
+                    "a child agent may not call this tool",
+                )),)+
                 _ => Err(ToolError::new("unknown_tool", format!("there is no tool `{name}`"))),
             };
             match done {
@@ -275,11 +283,17 @@ fn run<T: Tool>(
     arguments: &str,
     said: Option<&str>,
 ) -> Result<Success, ToolError> {
-    // A model that has nothing to say writes nothing where an empty object is due.
+    // Some models send nothing instead of an empty object.
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     let tool: T = serde_json::from_str(arguments).map_err(|why| {
-        let details = json!({ "tool_name": T::NAME, "parse_error": cut::line(&why.to_string(), LONGEST_MESSAGE) });
-        let error = ToolError::new("invalid_tool_input", format!("the arguments of {} cannot be read: {why}", T::NAME));
+        let details = json!({
+            "tool_name": T::NAME,
+            "parse_error": cut::line(&why.to_string(), LONGEST_MESSAGE),
+        });
+        let error = ToolError::new(
+            "invalid_tool_input",
+            format!("the arguments of {} cannot be read: {why}", T::NAME),
+        );
         ToolError {
             details: Some(Box::new(details)),
             retryable: true,
@@ -304,7 +318,7 @@ fn definition<T: Tool>() -> ToolDefinition {
     }
 }
 
-/// Arguments that must say something, and not too much of it.
+/// Trims a text argument, and checks that it is neither empty nor too long.
 fn said(text: &str, field: &str) -> Result<String, ToolError> {
     let text = text.trim();
     match text.len() {
@@ -312,7 +326,7 @@ fn said(text: &str, field: &str) -> Result<String, ToolError> {
         1..=LONGEST_TEXT => Ok(text.to_owned()),
         bytes => Err(ToolError::new(
             "invalid_tool_input",
-            format!("`{field}` has {bytes} bytes; the most is {LONGEST_TEXT}"),
+            format!("`{field}` has {bytes} bytes; at most {LONGEST_TEXT} are allowed"),
         )),
     }
 }
@@ -339,7 +353,7 @@ mod tests {
             assert_eq!(
                 described.count(),
                 properties,
-                "{}: each argument says what it is: {}",
+                "{}: each argument has a description: {}",
                 tool.name,
                 tool.parameters
             );

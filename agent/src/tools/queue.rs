@@ -1,4 +1,4 @@
-//! `Enqueue`: a message to oneself.
+//! `Enqueue`: a message of an agent to itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use super::{Caller, Success, Tool, ToolError, accepted, said};
 pub(super) struct Enqueue {
     /// What to tell yourself.
     text: String,
-    /// In which lane.
+    /// The lane of the queue.
     #[serde(default)]
     priority: Lane,
 }
@@ -30,7 +30,7 @@ pub(super) struct Enqueue {
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Lane {
-    /// As urgent as can be; a turn that is open is not interrupted by your own messages.
+    /// The most urgent lane. Your own messages do not interrupt an open turn.
     Interject,
     /// Before ordinary input.
     #[default]
@@ -50,7 +50,7 @@ struct Enqueued {
 
 impl Tool for Enqueue {
     const NAME: &'static str = "Enqueue";
-    const ABOUT: &'static str = "Queues a message to yourself, for a later turn.";
+    const ABOUT: &'static str = "Queues a message to yourself for a later turn.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let text = said(&self.text, "text")?;

@@ -1,5 +1,4 @@
-//! The tools of the task plane: what runs, how it stands, what it printed, input for it, and its
-//! end (contract 12).
+//! The tools of the task plane: list, status, output, input and stop (contract 12).
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +24,7 @@ use crate::{
     context::Context,
 };
 
-/// How often a task that is waited for is looked at.
+/// How often a task that is waited for is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The most bytes of output that one call shows.
@@ -50,7 +49,7 @@ struct Listed {
 
 impl Tool for TaskList {
     const NAME: &'static str = "TaskList";
-    const ABOUT: &'static str = "Lists the tasks that are active, the newest first.";
+    const ABOUT: &'static str = "Lists the active tasks, newest first.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let mut tasks: Vec<_> = caller.ask(|actor| {
@@ -79,7 +78,7 @@ impl Tool for TaskList {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskStatus {
-    /// The task.
+    /// The id of the task.
     task_id: String,
 }
 
@@ -88,7 +87,7 @@ struct Status {
     task: Snapshot,
 }
 
-/// How a task stands: the compact answer to what one asks of a handle.
+/// The compact status of a task.
 #[derive(Serialize)]
 struct Snapshot {
     task_id: TaskId,
@@ -158,7 +157,7 @@ impl Snapshot {
 impl Tool for TaskStatus {
     const NAME: &'static str = "TaskStatus";
     const ABOUT: &'static str =
-        "Says how a task stands: whether it runs, takes input, can be stopped, and has output.";
+        "Reports the status of a task: whether it runs, takes input, can be stopped, has output.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let task = find(caller, &self.task_id)?;
@@ -173,12 +172,12 @@ impl Tool for TaskStatus {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskOutput {
-    /// The task.
+    /// The id of the task.
     task_id: String,
-    /// Whether to wait for its end.
+    /// Whether to wait until the task ends.
     #[serde(default = "yes")]
     block: bool,
-    /// How long to wait at most, in milliseconds.
+    /// The longest wait, in milliseconds.
     #[serde(default = "half_a_minute")]
     timeout_ms: u64,
 }
@@ -215,7 +214,7 @@ struct TaskResult {
 impl Tool for TaskOutput {
     const NAME: &'static str = "TaskOutput";
     const ABOUT: &'static str = "Shows what a task printed, or what a child answered. By default \
-                                 it waits for the end of the task, for a while.";
+                                 it waits a while for the task to end.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let until =
@@ -264,9 +263,9 @@ impl Tool for TaskOutput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskInput {
-    /// The task.
+    /// The id of the task.
     task_id: String,
-    /// What to send: bytes for a command, as they are, or a message for a child.
+    /// What to send: bytes for a command, unchanged, or a message for a child.
     input: String,
 }
 
@@ -295,7 +294,7 @@ impl Tool for TaskInput {
         let snapshot = Snapshot::from_task(&task);
         let sent = match (running, child) {
             _ if task.status.is_terminal() || task.status == task::TaskStatus::Cancelling => {
-                Err("it does not accept input any more".to_owned())
+                Err("it no longer accepts input".to_owned())
             }
             (Some(running), _) => {
                 let target = if noted(&task, "tty").unwrap_or(false) { "tty" } else { "stdin" };
@@ -313,7 +312,7 @@ impl Tool for TaskInput {
                     .map_err(|why| why.to_string())
                     .map(|()| ("child_followup", self.input.len()))
             }
-            (None, None) => Err("nothing runs for it here".to_owned()),
+            (None, None) => Err("it does not run on this host".to_owned()),
         };
         let (summary, report) = match sent {
             Ok((target, bytes)) => (
@@ -327,7 +326,7 @@ impl Tool for TaskInput {
                 },
             ),
             Err(why) => (
-                format!("task {} took no input: {why}", task.id),
+                format!("task {} did not accept input: {why}", task.id),
                 InputReport {
                     task: snapshot,
                     accepted_input: false,
@@ -345,7 +344,7 @@ impl Tool for TaskInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskStop {
-    /// The task.
+    /// The id of the task.
     task_id: String,
 }
 
@@ -359,14 +358,15 @@ struct Stopped {
 impl Tool for TaskStop {
     const NAME: &'static str = "TaskStop";
     const ABOUT: &'static str = "Stops a task. Its processes are asked to end, and killed after a \
-                                 while; called again, at once. Its result comes as a message.";
+                                 while; a second call kills them at once. The result arrives as a \
+                                 message.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let task = find(caller, &self.task_id)?;
         if task.status.is_terminal() {
             return Err(ToolError::new(
                 "already_terminal",
-                format!("task {} is {} already", task.id, task.status),
+                format!("task {} is already {}", task.id, task.status),
             ));
         }
         let force = task.status == task::TaskStatus::Cancelling;
@@ -387,7 +387,7 @@ impl Tool for TaskStop {
             caller.say(Fact::TaskCancelling(changed))?;
         }
         let task = find(caller, &self.task_id)?;
-        let summary = format!("task {} is asked to stop", task.id);
+        let summary = format!("task {} was asked to stop", task.id);
         Ok(Success::new(
             summary,
             &Stopped {
@@ -399,7 +399,7 @@ impl Tool for TaskStop {
     }
 }
 
-/// The newest record of a task: of one that ended, as the ledger has it.
+/// The newest record of a task. A task that has ended is read from the ledger.
 fn find(caller: &Caller, id: &str) -> Result<TaskRecord, ToolError> {
     let id = TaskId::from(id);
     let wanted = id.clone();
@@ -416,11 +416,11 @@ fn find(caller: &Caller, id: &str) -> Result<TaskRecord, ToolError> {
     })?;
     found.ok_or_else(|| {
         ToolError::new("task_not_found", format!("task {id} not found"))
-            .hinting("TaskList names the tasks that are active.")
+            .hinting("Call TaskList for the active tasks.")
     })
 }
 
-/// What the detail of a task says by this key.
+/// The value of this key in the detail of a task.
 fn noted<T: Readable>(task: &TaskRecord, key: &str) -> Option<T> {
     task.detail.as_ref()?.field(key)?.read().ok()
 }
@@ -429,7 +429,7 @@ fn output_path(task: &TaskRecord) -> Option<String> {
     noted(task, "output_path")
 }
 
-/// Those keys of a command's detail that are asked for.
+/// The values of these keys in the detail of a command's task.
 fn command_of(task: &TaskRecord, keys: &[&str]) -> Option<Value> {
     if task.kind != TaskKind::CommandTask {
         return None;

@@ -1,5 +1,5 @@
-//! The tools of the waiting plane: `WaitFor` says what is waited for and ends the turn, `Sleep`
-//! rests (contract 5.17, 5.20).
+//! The tools of the waiting plane: `WaitFor` records a wait and ends the turn, `Sleep` rests
+//! (contract 5.17, 5.20).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,20 +21,20 @@ use crate::jobs::bound_item;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitFor {
-    /// What you wait for, in words; it is shown to whoever asks why you wait.
+    /// What you wait for, in words. It is shown to people who ask why you wait.
     reason: String,
     /// What ends the wait.
     wake: Wake,
-    /// The work item that waits; the one of this turn where nothing is said.
+    /// The work item that waits. By default the item of this turn.
     #[serde(default)]
     work_item_id: Option<String>,
-    /// For task_result the id of the task; for external the trigger, or nothing for any event.
+    /// For task_result the id of the task. For external the trigger; leave it out for any event.
     #[serde(default)]
     resource: Option<String>,
-    /// For timer: how long, in milliseconds.
+    /// For timer: the time to wait, in milliseconds.
     #[serde(default)]
     duration_ms: Option<u64>,
-    /// Wake anyway after this long, in milliseconds, to look again.
+    /// The time in milliseconds after which to wake anyway and look again.
     #[serde(default)]
     recheck_after_ms: Option<u64>,
 }
@@ -43,13 +43,13 @@ pub(super) struct WaitFor {
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Wake {
-    /// The operator says something.
+    /// A message of the operator.
     OperatorInput,
-    /// A task ends.
+    /// The end of a task.
     TaskResult,
-    /// Something happens outside.
+    /// An external event.
     External,
-    /// Time passes.
+    /// A point in time.
     Timer,
 }
 
@@ -102,9 +102,9 @@ impl WaitFor {
 
 impl Tool for WaitFor {
     const NAME: &'static str = "WaitFor";
-    const ABOUT: &'static str = "Waits: says what you wait for and ends your turn. What ends the \
-                                 wait wakes you. An earlier wait of the same work item is \
-                                 replaced.";
+    const ABOUT: &'static str = "Waits: records what you wait for and ends your turn. What ends \
+                                 the wait wakes you. It replaces an earlier wait of the same work \
+                                 item.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let waiting_for = said(&self.reason, "reason")?;
@@ -149,7 +149,8 @@ impl Tool for WaitFor {
                     Ok(Success::new(summary, &waiting))
                 }
                 Ok(Answer::Ignored { reason: Refusal::AlreadySatisfied, .. }) => {
-                    let note = Some("it is there already, so there is nothing to wait for: go on");
+                    let note =
+                        Some("it has already happened, so there is nothing to wait for: continue");
                     let waiting = Waiting {
                         waiting: false,
                         wait_condition_id: None,
@@ -157,7 +158,7 @@ impl Tool for WaitFor {
                         wakes_at: None,
                         note,
                     };
-                    Ok(Success::new("already there: nothing is waited for", &waiting))
+                    Ok(Success::new("already happened: there is nothing to wait for", &waiting))
                 }
                 Ok(Answer::Ignored { reason, because }) => {
                     Err(ToolError::refused(reason, because.0))
@@ -175,7 +176,7 @@ pub(super) struct Sleep {
     /// Why you rest, in words.
     #[serde(default)]
     reason: Option<String>,
-    /// How long, in milliseconds; until something wakes you where nothing is said.
+    /// How long to rest, in milliseconds. By default until something wakes you.
     #[serde(default)]
     duration_ms: Option<u64>,
 }
@@ -190,8 +191,8 @@ struct Asleep {
 
 impl Tool for Sleep {
     const NAME: &'static str = "Sleep";
-    const ABOUT: &'static str = "Ends your turn without an answer; with duration_ms you are woken \
-                                 after that long. Open work items that wait for nothing wake you \
+    const ABOUT: &'static str = "Ends your turn without an answer. With duration_ms you are woken \
+                                 after that time. Open work items that wait for nothing wake you \
                                  anyway.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {

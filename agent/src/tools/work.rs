@@ -21,21 +21,21 @@ use wakeful_core::{
 use super::{Caller, Success, Tool, ToolError, accepted, said};
 use crate::{actor::Actor, cut};
 
-/// When a blocker is looked at again where nothing is said, in milliseconds.
+/// The default time until a blocker is checked again, in milliseconds.
 const RECHECK_AFTER_MS: u64 = 3_600_000;
 
 /// The most items that one call lists.
 const MOST_LISTED: usize = 100;
 
-/// How far a plan is.
+/// The state of a plan.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PlanStatus {
     /// It is being made.
     Draft,
-    /// It is made.
+    /// It is complete.
     Ready,
-    /// The operator is to be asked first: the item waits for the operator.
+    /// The operator must be asked first, so the item waits for the operator.
     NeedsInput,
 }
 
@@ -55,23 +55,23 @@ impl From<PlanStatus> for WorkItemPlanStatus {
 struct Todo {
     /// What is to be done.
     text: String,
-    /// Where it stands.
+    /// The state of the entry.
     state: TodoState,
 }
 
-/// Where an entry of a todo list stands.
+/// The state of an entry of a todo list.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TodoState {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being done.
+    /// In progress.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// A work item as the model is shown it.
+/// A work item in the form that the model gets.
 #[derive(Serialize)]
 struct View {
     id: WorkItemId,
@@ -143,7 +143,7 @@ impl View {
     }
 }
 
-/// The item as it now stands.
+/// The current state of an item.
 fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
     let state = actor.state();
     let found = WorkQueue::new(state)
@@ -154,11 +154,11 @@ fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
     found.ok_or_else(|| {
         let over = state.work().ended.contains_key(id);
         let message = if over {
-            format!("work item {id} was completed long ago")
+            format!("work item {id} was completed and is no longer listed")
         } else {
             format!("work item {id} not found")
         };
-        ToolError::new("work_item_not_found", message).hinting("ListWorkItems names the items.")
+        ToolError::new("work_item_not_found", message).hinting("Call ListWorkItems for the items.")
     })
 }
 
@@ -178,9 +178,9 @@ fn one(actor: &Actor, id: &WorkItemId, summary: String) -> Result<Success, ToolE
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateWorkItem {
-    /// What is to be reached.
+    /// The goal.
     objective: String,
-    /// How far its plan is.
+    /// The state of its plan.
     #[serde(default)]
     plan_status: Option<PlanStatus>,
     /// The plan.
@@ -226,17 +226,17 @@ impl Tool for CreateWorkItem {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PickWorkItem {
-    /// The item.
+    /// The id of the item.
     work_item_id: String,
-    /// Why the focus moves, where another item could be gone on with.
+    /// Why the focus moves, if another item could be continued.
     #[serde(default)]
     reason: Option<String>,
 }
 
 impl Tool for PickWorkItem {
     const NAME: &'static str = "PickWorkItem";
-    const ABOUT: &'static str = "Puts a work item in focus: the runtime goes on with it first. It \
-                                 starts nothing and ends no wait.";
+    const ABOUT: &'static str = "Puts a work item in focus, so that the runtime continues it \
+                                 first. It starts nothing and ends no wait.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         caller.ask(move |actor| {
@@ -253,16 +253,16 @@ impl Tool for PickWorkItem {
     }
 }
 
-/// Arguments of `UpdateWorkItem`; what is absent stays.
+/// Arguments of `UpdateWorkItem`. Absent ones leave the item unchanged.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateWorkItem {
-    /// The item.
+    /// The id of the item.
     work_item_id: String,
-    /// What is to be reached.
+    /// The goal.
     #[serde(default)]
     objective: Option<String>,
-    /// How far its plan is; needs_input makes it wait for the operator.
+    /// The state of its plan. With needs_input the item waits for the operator.
     #[serde(default)]
     plan_status: Option<PlanStatus>,
     /// The plan.
@@ -271,10 +271,10 @@ pub(super) struct UpdateWorkItem {
     /// The steps, all of them.
     #[serde(default)]
     todo_list: Option<Vec<Todo>>,
-    /// What blocks it; an empty text clears the blocker.
+    /// What blocks it. An empty text clears the blocker.
     #[serde(default)]
     blocked_by: Option<String>,
-    /// When to look at the blocker again, in milliseconds from now; an hour where nothing is said.
+    /// When to check the blocker again, in milliseconds from now. One hour by default.
     #[serde(default)]
     recheck_after: Option<u64>,
 }
@@ -286,7 +286,7 @@ impl UpdateWorkItem {
             Some(0) => Err(ToolError::new("invalid_tool_input", "`recheck_after` must be above 0")),
             Some(_) if !blocks => Err(ToolError::new(
                 "invalid_tool_input",
-                "`recheck_after` needs a `blocked_by` that says something",
+                "`recheck_after` needs a `blocked_by` that is not empty",
             )),
             _ => Ok(()),
         }
@@ -340,9 +340,9 @@ impl Tool for UpdateWorkItem {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CompleteWorkItem {
-    /// The item.
+    /// The id of the item.
     work_item_id: String,
-    /// What came out of it; what you say beside this call where nothing is given.
+    /// The result. By default what you say beside this call.
     #[serde(default)]
     result_summary: Option<String>,
 }
@@ -355,8 +355,8 @@ struct Completed {
 
 impl Tool for CompleteWorkItem {
     const NAME: &'static str = "CompleteWorkItem";
-    const ABOUT: &'static str = "Says that a work item is done, and ends your turn with this \
-                                 round. Say what came out of it in the same breath.";
+    const ABOUT: &'static str = "Marks a work item as done, and ends your turn with this round. \
+                                 State the result in the same message.";
 
     fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError> {
         let said = said.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -381,7 +381,7 @@ impl Tool for CompleteWorkItem {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetWorkItem {
-    /// The item.
+    /// The id of the item.
     work_item_id: String,
 }
 
@@ -401,10 +401,10 @@ impl Tool for GetWorkItem {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListWorkItems {
-    /// Which.
+    /// Which items to list.
     #[serde(default)]
     filter: Filter,
-    /// At most how many, up to 100.
+    /// The most items to list, up to 100.
     #[serde(default = "twenty")]
     limit: usize,
 }
@@ -417,22 +417,22 @@ fn twenty() -> usize {
 #[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Filter {
-    /// All of them.
+    /// All items.
     #[default]
     All,
-    /// Those that are not done.
+    /// Items that are not done.
     Open,
-    /// Those that are done.
+    /// Items that are done.
     Completed,
-    /// The one in focus.
+    /// The item in focus.
     Current,
-    /// Those that could be gone on with and are not in focus.
+    /// Items that could be continued and are not in focus.
     Queued,
-    /// Those that something blocks, or that wait for something.
+    /// Items that are blocked or wait for something.
     Blocked,
-    /// Those that wait for the operator.
+    /// Items that wait for the operator.
     WaitingForOperator,
-    /// Those that could be gone on with.
+    /// Items that could be continued.
     Runnable,
 }
 
@@ -464,8 +464,8 @@ struct Listed {
 
 impl Tool for ListWorkItems {
     const NAME: &'static str = "ListWorkItems";
-    const ABOUT: &'static str = "Lists work items, those that could be gone on with first. Of \
-                                 completed ones the newest sixteen are known.";
+    const ABOUT: &'static str = "Lists work items, first those that could be continued. Of the \
+                                 completed ones only the newest sixteen are kept.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let listed = caller.ask(move |actor| {

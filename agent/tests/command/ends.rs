@@ -1,4 +1,4 @@
-//! How commands end, by themselves and by others.
+//! How commands end: on their own, and by a stop or a limit.
 
 use std::{
     sync::mpsc,
@@ -84,7 +84,7 @@ fn a_command_that_is_told_to_stop_may_clean_up() {
     assert!(running.stdout().text.contains("cleaned up"));
 }
 
-/// A command and its child that both ignore the signal to end, and the ids of both.
+/// Starts a command and its child that both ignore SIGTERM. Returns the ids of both.
 fn stubborn(home: &Home, limits: &Limits) -> (Running, Vec<u32>) {
     let spec = home.spec(
         "trap '' TERM; echo $$ >> pids; sh -c 'echo $$ >> pids; while :; do sleep 1; done'; echo \
@@ -102,8 +102,8 @@ fn a_command_that_ignores_the_signal_to_end_is_killed_after_the_grace() {
     running.stop();
     let exit = ended(&running);
     assert_eq!((exit.signal, exit.cause), (Some(9), Cause::Stopped));
-    assert!(stopped.elapsed() >= GRACE, "it had its grace");
-    assert!(!pids.into_iter().any(lives), "nothing of it lives");
+    assert!(stopped.elapsed() >= GRACE, "the grace period was not kept");
+    assert!(!pids.into_iter().any(lives), "a process is alive");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_second_stop_kills_at_once() {
     let (running, pids) =
         stubborn(&home, &Limits { stop_grace: Duration::from_secs(3600), ..Limits::default() });
     running.stop();
-    assert_eq!(running.wait(Duration::from_millis(200)), None, "the first leaves it an hour");
+    assert_eq!(running.wait(Duration::from_millis(200)), None, "the first stop waits an hour");
     running.stop();
     let exit = ended(&running);
     assert_eq!((exit.signal, exit.cause), (Some(9), Cause::Stopped));
@@ -147,12 +147,12 @@ fn the_end_is_told_to_whoever_asked_before_or_after_it() {
         .start(&Spec { accepts_input: true, ..home.spec("read line; exit 5") }, &Limits::default());
     for who in ["first", "second"] {
         let tell = tell.clone();
-        running.on_exit(move |exit| tell.send((who, exit.code)).expect("the test listens"));
+        running.on_exit(move |exit| tell.send((who, exit.code)).expect("a receiver"));
     }
-    assert!(told.try_recv().is_err(), "it has not ended");
+    assert!(told.try_recv().is_err(), "the command has not ended");
     running.close_input().expect("it takes input");
     assert_eq!([told.recv(), told.recv()], [Ok(("first", Some(5))), Ok(("second", Some(5)))]);
-    running.on_exit(move |exit| tell.send(("late", exit.code)).expect("the test listens"));
+    running.on_exit(move |exit| tell.send(("late", exit.code)).expect("a receiver"));
     assert_eq!(told.recv(), Ok(("late", Some(5))));
 }
 

@@ -10,7 +10,7 @@ use wakeful_agent::command::{Cause, Limits, Spec, sweep};
 
 use super::{Home, PATIENCE, ended, eventually, lives};
 
-/// Forks twice and leaves group, session and parent, with the streams still open; its id goes into
+/// Forks twice and leaves group, session and parent, with the streams still open. Its id goes into
 /// `pids`.
 const DETACH: &str = "(setsid sh -c 'echo $$ >> pids; exec sleep 3600' &)";
 
@@ -78,7 +78,7 @@ fn a_process_that_gets_away_from_all_marks_does_not_hold_the_command_open() {
     assert_eq!(running.stdout().text, "done\n");
     assert!(started.elapsed() < Duration::from_secs(20));
     for pid in home.pids("pids", 1) {
-        assert!(lives(pid), "what nothing connects with the command is not found");
+        assert!(lives(pid), "a process without any link to the command is not found");
         assert!(
             Command::new("kill")
                 .args(["-KILL", &pid.to_string()])
@@ -103,14 +103,14 @@ fn other_commands_live_on_when_one_is_stopped() {
     ended(&other);
 }
 
-/// The folder of the host that a child of this test is.
+/// The folder of the host, in the child process of this test.
 const HOST: &str = "WAKEFUL_TEST_HOST";
 
 #[test]
 fn what_a_killed_host_left_behind_is_swept_by_its_mark() {
     const NAME: &str = "command::family::what_a_killed_host_left_behind_is_swept_by_its_mark";
     if let Some(folder) = env::var_os(HOST) {
-        // The host: it starts two commands, one of them detached from it, and is killed.
+        // The host: it starts two commands, one of which detaches a process, and is then killed.
         let home = Home::new();
         for (number, cmd) in ["echo $$ >> pids; sleep 3600", DETACH].into_iter().enumerate() {
             let cmd = if number == 0 { cmd.to_owned() } else { format!("{cmd}; sleep 3600") };
@@ -131,12 +131,12 @@ fn what_a_killed_host_left_behind_is_swept_by_its_mark() {
     let mut host = host.spawn().expect("a host");
     let pids = home.pids("pids", 2);
     host.kill().and_then(|()| host.wait()).expect("it is killed");
-    assert!(pids.iter().all(|pid| lives(*pid)), "they outlive their host");
+    assert!(pids.iter().all(|pid| lives(*pid)), "the commands outlive their host");
 
     let mark = mark.to_str().expect("text");
     assert_eq!(sweep(&format!("{mark}/no-such-task")), 0);
-    assert!(pids.iter().all(|pid| lives(*pid)), "another mark is not theirs");
+    assert!(pids.iter().all(|pid| lives(*pid)), "another mark does not match them");
     assert!(sweep(&format!("{mark}/")) >= 3, "two shells, one of them with a child");
-    eventually("they are gone", || !pids.iter().any(|pid| lives(*pid)));
+    eventually("the processes are gone", || !pids.iter().any(|pid| lives(*pid)));
     assert_eq!(sweep(mark), 0);
 }

@@ -1,4 +1,4 @@
-//! Commands that run in a folder of their own, and how they are watched.
+//! Commands in a temporary folder, and helpers to watch them.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use std::{
 
 use wakeful_agent::command::{Exit, Limits, Running, Spec};
 
-/// How long anything may take here that should be done soon; generous, for a busy machine.
+/// The longest time for anything that should be quick; generous, for a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 static COMMANDS: AtomicU32 = AtomicU32::new(0);
@@ -33,7 +33,7 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    /// A command that runs here, plain and without input; with a mark that no other has.
+    /// A command that runs here, plain and without input, with a mark of its own.
     pub(crate) fn spec(&self, cmd: &str) -> Spec {
         let number = COMMANDS.fetch_add(1, Ordering::Relaxed);
         Spec {
@@ -61,7 +61,7 @@ impl Home {
         (running, exit)
     }
 
-    /// The process ids that a command wrote into a file here, once there are so many.
+    /// The process ids that commands wrote into a file here, once there are `count` of them.
     pub(crate) fn pids(&self, name: &str, count: usize) -> Vec<u32> {
         let read = || -> Vec<u32> {
             let text = fs::read_to_string(self.path(name)).unwrap_or_default();
@@ -74,12 +74,12 @@ impl Home {
     }
 }
 
-/// How a command ended, which it does soon.
+/// Waits for the end of a command, which must come soon.
 pub(crate) fn ended(running: &Running) -> Exit {
     running.wait(PATIENCE).expect("it ends")
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so() {
@@ -88,7 +88,7 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process lives; one that waits to be reaped does not.
+/// Whether a process is alive. A zombie is not.
 pub(crate) fn lives(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))

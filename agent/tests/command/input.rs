@@ -1,4 +1,4 @@
-//! What commands read, and what they make of a terminal.
+//! The input of commands, and how they use a terminal.
 
 use std::process;
 
@@ -10,10 +10,10 @@ fn start(home: &Home, cmd: &str, tty: bool) -> Running {
     home.start(&Spec { tty, accepts_input: true, ..home.spec(cmd) }, &Limits::default())
 }
 
-/// As `wakeful run` does. A signal that a process ignores its commands ignore too, and what a
-/// script starts in the background ignores this one.
+/// Handles interrupts as `wakeful run` does. Commands inherit ignored signals, and a shell script
+/// makes its background jobs ignore this one.
 fn hear_interrupts() {
-    ctrlc::set_handler(|| process::exit(130)).expect("no other test listens");
+    ctrlc::set_handler(|| process::exit(130)).expect("the only handler");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_command_on_a_terminal_finds_one_of_a_known_size() {
     assert_eq!(
         home.run("test -t 0 || test -t 1 || test -t 2").1.code,
         Some(1),
-        "a plain one finds none"
+        "a plain command has no terminal"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What commands write, and what is kept of it.
+//! The output of commands, and what is kept of it.
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ fn a_flood_is_capped_quickly_and_the_command_goes_on_to_its_end() {
     assert_eq!(
         running.preview(1000).expect("a file").text.len() / 1000,
         1,
-        "a preview is as long as it may be"
+        "a preview is as long as allowed"
     );
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }
@@ -99,7 +99,7 @@ fn a_secret_is_nowhere_in_what_is_kept_of_the_output_however_it_is_cut() {
         if kept.starts_with("one") {
             assert!(
                 kept.starts_with("one [secret], twosk-0|"),
-                "what only begins like a secret is shown at the end: {kept}"
+                "the beginning of a secret is shown once the output ends: {kept}"
             );
         }
     }
@@ -118,5 +118,5 @@ fn a_disk_that_is_full_is_told_and_stops_nothing() {
     let exit = ended(&running);
     assert_eq!((exit.code, exit.output_bytes, exit.left_out_bytes), (Some(6), 5, 5));
     assert!(exit.output_fault.is_some_and(|why| why.contains("No space left")));
-    assert_eq!(running.stdout().text, "lost\n", "what is in memory is there");
+    assert_eq!(running.stdout().text, "lost\n", "the copy in memory is complete");
 }

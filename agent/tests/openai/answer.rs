@@ -1,10 +1,10 @@
-//! What the test server answers, and the faults with which it does.
+//! The answers of the test server, with their faults.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// One answer: a status, headers, a body, and how it goes over the wire.
+/// One answer: a status, headers, a body, and how it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(super) status: u16,
@@ -17,18 +17,18 @@ pub(crate) struct Answer {
     pub(super) stop: Option<Stop>,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// Each piece is a chunk of HTTP.
+    /// Each piece is an HTTP chunk.
     Chunked,
-    /// The length stands in the head.
+    /// The head has the length.
     Given,
     /// The connection is closed.
     UntilClose,
 }
 
-/// Where the body comes apart.
+/// Where the body is split.
 #[derive(Clone, Debug)]
 pub(super) enum Splits {
     Nowhere,
@@ -36,14 +36,14 @@ pub(super) enum Splits {
     Every(usize),
 }
 
-/// What happens after so many bytes of the body.
+/// What happens after this many bytes of the body.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stop {
     /// The connection is closed.
     Cut(usize),
-    /// Nothing more comes, until the client leaves.
+    /// The server stays silent until the client leaves.
     Silence(usize),
-    /// The request is read, and nothing comes at all.
+    /// The server reads the request and never answers.
     NoHead,
 }
 
@@ -74,7 +74,7 @@ impl Answer {
         Self::status(200, "text/event-stream", events.0)
     }
 
-    /// A whole stream in which the model says this, in two deltas, and stops.
+    /// A complete stream in which the model says this, in two deltas, and stops.
     pub(crate) fn says(text: &str) -> Self {
         let half = (0..=text.len() / 2).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default();
         Self::stream(
@@ -87,7 +87,7 @@ impl Answer {
         )
     }
 
-    /// A whole stream in which the model calls these tools: the name and the arguments of each.
+    /// A complete stream in which the model calls these tools, each with its name and arguments.
     pub(crate) fn calls(calls: &[(&str, Value)]) -> Self {
         let begun =
             calls.iter().enumerate().fold(Events::new(), |events, (index, (name, arguments))| {
@@ -98,54 +98,55 @@ impl Answer {
         Self::stream(begun.finish("tool_calls").usage(9, 4, 0).done())
     }
 
-    /// Nothing at all: the request is taken, and the connection stays silent.
+    /// No answer: the server reads the request, and the connection stays silent.
     pub(crate) fn never() -> Self {
         Self { stop: Some(Stop::NoHead), ..Self::status(200, "", "") }
     }
 
-    /// With another header.
+    /// Adds a header.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With the end of the body told in another way.
+    /// Marks the end of the body in another way.
     pub(crate) fn length(self, length: Length) -> Self {
         Self { length, ..self }
     }
 
-    /// With this wait before the head, and as much again in the middle of it.
+    /// Waits this long before the head, and again in the middle of it.
     pub(crate) fn slow_head(self, wait: Duration) -> Self {
         Self { before_head: wait, ..self }
     }
 
-    /// In two pieces, with a pause between them: without one a client may read both at once.
+    /// Sends two pieces with a pause between them. Without the pause a client may read both at
+    /// once.
     pub(crate) fn split_at(self, at: usize, pause: Duration) -> Self {
         Self { splits: Splits::At(at), pause, ..self }
     }
 
-    /// In pieces of so many bytes, with a pause between them.
+    /// Sends pieces of this many bytes, with pauses between them.
     pub(crate) fn in_pieces_of(self, bytes: usize, pause: Duration) -> Self {
         Self { splits: Splits::Every(bytes), pause, ..self }
     }
 
-    /// Closed after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     pub(crate) fn cut_after(self, bytes: usize) -> Self {
         Self { stop: Some(Stop::Cut(bytes)), ..self }
     }
 
-    /// Silent after so many bytes of the body.
+    /// Stays silent after this many bytes of the body.
     pub(crate) fn silent_after(self, bytes: usize) -> Self {
         Self { stop: Some(Stop::Silence(bytes)), ..self }
     }
 
-    /// The bytes of the body before the first of this text.
+    /// The number of bytes of the body before the first occurrence of this text.
     pub(crate) fn bytes_before(&self, text: &str) -> usize {
         let at = self.body.windows(text.len()).position(|window| window == text.as_bytes());
-        at.unwrap_or_else(|| panic!("`{text}` is in the body"))
+        at.unwrap_or_else(|| panic!("`{text}` is not in the body"))
     }
 
-    /// How many bytes the body has.
+    /// The length of the body in bytes.
     pub(crate) fn body_len(&self) -> usize {
         self.body.len()
     }
@@ -156,23 +157,23 @@ impl Answer {
 pub(crate) struct Events(Vec<u8>);
 
 impl Events {
-    /// None yet.
+    /// No events yet.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// These bytes, as they are.
+    /// Adds these bytes unchanged.
     pub(crate) fn raw(mut self, text: &str) -> Self {
         self.0.extend_from_slice(text.as_bytes());
         self
     }
 
-    /// An event with this data.
+    /// Adds an event with this data.
     pub(crate) fn data(self, data: &Value) -> Self {
         self.raw(&format!("data: {data}\n\n"))
     }
 
-    /// A chunk with this delta.
+    /// Adds a chunk with this delta.
     pub(crate) fn delta(self, delta: Value) -> Self {
         self.data(
             &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "test-model",
@@ -180,33 +181,51 @@ impl Events {
         )
     }
 
-    /// A piece of text.
+    /// Adds a piece of text.
     pub(crate) fn text(self, text: &str) -> Self {
         self.delta(json!({"content": text}))
     }
 
-    /// The beginning of a tool call.
+    /// Adds the beginning of a tool call.
     pub(crate) fn call(self, index: usize, id: &str, name: &str) -> Self {
-        self.delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]}))
+        self.delta(json!({"tool_calls": [{
+            "index": index,
+            "id": id,
+            "type": "function",
+            "function": {"name": name, "arguments": ""},
+        }]}))
     }
 
-    /// A piece of a call's arguments.
+    /// Adds a piece of a call's arguments.
     pub(crate) fn arguments(self, index: usize, piece: &str) -> Self {
         self.delta(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
     }
 
-    /// The reason for the end.
+    /// Adds the reason for the end.
     pub(crate) fn finish(self, reason: &str) -> Self {
-        self.data(&json!({"id": "chatcmpl-1", "model": "test-model", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}))
+        self.data(&json!({
+            "id": "chatcmpl-1",
+            "model": "test-model",
+            "choices": [{"index": 0, "delta": {}, "finish_reason": reason}],
+        }))
     }
 
-    /// The tokens, in a chunk of their own, as `include_usage` gives them.
+    /// Adds the token counts in a chunk of their own, as `include_usage` sends them.
     pub(crate) fn usage(self, prompt: u64, completion: u64, cached: u64) -> Self {
-        self.data(&json!({"id": "chatcmpl-1", "model": "test-model", "choices": [], "usage": {"prompt_tokens": prompt,
-            "completion_tokens": completion, "total_tokens": prompt + completion, "prompt_tokens_details": {"cached_tokens": cached}}}))
+        self.data(&json!({
+            "id": "chatcmpl-1",
+            "model": "test-model",
+            "choices": [],
+            "usage": {
+                "prompt_tokens": prompt,
+                "completion_tokens": completion,
+                "total_tokens": prompt + completion,
+                "prompt_tokens_details": {"cached_tokens": cached},
+            },
+        }))
     }
 
-    /// The end of the stream.
+    /// Adds the end of the stream.
     pub(crate) fn done(self) -> Self {
         self.raw("data: [DONE]\n\n")
     }

@@ -1,4 +1,4 @@
-//! What servers answer, with all that they leave out or do in their own way.
+//! What servers answer, including what they leave out or do in their own way.
 
 use serde_json::{Value, json};
 use wakeful_agent::openai::{
@@ -14,7 +14,7 @@ use super::{
 };
 
 fn answered(answer: Answer) -> Round {
-    ask(&endpoint(&Server::answering([answer]))).expect("a whole round comes")
+    ask(&endpoint(&Server::answering([answer]))).expect("a complete round")
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
@@ -43,7 +43,7 @@ fn a_request_is_posted_with_key_model_messages_and_tools() {
     assert_eq!(
         request.header("accept-encoding"),
         None,
-        "what is packed cannot be shown as it comes"
+        "a compressed answer cannot be shown while it arrives"
     );
     assert_eq!(request.messages(), messages);
     assert_eq!(request.body["model"], "test-model");
@@ -101,9 +101,16 @@ fn a_conversation_goes_on_with_the_rounds_that_came() {
 
 #[test]
 fn an_answer_without_streaming_is_read_too() {
-    let message = json!({"role": "assistant", "content": "Reading.", "reasoning_content": "hm", "tool_calls": [
-        {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"b\"}"}},
-    ]});
+    let message = json!({
+        "role": "assistant",
+        "content": "Reading.",
+        "reasoning_content": "hm",
+        "tool_calls": [{
+            "id": "a",
+            "type": "function",
+            "function": {"name": "read", "arguments": "{\"path\":\"b\"}"},
+        }],
+    });
     let body = json!({"id": "r1", "object": "chat.completion", "model": "m2",
         "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}});
@@ -172,7 +179,7 @@ fn parallel_calls_are_joined_by_their_index() {
     assert_eq!(tool_calls, round.tool_calls);
 }
 
-/// A stream of these calls, each in a chunk of its own, as servers of several kinds write them.
+/// A stream of these calls, each in a chunk of its own, in the forms that different servers use.
 fn calls(calls: &[Value]) -> Vec<ToolCall> {
     let events = calls
         .iter()
@@ -253,8 +260,16 @@ fn ids_are_unique_in_the_round_and_in_the_chat() {
 #[test]
 fn bad_arguments_are_carried_as_the_model_wrote_them() {
     let given = calls(&[
-        json!({"index": 0, "id": "a", "function": {"name": "read", "arguments": "{\"path\": oh no"}}),
-        json!({"index": 1, "id": "b", "function": {"name": "read", "arguments": {"path": "an object", "n": 1.0}}}),
+        json!({
+            "index": 0,
+            "id": "a",
+            "function": {"name": "read", "arguments": "{\"path\": oh no"},
+        }),
+        json!({
+            "index": 1,
+            "id": "b",
+            "function": {"name": "read", "arguments": {"path": "an object", "n": 1.0}},
+        }),
         json!({"index": 2, "id": "c", "function": {"name": "read", "arguments": null}}),
         json!({"index": 3, "id": "d", "function": {"name": "read"}}),
     ]);
@@ -308,7 +323,12 @@ fn an_answer_may_be_empty() {
 #[test]
 fn thoughts_are_passed_over_and_a_refusal_is_kept() {
     let events = Events::new()
-        .delta(json!({"role": "assistant", "content": null, "reasoning_content": "Hm.", "reasoning": "Hm."}))
+        .delta(json!({
+            "role": "assistant",
+            "content": null,
+            "reasoning_content": "Hm.",
+            "reasoning": "Hm.",
+        }))
         .delta(json!({"refusal": "I will "}))
         .delta(json!({"refusal": "not."}))
         .finish("stop");
@@ -324,7 +344,16 @@ fn thoughts_are_passed_over_and_a_refusal_is_kept() {
 fn other_choices_and_what_a_chunk_repeats_are_passed_over() {
     let events = Events::new()
         .data(&json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}))
-        .data(&json!({"choices": [{"index": 0, "delta": {"content": "Hi"}, "message": {"content": "Hi"}}]}))
-        .data(&json!({"choices": [{"index": 0, "delta": {"content": "!"}, "message": {"content": "Hi!"}, "finish_reason": "stop"}]}));
+        .data(&json!({
+            "choices": [{"index": 0, "delta": {"content": "Hi"}, "message": {"content": "Hi"}}],
+        }))
+        .data(&json!({
+            "choices": [{
+                "index": 0,
+                "delta": {"content": "!"},
+                "message": {"content": "Hi!"},
+                "finish_reason": "stop",
+            }],
+        }));
     assert_eq!(answered(Answer::stream(events.done())).text.as_deref(), Some("Hi!"));
 }

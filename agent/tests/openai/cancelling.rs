@@ -1,4 +1,4 @@
-//! Cancelled, a request ends at once, wherever it is, and its connection is closed.
+//! A cancelled request ends at once, in every phase, and its connection is closed.
 
 use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -16,10 +16,10 @@ use super::{
     with,
 };
 
-/// The longest that a cancelled request may go on.
+/// The longest time that a cancelled request may take to end.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// Says when the first thing comes that is watched for.
+/// Reports the first text or retry.
 struct Until(mpsc::Sender<()>);
 
 impl Watch for Until {
@@ -32,8 +32,8 @@ impl Watch for Until {
     }
 }
 
-/// Asks in another thread, cancels when `there` says that the request is where it should be, and
-/// gives what came and how long after.
+/// Asks on another thread, and cancels once `there` returns. Returns the answer, and how long it
+/// took after the cancellation.
 fn cancelled(
     options: EndpointOptions,
     there: impl FnOnce(&mpsc::Receiver<()>),
@@ -52,7 +52,7 @@ fn cancelled(
     there(&watched);
     let begun = Instant::now();
     cancel.cancel();
-    let (answered, ended) = asking.join().expect("who asks does not panic");
+    let (answered, ended) = asking.join().expect("the asking thread does not panic");
     (answered, ended.saturating_duration_since(begun))
 }
 
@@ -71,18 +71,18 @@ fn before_it_begins() {
         endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut (), &cancel);
     assert_at_once("before it begins", (answered, begun.elapsed()));
     server.wait_until_left();
-    assert!(server.received().is_empty(), "nothing was sent");
+    assert!(server.received().is_empty(), "a request was sent");
 }
 
 #[test]
 fn while_it_connects() {
-    // A queue of connections that is full: nobody accepts, and the system lets the next ones wait.
+    // The queue of connections is full: nothing accepts them, and the system lets new ones wait.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let mut waiting = Vec::new();
     while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
         waiting.push(stream);
-        assert!(waiting.len() < 10_000, "the queue of a listener ends somewhere");
+        assert!(waiting.len() < 10_000, "the queue of the listener has no end");
     }
     let options = EndpointOptions::new(format!("http://{address}/v1"), "m");
     assert_at_once(
@@ -125,7 +125,7 @@ fn while_the_stream_flows() {
     server.wait_until_left();
 }
 
-/// Cancels when it has heard the first text and the rest has come too.
+/// Cancels after the first text, when the rest has arrived too.
 struct Enough<'a> {
     cancel: &'a Cancel,
     texts: usize,

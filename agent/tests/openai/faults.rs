@@ -1,4 +1,4 @@
-//! What goes wrong on the way: before the first output it is tried again, after it nothing is.
+//! Faults on the way: before the first output the request is retried, after it nothing is.
 
 use std::{
     io::{Read, Write},
@@ -20,24 +20,24 @@ use super::{
 
 const LENGTHS: [Length; 3] = [Length::Chunked, Length::Given, Length::UntilClose];
 
-/// The part that came of an answer that broke off, and why it did; it was asked for once.
+/// The part of a broken answer that arrived, and why it broke off. It must be requested only once.
 fn cut_off(answer: Answer) -> (Round, ChatError) {
     let server = Server::answering([answer]);
     match ask(&endpoint(&server)) {
         Err(ChatError::CutOff { partial, why }) => {
-            assert_eq!(server.received().len(), 1, "not tried again: {why}");
+            assert_eq!(server.received().len(), 1, "retried: {why}");
             (*partial, *why)
         }
         other => panic!("{other:?}"),
     }
 }
 
-/// Why an answer was not accepted, which is not tried again.
+/// Why an answer was not accepted. It must not be retried.
 fn malformed(answer: Answer) -> String {
     let server = Server::answering([answer]);
     let why = failure(&endpoint(&server));
     assert!(matches!(why, ChatError::Malformed { .. }), "{why:?}");
-    assert_eq!(server.received().len(), 1, "not tried again: {why}");
+    assert_eq!(server.received().len(), 1, "retried: {why}");
     why.to_string().replace(&format!("{}/chat/completions", server.url()), "URL")
 }
 
@@ -180,7 +180,11 @@ fn what_is_no_answer_of_chat_completions_is_said() {
 
 #[test]
 fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
-    let overloaded = json!({"error": {"message": format!("Overloaded, {KEY}"), "type": "server_error", "code": 503}});
+    let overloaded = json!({"error": {
+        "message": format!("Overloaded, {KEY}"),
+        "type": "server_error",
+        "code": 503,
+    }});
     let server =
         Server::answering([Answer::stream(Events::new().data(&overloaded)), Answer::says("Hi")]);
     let mut seen = Seen::default();
@@ -200,7 +204,7 @@ fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
     let server = Server::answering([Answer::stream(Events::new().data(&refused))]);
     assert!(
         matches!(failure(&endpoint(&server)), ChatError::Failed { .. }),
-        "a request that is wrong is not tried again"
+        "an invalid request is not retried"
     );
 }
 
@@ -239,13 +243,13 @@ fn a_server_without_tls_where_tls_is_asked_for_is_said() {
     });
     let why = failure(&with(EndpointOptions::new(format!("https://{address}/v1"), "m")));
     let ChatError::Unreachable { why: Unreachable::Tls(_), .. } = &why else {
-        panic!("not tried again: {why:?}")
+        panic!("retried: {why:?}")
     };
     assert!(why.to_string().contains("no secure connection ("), "{why}");
     serving.join().unwrap();
 }
 
-/// Why a server's silence ended the request, and how long that took.
+/// The error after a server's silence, the time it took, and the number of requests.
 fn silent(answer: fn() -> Answer) -> (ChatError, Duration, usize) {
     let server = Server::scripted(move |_| answer());
     let mut options = options(&server);
@@ -312,7 +316,7 @@ fn a_response_that_is_too_large_is_cut() {
     };
     let (why, requests) = limited(large(Events::new()));
     assert_eq!((&why, requests), (&ChatError::TooLarge { limit: 4_000 }, 1));
-    assert_eq!(why.to_string(), "the answer has more than 4000 bytes, the most that one may have");
+    assert_eq!(why.to_string(), "the answer is longer than the limit of 4000 bytes");
     let (why, _) = limited(large(Events::new().text("First")));
     let ChatError::CutOff { partial, why } = why else { panic!("{why:?}") };
     assert_eq!(

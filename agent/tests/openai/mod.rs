@@ -1,5 +1,5 @@
-//! The wire of the provider `openai`, against a real server that speaks the format and every fault
-//! of it.
+//! The client of the provider `openai`, against a real server that speaks the format with every
+//! fault.
 
 pub(crate) mod answer;
 mod answers;
@@ -21,7 +21,7 @@ use server::Server;
 
 const KEY: &str = "sk-a-key-that-nobody-may-see";
 
-/// Options for a test's server: a key, short waits, and no more patience than a busy machine needs.
+/// Options for a test's server: a key, short waits, and limits that suit a busy machine.
 fn options(server: &Server) -> EndpointOptions {
     let mut options = EndpointOptions::new(server.url(), "test-model");
     options.key = Some(Secret::new(KEY).expect("the key can be sent"));
@@ -43,15 +43,15 @@ fn endpoint(server: &Server) -> Endpoint {
 }
 
 fn with(options: EndpointOptions) -> Endpoint {
-    Endpoint::new(options).expect("the options are in order")
+    Endpoint::new(options).expect("valid options")
 }
 
-/// Asks something, and gives why no whole round came.
+/// Asks for a round, and returns why it failed.
 fn failure(endpoint: &Endpoint) -> ChatError {
-    ask(endpoint).expect_err("no whole round comes")
+    ask(endpoint).expect_err("an incomplete round")
 }
 
-/// Asks something, with nobody watching.
+/// Asks for a round without an observer.
 fn ask(endpoint: &Endpoint) -> Result<Round, ChatError> {
     ask_watched(endpoint, &mut ())
 }
@@ -61,12 +61,12 @@ fn ask_watched(endpoint: &Endpoint, watch: &mut dyn Watch) -> Result<Round, Chat
     let answered =
         endpoint.complete(&Chat { messages: &messages, tools: &[] }, watch, &Cancel::new());
     if let Err(why) = &answered {
-        assert!(!format!("{why}{why:?}").contains(KEY), "no error has the key: {why}");
+        assert!(!format!("{why}{why:?}").contains(KEY), "an error contains the key: {why}");
     }
     answered
 }
 
-/// What was seen of a round while it came.
+/// What an observer saw of a round.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     deltas: Vec<String>,

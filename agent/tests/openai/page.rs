@@ -1,4 +1,4 @@
-//! What docs/providers.md shows of errors is what they are.
+//! The errors in docs/providers.md are the ones that the client returns.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -17,7 +17,7 @@ use super::{
 
 const PAGE: &str = include_str!("../../../docs/providers.md");
 
-/// The base URL that stands on the page for that of whichever server a test has.
+/// The base URL on the page, in place of that of a test's server.
 const BASE_URL: &str = "http://localhost:11434/v1";
 
 /// The lines of the block below this heading.
@@ -28,11 +28,11 @@ fn block(heading: &str) -> Vec<&'static str> {
         .split("```text\n")
         .nth(1)
         .and_then(|block| block.split("```").next())
-        .expect("a block stands below the heading");
+        .expect("a block below the heading");
     block.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// An error as the page has it, of options as the command has them.
+/// An error as the page shows it, with the retries that the command line uses.
 fn shown(mut options: EndpointOptions) -> String {
     options.retries = EndpointOptions::new("", "").retries;
     options.retries.first_wait = Duration::from_millis(1);
@@ -45,7 +45,7 @@ fn answered(answer: fn() -> Answer) -> String {
     shown(options(&Server::scripted(move |_| answer())))
 }
 
-/// A base URL where nothing listens any more.
+/// A base URL where nothing listens.
 fn deserted() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     format!("http://{}/v1", listener.local_addr().expect("the port"))
@@ -56,7 +56,7 @@ fn the_page_shows_errors_as_they_are() {
     let is_a_page = || Answer::status(200, "text/html", "<!doctype html><title>Welcome</title>");
     let said = [
         Endpoint::new(EndpointOptions::new("localhost:11434", "qwen3"))
-            .expect_err("it is no base URL")
+            .expect_err("an invalid base URL")
             .to_string(),
         shown(EndpointOptions::new(deserted(), "qwen3")),
         answered(|| {

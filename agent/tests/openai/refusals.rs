@@ -1,4 +1,4 @@
-//! What a server refuses a request with: what is said to the user, and what is tried again.
+//! Refusals of a server: what the user sees, and what is retried.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,11 +13,11 @@ use super::{
     with,
 };
 
-/// What is said about one refusal, which is not tried again.
+/// The error for one refusal, which must not be retried.
 fn refused(answer: Answer) -> (ChatError, String) {
     let server = Server::answering([answer]);
     let why = failure(&endpoint(&server));
-    assert_eq!(server.received().len(), 1, "not tried again: {why}");
+    assert_eq!(server.received().len(), 1, "retried: {why}");
     let said = why.to_string().replace(&format!("{}/chat/completions", server.url()), "URL");
     (why, said)
 }
@@ -30,8 +30,8 @@ fn a_wrong_key_is_said_with_the_variable_and_without_the_key() {
     assert_eq!(
         said,
         "`URL` answered 401 Unauthorized: Incorrect API key provided: [key]. \
-         (invalid_request_error, invalid_api_key); put a key that it knows into WAKEFUL_API_KEY \
-         or OPENAI_API_KEY"
+         (invalid_request_error, invalid_api_key); put a valid key into WAKEFUL_API_KEY or \
+         OPENAI_API_KEY"
     );
     let ChatError::Refused { status: 401, says, retry_after: None, .. } = why else {
         panic!("{why:?}")
@@ -66,11 +66,11 @@ fn each_refusal_says_what_to_do() {
                 json!("model_not_found"),
             ),
             "`URL` answered 404 Not Found: The model `x` does not exist (invalid_request_error, model_not_found); \
-             check the model (--model) and the base URL (--base-url), which mostly ends in `/v1`",
+             check the model (--model) and the base URL (--base-url), which usually ends in `/v1`",
         ),
         (
             Answer::status(404, "text/plain", "404 page not found"),
-            "`URL` answered 404 Not Found: 404 page not found; check the model (--model) and the base URL (--base-url), which mostly ends in `/v1`",
+            "`URL` answered 404 Not Found: 404 page not found; check the model (--model) and the base URL (--base-url), which usually ends in `/v1`",
         ),
         (
             Answer::status(
@@ -114,7 +114,7 @@ fn each_refusal_says_what_to_do() {
                 json!("insufficient_quota"),
             ),
             "`URL` answered 429 Too Many Requests: You exceeded your current quota (insufficient_quota, insufficient_quota); \
-             what the key may spend is used up: add credit, or use another key",
+             the quota of the key is used up: add credit, or use another key",
         ),
         (
             Answer::status(413, "text/plain", ""),
@@ -237,8 +237,7 @@ fn too_many_requests_are_tried_again_after_the_wait_that_the_server_asks_for() {
     assert_eq!(waits, [(2, Duration::from_secs(1)), (3, Duration::ZERO)]);
     assert!(
         seen.retries[0].2.contains(
-            "429 Too Many Requests: Slow down (rate_limit, rate_limit_exceeded); it is asked too \
-             often"
+            "429 Too Many Requests: Slow down (rate_limit, rate_limit_exceeded); too many requests"
         ),
         "{seen:?}"
     );

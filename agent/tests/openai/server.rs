@@ -1,7 +1,7 @@
 //! A server in the test's process that speaks chat completions over HTTP/1.1, with any fault that a
-//! test asks for.
+//! test needs.
 //!
-//! It is written on bare sockets, since what a proper server would never send is what it is for.
+//! It uses bare sockets, because it must send what a proper server never would.
 
 use std::{
     collections::VecDeque,
@@ -17,13 +17,13 @@ use wakeful_agent::openai::ChatMessage;
 
 use super::answer::{Answer, Length, Splits, Stop};
 
-/// A server at a free port of this machine. Dropped, it answers no more.
+/// A server at a free port of this machine. It stops when it is dropped.
 pub(crate) struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
@@ -61,19 +61,18 @@ struct State {
 }
 
 impl Server {
-    /// Gives these answers one after the other, and a refusal (418) when there are no more.
+    /// Gives these answers one after the other, and refuses (418) when there are no more.
     pub(crate) fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
         let queue = Mutex::new(answers.into_iter().collect::<VecDeque<_>>());
         Self::scripted(move |_| {
-            let next =
-                queue.lock().expect("no request panics while it takes an answer").pop_front();
+            let next = queue.lock().expect("the queue is not poisoned").pop_front();
             next.unwrap_or_else(|| {
                 Answer::error(418, "the test has no answer left", "test", Value::Null)
             })
         })
     }
 
-    /// Gives the answer that the script makes of each request.
+    /// Answers each request as the script says.
     pub(crate) fn scripted(
         script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -94,7 +93,7 @@ impl Server {
                 let serving = Arc::clone(&accepting);
                 serving.count(1);
                 thread::spawn(move || {
-                    // A client that leaves in the middle is what many tests are about.
+                    // In many tests the client leaves in the middle.
                     let _ = serving.serve(stream);
                     serving.count(-1);
                 });
@@ -108,16 +107,16 @@ impl Server {
         format!("http://{}/v1", self.address)
     }
 
-    /// The requests that came so far.
+    /// The requests so far.
     pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
         self.shared.state().received.clone()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until this many requests have arrived.
     pub(crate) fn wait_for_requests(&self, count: usize) {
         assert!(
             self.shared.wait(|state| state.received.len() >= count),
-            "{count} requests come within ten seconds"
+            "fewer than {count} requests within ten seconds"
         );
     }
 
@@ -125,7 +124,7 @@ impl Server {
     pub(crate) fn wait_until_left(&self) {
         assert!(
             self.shared.wait(|state| state.open == 0),
-            "the client closes its connections within ten seconds"
+            "a connection is still open after ten seconds"
         );
     }
 }
@@ -133,11 +132,11 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.state().is_closing = true;
-        let _ = TcpStream::connect(self.address); // Wakes the loop, which then sees that it is over.
+        let _ = TcpStream::connect(self.address); // Wakes the loop, which then sees the flag.
     }
 }
 
-const UNPOISONED: &str = "nobody panics while holding the state";
+const UNPOISONED: &str = "no thread panics while it holds the state";
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -260,7 +259,7 @@ fn pieces<'a>(body: &'a [u8], splits: &Splits) -> Vec<&'a [u8]> {
     at.windows(2).map(|range| &body[range[0]..range[1]]).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Says nothing, until the client closes the connection or a minute is over.
+/// Stays silent until the client closes the connection, or for a minute.
 fn until_left(mut stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! An answer is the same however its bytes come: every split, every pace, every way to tell its
-//! end.
+//! An answer gives the same round however its bytes arrive: every split, every pace, every way to
+//! mark its end.
 
 use std::{
     thread,
@@ -16,8 +16,8 @@ use super::{
     with,
 };
 
-/// A stream with all that can be in one: comments, three kinds of line ends, an event over two
-/// lines, letters of up to four bytes, two calls at once, tokens.
+/// A stream with everything that one can contain: comments, three kinds of line ends, an event over
+/// two lines, characters of up to four bytes, two calls at once, and tokens.
 fn recorded() -> Answer {
     let event_over_two_lines = "event: message\r\ndata: {\"choices\":[{\"index\":0,\r\ndata: \
                                 \"delta\":{\"content\":\" two\"}}]}\r\n\r\n";
@@ -40,7 +40,7 @@ fn recorded() -> Answer {
     )
 }
 
-/// The round that the recorded stream is, apart from how long it took.
+/// The round of the recorded stream, without its timing.
 fn expected() -> Round {
     Round {
         text: Some("Zwölf \u{1f980} two cr crlf".into()),
@@ -70,7 +70,7 @@ fn untimed(round: Round) -> Round {
     Round { timing: Timing::default(), ..round }
 }
 
-/// The first split after which the round is another, if there is one.
+/// The first split that gives another round, if there is one.
 fn first_difference(splits: impl Iterator<Item = usize> + Clone) -> Option<String> {
     let server = Server::answering(
         splits.clone().map(|at| recorded().split_at(at, Duration::from_millis(2))),
@@ -85,7 +85,7 @@ fn first_difference(splits: impl Iterator<Item = usize> + Clone) -> Option<Strin
 #[test]
 fn every_split_of_a_stream_gives_the_equal_round() {
     let length = recorded().body_len();
-    // Most of the time is pauses, so four go at once.
+    // Most of the time is pauses, so four threads run at once.
     thread::scope(|scope| {
         let quarters = [1, 2, 3, 4]
             .map(|first| scope.spawn(move || first_difference((first..length).step_by(4))));
@@ -124,7 +124,7 @@ fn a_slow_stream_is_waited_for_as_long_as_something_comes() {
     let begun = Instant::now();
     let round = ask(&with(options)).unwrap();
     assert_eq!(round.text.as_deref(), Some("One after the other"));
-    // Together the pauses are longer than the patience with each of them.
+    // Together the pauses are longer than the limit for each of them.
     assert!(begun.elapsed() > Duration::from_millis(1_100), "{:?}", begun.elapsed());
     assert!(round.timing.total_ms >= 1_100, "{:?}", round.timing);
     assert!(round.timing.first_token_ms.unwrap() < round.timing.total_ms, "{:?}", round.timing);

@@ -1,4 +1,4 @@
-//! `wakeful archive`: moves the beginning of a ledger into another file.
+//! `wakeful archive`: moves the old part of a ledger into an archive file.
 
 use std::{
     fs,
@@ -22,25 +22,29 @@ use super::{
 pub(super) use wakeful_host::archive::Refusal;
 
 #[derive(Args)]
-#[command(after_help = "What is moved stays a ledger: `status`, `log` and `doctor` read it. The \
-                        rest names the file and continues its chain, and whoever asks for the \
-                        past of the agent reads on over there. An agent that lives meanwhile \
-                        does not notice.\n\nKeep the archive where it is named: `status`, `why`, \
-                        `log` and `doctor` of this version read the rest without it, from the \
-                        snapshot; all else needs it, and so does the next version, which folds \
-                        the log again. Nothing may be said to an agent in its archive.\n\n--json \
-                        prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, \
-                        archive, bytes_before, bytes_after.\n\nExit codes: 0 moved, or nothing \
-                        was left to move; 2 it cannot be moved, and the ledger is as it \
-                        was.\n\nExamples:\n  wakeful archive agent.sqlite --before-snapshot\n  \
-                        wakeful archive agent.sqlite --before-now --to 2026.sqlite")]
+#[command(after_help = "\
+    The archive is a ledger too: `status`, `log` and `doctor` read it. The remaining ledger \
+    names the archive and continues its chain. Commands that need old entries read them from \
+    the archive. A running agent can continue meanwhile.\n\n\
+    Keep the archive at its path. `status`, `why`, `log` and `doctor` of this version can \
+    read the remaining ledger without it, from the snapshot. All other commands need it, and \
+    so does the next version, which folds the log again. Nothing can be sent to an agent in \
+    its archive.\n\n\
+    --json prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, archive, \
+    bytes_before, bytes_after.\n\n\
+    Exit codes:\n\
+    \x20 0  moved, or there was nothing to move\n\
+    \x20 2  it cannot be moved; the ledger is unchanged\n\n\
+    Examples:\n\
+    \x20 wakeful archive agent.sqlite --before-snapshot\n\
+    \x20 wakeful archive agent.sqlite --before-now --to 2026.sqlite")]
 pub(super) struct Archive {
     #[command(flatten)]
     ledger: LedgerArg,
     #[command(flatten)]
     what: What,
-    /// The file that gets it; made where there is none [default: the one that has what was moved
-    /// before, else NAME.archive.sqlite beside NAME.sqlite]
+    /// The archive file, which is created if missing [default: the file of earlier moves, otherwise
+    /// NAME.archive.sqlite beside NAME.sqlite]
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
     /// Print one JSON object
@@ -51,15 +55,15 @@ pub(super) struct Archive {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct What {
-    /// Move what is before the newest snapshot, which hosts store each time the log has doubled
+    /// Move everything before the newest snapshot; hosts store one each time the log has doubled
     #[arg(long)]
     before_snapshot: bool,
-    /// Store a snapshot now, and move what is before it
+    /// Store a snapshot now, and move everything before it
     #[arg(long)]
     before_now: bool,
 }
 
-/// What was moved, and what became of the file.
+/// The result of a move, and the sizes of the file.
 #[derive(Serialize)]
 struct Done<'a> {
     #[serde(flatten)]
@@ -81,6 +85,7 @@ impl Archive {
         let bytes_before = size(path);
         let end = ledger.head().map_err(|why| failed(why.into()))?.seq.0;
         let archive = self.archive_of(path, &mut ledger).map_err(failed)?;
+        // Checked before the snapshot is stored, so that a refusal leaves the ledger unchanged.
         archive::may_be_archive(&mut ledger, &archive).map_err(failed)?;
         if self.what.before_now {
             archive::store_snapshot(&agent, &mut ledger).map_err(failed)?;
@@ -114,7 +119,7 @@ fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |data| data.len())
 }
 
-/// Bytes, as people read them.
+/// Formats a size for people.
 fn told(bytes: u64) -> String {
     if bytes < 1_000_000 {
         format!("{} kB", bytes.div_ceil(1000))
@@ -129,8 +134,8 @@ fn print(done: &Done<'_>, shrunk: bool) {
     let agent = painted(STRONG, agent_id.as_str());
     let Some(anchor) = anchor.filter(|_| *moved > 0) else {
         say!(
-            "{agent}  nothing to move: the snapshot at entry {snapshot} stands in the first batch \
-             of {}",
+            "{agent}  nothing to move: the snapshot at entry {snapshot} is in the first batch of \
+             {}",
             of(*left)
         );
         return;
@@ -140,14 +145,14 @@ fn print(done: &Done<'_>, shrunk: bool) {
         painted(GOOD, &format!("{} moved", of(*moved))),
         done.archive.display()
     );
-    say!("left: {}, from the batch of the snapshot at entry {snapshot} on", of(*left));
+    say!("remaining: {}, from the batch of the snapshot at entry {snapshot}", of(*left));
     if shrunk {
         say!(
             "{}",
             painted(
                 FAINT,
                 &format!(
-                    "the file had {} and has {}",
+                    "size of the file: {} before, {} now",
                     told(done.bytes_before),
                     told(done.bytes_after)
                 )
@@ -158,8 +163,8 @@ fn print(done: &Done<'_>, shrunk: bool) {
             "{}",
             painted(
                 FAINT,
-                "another process holds the file, so it keeps its size; what was freed is used \
-                 again"
+                "the file keeps its size because another process has it open; the free space in \
+                 it is used again"
             )
         );
     }

@@ -1,4 +1,4 @@
-//! `wakeful conformance`: vectors of the reference runtime against our own functions.
+//! `wakeful conformance`: checks our own functions against vectors of the reference runtime.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -13,40 +13,44 @@ use super::{
 use crate::conformance::{self, Judgement, Oracle};
 
 #[derive(Args)]
-#[command(after_help = "A vector is an input and what the reference runtime answered. Ours is \
-                        equal, or differs where contract 13 demands it (the D numbers), or has \
-                        failed.\n\n--json prints one array of {operation, vectors, equal, \
-                        deliberate, failed, by_difference {NUMBER: count}, failures [{path, \
-                        expected, answered, input}]}, of the failures as many as --show \
-                        says.\n\nExit codes: 0 none failed; 1 some failed; 2 the files cannot be \
-                        read, or hold no vector.\n\nExamples:\n  wakeful conformance \
-                        tests/conformance/closure.jsonl.gz\n  wakeful conformance \
-                        tests/conformance/decide.jsonl.gz --engine wasmtime --json")]
+#[command(after_help = "\
+    A vector is an input and the answer of the reference runtime. Our answer is equal, or it \
+    differs deliberately because contract 13 demands it (the D numbers), or it fails.\n\n\
+    --json prints one array of {operation, vectors, equal, deliberate, failed, by_difference \
+    {NUMBER: count}, failures [{path, expected, answered, input}]}. --show limits the \
+    failures.\n\n\
+    Exit codes:\n\
+    \x20 0  no answer fails\n\
+    \x20 1  some answers fail\n\
+    \x20 2  the files cannot be read, or contain no vectors\n\n\
+    Examples:\n\
+    \x20 wakeful conformance tests/conformance/closure.jsonl.gz\n\
+    \x20 wakeful conformance tests/conformance/decide.jsonl.gz --engine wasmtime --json")]
 pub(super) struct Conformance {
     /// Files of vectors: `.jsonl` or `.jsonl.gz`
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Who answers
+    /// The engine that answers
     #[arg(long, value_enum, default_value = "native")]
     engine: Answerer,
-    /// The oracle component of the engine wasmtime [default: that of the build folder]
+    /// The oracle component for the engine wasmtime [default: the one in the build folder]
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
-    /// Print a line per vector: {input, answer, differences}
+    /// Print one JSON object per vector: {input, answer, differences}
     #[arg(long)]
     answers: bool,
     /// Print one JSON document
     #[arg(long, conflicts_with = "answers")]
     json: bool,
-    /// How many failures to show per operation
+    /// Show at most N failures per operation
     #[arg(long, default_value_t = 3, value_name = "N")]
     show: usize,
 }
 
-/// Who answers vectors.
+/// An engine that answers vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Answerer {
-    /// The core in this program
+    /// The core of this program
     Native,
     /// The oracle component in wasmtime
     #[value(alias = "wasm")]
@@ -69,7 +73,7 @@ struct Failure {
     input: Box<RawValue>,
 }
 
-/// What became of the vectors of an operation.
+/// The result for an operation.
 #[derive(Serialize)]
 struct Row<'a> {
     operation: &'a str,
@@ -77,13 +81,13 @@ struct Row<'a> {
     equal: u64,
     deliberate: u64,
     failed: u64,
-    /// How many have which D of contract 13.
+    /// The number of vectors per D of contract 13.
     by_difference: &'a BTreeMap<u8, u64>,
     failures: Vec<&'a Failure>,
 }
 
 impl<'a> Row<'a> {
-    /// With at most `show` failures.
+    /// Takes over at most `show` failures.
     fn new(operation: &'a str, tally: &'a Tally, show: usize) -> Self {
         let failed = tally.failures.len() as u64;
         Self {

@@ -1,4 +1,4 @@
-//! `wakeful crosscheck`: each case in each engine, and the first difference.
+//! `wakeful crosscheck`: plays each case in each engine, and reports the first difference.
 
 #[cfg_attr(not(feature = "random"), path = "crosscheck/no_random.rs")]
 #[macro_use]
@@ -22,19 +22,22 @@ use crate::{
     source,
 };
 
-/// What is played where no case is named, below the root of the source tree.
+/// What is played if no case is named, below the root of the source tree.
 const BUNDLED: [&str; 2] = ["tests/fixtures", "tests/scenarios"];
 
-/// How many differences are explained on a screen.
+/// The most differences that are printed.
 const EXPLAINED: usize = 12;
 
 const HELP: &str = concat!(
-    "Exit codes: 0 all equal; 1 something differs; 2 the input cannot be used, or the first \
-     engine broke down; 3 an engine that was named cannot run here, or there are no two that \
-     can.\n\n",
+    "Exit codes:\n\
+     \x20 0  all traces are equal\n\
+     \x20 1  a trace differs\n\
+     \x20 2  the input cannot be used, or the first engine failed\n\
+     \x20 3  a named engine cannot run here, or fewer than two engines can\n\n",
     random_help!(),
-    "Examples:\n  wakeful crosscheck tests/fixtures --engines native,wasmtime,node\n  wakeful \
-     crosscheck tests/fixtures --engines all"
+    "Examples:\n\
+     \x20 wakeful crosscheck tests/fixtures --engines native,wasmtime,node\n\
+     \x20 wakeful crosscheck tests/fixtures --engines all"
 );
 
 #[derive(Args)]
@@ -43,20 +46,20 @@ pub(super) struct Crosscheck {
     /// Fixture folders, stories (`.toml`, `.json`), scenarios (`.txt`), or folders of these
     #[cfg_attr(
         feature = "random",
-        doc = "[default: those of the source tree; none with --random]"
+        doc = "[default: the cases of the source tree; none with --random]"
     )]
-    #[cfg_attr(not(feature = "random"), doc = "[default: those of the source tree]")]
+    #[cfg_attr(not(feature = "random"), doc = "[default: the cases of the source tree]")]
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// The engines; each is compared with the first. `all`: those that can run here, of native,
-    /// wasmtime, pulley, winch, node, chromium and python
+    /// The engines, each of which is compared with the first. `all` means those of native,
+    /// wasmtime, pulley, winch, node, chromium and python that can run here
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = "native,wasmtime")]
     engines: Vec<Asked>,
     #[command(flatten)]
     guest: GuestArg,
     #[command(flatten)]
     random: RandomArgs,
-    /// List every case, also those that are equal everywhere
+    /// List every case, also those without a difference
     #[arg(long, short)]
     verbose: bool,
     /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}],
@@ -66,12 +69,12 @@ pub(super) struct Crosscheck {
     json: bool,
 }
 
-/// What was played, and what came of it.
+/// What was played, and the result.
 #[derive(Serialize)]
 struct Report {
     cases: usize,
     steps: usize,
-    /// Those that ran; the first is the reference.
+    /// The engines that ran; the first is the reference.
     engines: Vec<&'static str>,
     cannot_run: Vec<CannotRun>,
     left_out: Vec<LeftOut>,
@@ -79,14 +82,14 @@ struct Report {
     random: Option<Random>,
 }
 
-/// An engine that was asked for and is not there.
+/// A requested engine that cannot run.
 #[derive(Serialize)]
 struct CannotRun {
     engine: &'static str,
     reason: String,
 }
 
-/// An engine that did not do the same.
+/// A difference of an engine from the reference.
 #[derive(Serialize)]
 struct Found {
     case: String,
@@ -144,7 +147,7 @@ impl Crosscheck {
         if bundled.is_empty() { Err(CliError::NoCases) } else { Ok(crosscheck::load(&bundled)?) }
     }
 
-    /// The engines that were asked for and can run, and those that cannot.
+    /// The requested engines that can run, and those that cannot.
     fn panel(&self) -> (Panel, Vec<CannotRun>) {
         let mut tracers = Vec::new();
         let mut cannot_run = Vec::new();
@@ -164,6 +167,7 @@ impl Crosscheck {
             |missing: &CannotRun| self.engines.iter().any(|asked| asked.is(missing.engine));
         if !report.differences.is_empty() {
             Verdict::Differs
+        // With `all`, an engine that cannot run here is not an error.
         } else if report.engines.len() < 2 || report.cannot_run.iter().any(is_named) {
             Verdict::Incomplete
         } else {
@@ -229,7 +233,7 @@ impl Crosscheck {
             say!("");
         }
         for (needs, names) in by_need(&report.left_out) {
-            say!("left out, since it needs {needs}: {}", names.join(", "));
+            say!("left out (needs {needs}): {}", names.join(", "));
         }
         for missing in &report.cannot_run {
             say!("\n{} cannot run here: {}", painted(STRONG, missing.engine), missing.reason);
@@ -237,7 +241,7 @@ impl Crosscheck {
         let reference = report.engines.first().copied().unwrap_or_default();
         report.differences.iter().take(EXPLAINED).for_each(|found| explain(found, reference));
         if let Some(more @ 1..) = report.differences.len().checked_sub(EXPLAINED) {
-            say!("\n{more} more; --json has them all");
+            say!("\n{more} more differences; --json prints all");
         }
         if let Some(file) = report.random.as_ref().and_then(|random| random.written()) {
             say!(
@@ -261,7 +265,7 @@ fn found(cases: &[Piece], rows: &[Row], names: &[&'static str]) -> Vec<Found> {
     cases.iter().zip(rows).flat_map(|(case, row)| differing(case.name(), row, names)).collect()
 }
 
-/// The engines that did something else than the first.
+/// The engines whose trace differs from the first engine's.
 fn differing(case: &str, row: &Row, names: &[&'static str]) -> Vec<Found> {
     let all = names.iter().skip(1).zip(&row.verdicts);
     all.filter_map(|(engine, verdict)| {
@@ -298,14 +302,14 @@ fn verdict(verdict: &crosscheck::Verdict) -> String {
         crosscheck::Verdict::Differs(difference) => {
             painted(BAD, &format!("differs at step {}", difference.step))
         }
-        crosscheck::Verdict::Broke(_) => painted(BAD, "broke down"),
+        crosscheck::Verdict::Broke(_) => painted(BAD, "failed"),
     }
 }
 
 fn explain(found: &Found, reference: &str) {
     let (case, engine) = (painted(STRONG, &found.case), found.engine);
     match &found.what {
-        What::Broke { broke } => say!("\n{case} in {engine}: broke down: {broke}"),
+        What::Broke { broke } => say!("\n{case} in {engine}: the engine failed: {broke}"),
         What::Differs(Difference { step, path, left, right }) => {
             say!("\n{case} in {engine}: first difference at step {step}");
             say!("  {path}");

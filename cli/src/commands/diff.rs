@@ -1,5 +1,5 @@
-//! `wakeful diff`: where another edition of the rules would have decided otherwise in a ledger that
-//! is there.
+//! `wakeful diff`: shows where another edition of the rules would have decided differently in an
+//! existing ledger.
 
 use clap::Args;
 use serde::Serialize;
@@ -23,27 +23,32 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(after_help = "The ledger is only read. What is compared is what would be decided at \
-                        the loop's next boundary after each entry: by the edition that the \
-                        ledger has there, and by the other one. What an agent would have done \
-                        after the first difference nobody knows; so each entry is asked by \
-                        itself.\n\n--json prints one array of {from, to, decides: {decision, \
-                        rule, reason}, would_decide: {decision, rule, reason}}.\n\nExit codes: 0 \
-                        nothing differs; 1 something does; 2 the ledger cannot be \
-                        read.\n\nExamples:\n  wakeful diff agent.sqlite --edition 2026-05-08\n  \
-                        wakeful diff agent.sqlite --edition 2026-05-08 --json")]
+#[command(after_help = "\
+    The ledger is only read. After each entry, the command compares two decisions at the run \
+    loop's next boundary: the decision by the edition that the ledger has there, and the \
+    decision by the other edition. Each entry is asked on its own, because it is unknown what \
+    the agent would have done after the first difference.\n\n\
+    --json prints one array of {from, to, decides: {decision, rule, reason}, would_decide: \
+    {decision, rule, reason}}.\n\n\
+    Exit codes:\n\
+    \x20 0  no decision differs\n\
+    \x20 1  a decision differs\n\
+    \x20 2  the ledger cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful diff agent.sqlite --edition 2026-05-08\n\
+    \x20 wakeful diff agent.sqlite --edition 2026-05-08 --json")]
 pub(super) struct Diff {
     #[command(flatten)]
     ledger: LedgerArg,
     /// The edition to compare with
     #[arg(long, value_parser = edition)]
     edition: Edition,
-    /// Print JSON
+    /// Print one JSON array
     #[arg(long)]
     json: bool,
 }
 
-/// What is decided after these entries, and what would be.
+/// A range of entries, the decision after each of them, and the decision by the other edition.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Difference {
     from: Seq,
@@ -85,8 +90,8 @@ impl Diff {
     }
 }
 
-/// Where two lists of decisions, each with the entry from which on it stands, differ; up to the
-/// last entry.
+/// The ranges in which two lists of decisions differ, up to the last entry. Each decision holds
+/// from its entry on, until the next one of its list.
 fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Difference> {
     let mut starts: Vec<Seq> = own.iter().chain(other).map(|decision| decision.seq).collect();
     starts.sort_unstable();
@@ -122,7 +127,7 @@ fn print(found: &[Difference], edition: Edition, end: Seq) {
     let entries = counted(usize::try_from(end.0).unwrap_or(usize::MAX), "entry");
     if found.is_empty() {
         say!(
-            "{} after each of {entries} edition {edition} decides the same",
+            "{} edition {edition} decides the same after each of {entries}",
             painted(GOOD, "no difference:")
         );
         return;
@@ -141,7 +146,7 @@ fn print(found: &[Difference], edition: Edition, end: Seq) {
     }));
     style::print(&table);
     let differ: u64 = found.iter().map(|one| one.to.0 - one.from.0 + 1).sum();
-    say!("after {differ} of {entries} the other edition decides otherwise");
+    say!("edition {edition} decides differently after {differ} of {entries}");
 }
 
 #[cfg(test)]

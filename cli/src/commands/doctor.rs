@@ -1,4 +1,4 @@
-//! `wakeful doctor`: what is wrong with a ledger, if anything is. It repairs nothing.
+//! `wakeful doctor`: reports what is wrong with a ledger, if anything is. It repairs nothing.
 
 use clap::Args;
 use wakeful_core::{check, host::LedgerError, id::Seq, json};
@@ -15,23 +15,28 @@ use super::{
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
 
-/// How many recorded diagnostics are listed; `wakeful log --diagnostics` has them all.
+/// The most recorded diagnostics that are listed. `wakeful log --diagnostics` prints all.
 const LISTED: usize = 10;
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 nothing is wrong; 1 something is: damage, something that \
-                        must hold and did not, or something that looks wrong now; 2 the file \
-                        cannot be read. What is owed is not wrong, nor what looked wrong in the \
-                        past.\n\n--json prints one object: agent_id, head {seq, chain}, batches, \
-                        checked, damage, archive, snapshot, breaches [{id, says, seq}], \
-                        obligations, diagnostics, recorded [{seq, at, message}].\n\nExamples:\n  \
-                        wakeful doctor agent.sqlite\n  wakeful doctor agents.sqlite --agent \
-                        reviewer --thorough --json")]
+#[command(after_help = "\
+    Nothing is repaired. Pending obligations and past diagnostics do not affect the exit \
+    code.\n\n\
+    --json prints one object: agent_id, head {seq, chain}, batches, checked, damage, archive, \
+    snapshot, breaches [{id, says, seq}], obligations, diagnostics, recorded [{seq, at, \
+    message}].\n\n\
+    Exit codes:\n\
+    \x20 0  nothing is wrong\n\
+    \x20 1  something is wrong: damage, a broken invariant, or a diagnostic that holds now\n\
+    \x20 2  the file cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful doctor agent.sqlite\n\
+    \x20 wakeful doctor agents.sqlite --agent reviewer --thorough --json")]
 pub(super) struct Doctor {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Check each batch against what must hold. Without it, a long ledger's checked batches stand
-    /// further apart the more is before them; the chain is verified over all either way
+    /// Check the invariants after every batch. By default, fewer and fewer batches of a long ledger
+    /// are checked. The hash chain is always verified over all entries
     #[arg(long)]
     thorough: bool,
     /// Print one JSON object
@@ -58,26 +63,26 @@ impl Doctor {
     }
 }
 
-/// As text. Lines do not tell in which batches they were appended: they are one, and what must hold
-/// is asked at its end.
+/// Prints the findings as text. JSON lines do not record their batches, so they count as one batch,
+/// and the invariants are checked at its end.
 fn print(found: &Examination, is_lines: bool) {
     let entries_of = counted(usize::try_from(found.head.seq.0).unwrap_or(usize::MAX), "entry");
     let batches = counted(usize::try_from(found.batches).unwrap_or(usize::MAX), "batch");
     let whole = match found.archive {
         ArchiveFound::Missing { .. } => format!("{entries_of}, {batches} after the snapshot"),
-        _ if is_lines => format!("{entries_of}, as lines"),
+        _ if is_lines => format!("{entries_of}, as JSON lines"),
         _ => format!("{entries_of} in {batches}"),
     };
     say!("{}  {whole}", painted(STRONG, found.agent_id.as_str()));
     match &found.damage {
-        None => line("chain", &painted(GOOD, &format!("holds, head {}", found.head))),
+        None => line("chain", &painted(GOOD, &format!("intact, head {}", found.head))),
         Some(why) => {
             line("chain", &painted(BAD, why));
             line(
                 "",
                 &painted(
                     FAINT,
-                    &format!("what follows is about the ledger up to entry {}", found.head.seq),
+                    &format!("the lines below are about the ledger up to entry {}", found.head.seq),
                 ),
             );
         }
@@ -86,27 +91,31 @@ fn print(found: &Examination, is_lines: bool) {
         ArchiveFound::None => {}
         ArchiveFound::IsOne { goes_on_in } => line(
             "archive",
-            &format!("this is one: the ledger goes on in `{}`", goes_on_in.display()),
+            &format!("this is an archive; the ledger continues in `{}`", goes_on_in.display()),
         ),
         ArchiveFound::Read { seq, path } => line(
             "archive",
-            &painted(GOOD, &format!("has entries 1 to {seq}, in `{}`", path.display())),
+            &painted(GOOD, &format!("entries 1 to {seq} are in `{}`", path.display())),
         ),
         ArchiveFound::Missing { why, .. } => {
             line("archive", why);
             line(
                 "",
-                &painted(FAINT, "the chain is verified after them, all else from the snapshot on"),
+                &painted(
+                    FAINT,
+                    "the chain after these entries is verified, and everything else after the \
+                     snapshot",
+                ),
             );
         }
     }
     match &found.snapshot {
         SnapshotFound::Begins { seq } => {
-            line("snapshot", &format!("at entry {seq}, with which the rest begins"))
+            line("snapshot", &format!("at entry {seq}; the remaining ledger starts with it"))
         }
         SnapshotFound::None => line("snapshot", "none"),
         SnapshotFound::Good { seq } => {
-            line("snapshot", &painted(GOOD, &format!("at entry {seq}, says what the log says")))
+            line("snapshot", &painted(GOOD, &format!("at entry {seq}, equal to the log")))
         }
         SnapshotFound::OtherVersion { why } => line("snapshot", why),
         SnapshotFound::Bad { why } => line("snapshot", &painted(BAD, why)),
@@ -114,13 +123,13 @@ fn print(found: &Examination, is_lines: bool) {
     if found.breaches.is_empty() {
         let count = check::ALL.len();
         let of = if is_lines {
-            "the last entry; lines do not tell of the batches before it".to_owned()
+            "the last entry; JSON lines do not record batches".to_owned()
         } else if found.checked == found.batches {
             "each batch".to_owned()
         } else {
-            format!("each of {} of the batches; --thorough checks all", found.checked)
+            format!("each of {} checked batches; --thorough checks all", found.checked)
         };
-        line("must hold", &painted(GOOD, &format!("all {count} invariants held after {of}")));
+        line("invariants", &painted(GOOD, &format!("all {count} hold after {of}")));
     }
     for broken in &found.breaches {
         line(
@@ -139,7 +148,7 @@ fn print(found: &Examination, is_lines: bool) {
     }
     for odd in &found.diagnostics {
         let seqs: Vec<Seq> = odd.seq.into_iter().collect();
-        line("odd", &format!("{}{}", painted(BAD, &odd.diagnostic.message), entries(&seqs)));
+        line("warning", &format!("{}{}", painted(BAD, &odd.diagnostic.message), entries(&seqs)));
         line("", &painted(FAINT, &odd.diagnostic.evidence.join(", ")));
     }
     print_recorded(&found.recorded);
@@ -152,7 +161,10 @@ fn print_recorded(recorded: &[Recorded]) {
             "recorded",
             &painted(
                 FAINT,
-                &format!("{} more, see `wakeful log --diagnostics`", counted(older, "diagnostic")),
+                &format!(
+                    "{} more: see `wakeful log --diagnostics`",
+                    counted(older, "older diagnostic")
+                ),
             ),
         );
     }

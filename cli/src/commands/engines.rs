@@ -1,4 +1,4 @@
-//! Choosing engines.
+//! Options that select engines.
 
 use std::{path::PathBuf, str::FromStr};
 
@@ -11,15 +11,15 @@ use wakeful_host::{
 use super::CliError;
 use crate::trace::{Hosted, Tracer, Web};
 
-/// An engine that can be named.
+/// An engine, by its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum EngineName {
-    /// The core in this program
+    /// The core of this program
     Native,
     /// The guest component in wasmtime, compiled by Cranelift
     #[value(alias = "wasm")]
     Wasmtime,
-    /// The guest component in wasmtime's interpreter
+    /// The guest component in Pulley, wasmtime's interpreter
     Pulley,
     /// The guest component in wasmtime, compiled by Winch
     Winch,
@@ -32,7 +32,7 @@ pub(super) enum EngineName {
 }
 
 impl EngineName {
-    /// Its name, as it is typed.
+    /// The name on the command line.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -45,7 +45,7 @@ impl EngineName {
         }
     }
 
-    /// Those that are asked for, each once, in that order.
+    /// The requested engines, each once, in the order of the request.
     pub(super) fn all(asked: &[Asked]) -> Vec<Self> {
         let mut names = Vec::new();
         for asked in asked {
@@ -63,17 +63,17 @@ impl EngineName {
     }
 }
 
-/// What a list of engines asks for.
+/// One element of a list of engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Whatever can run here.
+    /// All engines that can run here.
     All,
-    /// This one.
+    /// This engine.
     One(EngineName),
 }
 
 impl Asked {
-    /// Whether it names this engine.
+    /// Whether it is this engine's name.
     pub(super) fn is(self, name: &str) -> bool {
         matches!(self, Self::One(asked) if asked.as_str() == name)
     }
@@ -90,22 +90,24 @@ impl FromStr for Asked {
             let names: Vec<_> =
                 EngineName::value_variants().iter().map(|name| name.as_str()).collect();
             format!(
-                "there is no such engine; there are {}, and `all` for those that can run here",
+                "there is no such engine; the engines are {}, and `all` means those that can run \
+                 here",
                 names.join(", ")
             )
         })
     }
 }
 
-/// Where the guest is.
+/// Selects the guest.
 #[derive(Args)]
 pub(super) struct GuestArg {
-    /// The guest component [default: $WAKEFUL_GUEST, the embedded one, or that of the build folder]
+    /// The guest component [default: $WAKEFUL_GUEST, the embedded one, or the one in the build
+    /// folder]
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
 }
 
-/// The one engine of a command.
+/// Selects the engine of a command.
 #[derive(Args)]
 pub(super) struct EngineArg {
     /// The engine that decides
@@ -116,13 +118,13 @@ pub(super) struct EngineArg {
 }
 
 impl EngineArg {
-    /// Starts it.
+    /// Starts the selected engine.
     pub(super) fn start(&self) -> Result<Tracer, CliError> {
         self.guest.start(self.engine)
     }
 }
 
-/// The engine that drives live agents.
+/// Selects the engine that drives an agent.
 #[derive(Args)]
 pub(super) struct DriverArg {
     /// The engine that decides
@@ -132,18 +134,18 @@ pub(super) struct DriverArg {
     guest: GuestArg,
 }
 
-/// An engine that can drive a live agent.
+/// An engine that can drive an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DriverName {
-    /// The core in this program
+    /// The core of this program
     Native,
-    /// The guest component in wasmtime, an instance for each agent
+    /// The guest component in wasmtime, with one instance per agent
     #[value(alias = "wasm")]
     Wasmtime,
 }
 
 impl DriverArg {
-    /// What starts engines.
+    /// Prepares the selected engine.
     pub(super) fn engines(&self) -> Result<Engines, CliError> {
         Ok(match self.engine {
             DriverName::Native => Engines::Native,
@@ -155,7 +157,7 @@ impl DriverArg {
 }
 
 impl GuestArg {
-    /// The guest, compiled.
+    /// Finds and compiles the guest.
     fn find(&self, compiler: Compiler) -> Result<Guest, CliError> {
         Ok(sandbox::find(self.guest.as_deref(), compiler)?.ok_or(NoGuest)?)
     }

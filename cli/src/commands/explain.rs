@@ -1,4 +1,4 @@
-//! `wakeful explain`: the decision after a case, what each rule said, and what is owed.
+//! `wakeful explain`: the decision at the end of a case, what each rule said, and the obligations.
 
 use clap::Args;
 use serde::Deserialize;
@@ -19,22 +19,27 @@ use super::{
 use crate::{case, trace::Trace};
 
 #[derive(Args)]
-#[command(after_help = "Each rule of the ladder says whether it fired, which of its conditions \
-                        does not hold, or which key is spent and by which entry. `wakeful why` \
-                        says the same in a sentence.\n\nExit codes: 0 explained; 2 a case cannot \
-                        be read.\n\nExamples:\n  wakeful explain \
-                        tests/fixtures/stories/heartbeat.json\n  wakeful explain stuck --json")]
+#[command(after_help = "\
+    For each rule of the ladder, the table says whether it fired, which of its conditions \
+    does not hold, or which key is spent and by which entry. `wakeful why` gives the short \
+    answer, and also reads ledgers.\n\n\
+    Exit codes:\n\
+    \x20 0  explained\n\
+    \x20 2  a case cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful explain tests/fixtures/stories/heartbeat.json\n\
+    \x20 wakeful explain stuck --json")]
 pub(super) struct Explain {
     #[command(flatten)]
     cases: Cases,
     #[command(flatten)]
     engine: EngineArg,
-    /// Print one JSON object per case: an `Explanation` of `wakeful schema`
+    /// Print one JSON object per case: an `Explanation` (see `wakeful schema`)
     #[arg(long)]
     json: bool,
 }
 
-/// An explanation, read back from any engine.
+/// The parts of an explanation that are printed, read from the JSON of any engine.
 #[derive(Deserialize)]
 struct Explained {
     head: Head,
@@ -108,7 +113,7 @@ impl Explain {
     }
 }
 
-/// The explanation after the last step; a case whose first step was refused has none.
+/// The explanation after the last step. A case whose first step was refused has none.
 pub(super) fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, CliError> {
     let refused = trace
         .steps
@@ -118,8 +123,10 @@ pub(super) fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a R
         (None, Some(step)) => Ok(&step.explanation),
         (refused, _) => Err(CliError::Refused {
             case: case.to_owned(),
-            message: refused
-                .map_or_else(|| "nothing happened".to_owned(), |refused| refused.error.message),
+            message: refused.map_or_else(
+                || "the case has no steps".to_owned(),
+                |refused| refused.error.message,
+            ),
         }),
     }
 }
@@ -164,13 +171,12 @@ fn print(case: &str, shows: &str, explained: &Explained) {
     }
     for wrong in &explained.diagnostics {
         say!(
-            "odd      {} {}",
+            "warning  {} {}",
             wrong.message,
             painted(FAINT, &format!("({})", wrong.evidence.join(", ")))
         );
     }
-    let wake =
-        explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
+    let wake = explained.next_wake.map_or_else(|| "at no set time".to_owned(), |at| at.to_string());
     say!("wakes    {wake}");
     say!("head     {}", explained.head);
 }
@@ -198,12 +204,12 @@ fn print_rules(rules: &[Rule]) {
     style::print(&table);
 }
 
-/// A name of the contract, as words.
+/// A name of the contract, with spaces between its words.
 pub(super) fn word(name: impl ToString) -> String {
     name.to_string().replace('_', " ")
 }
 
-/// The entries that something rests on, as an afterthought.
+/// The entries that something rests on, in parentheses.
 pub(super) fn entries(seqs: &[Seq]) -> String {
     let seqs: Vec<_> = seqs.iter().map(ToString::to_string).collect();
     match seqs.len() {

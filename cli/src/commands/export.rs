@@ -1,5 +1,5 @@
-//! `wakeful export`: any case, and any ledger at any of its entries, becomes a fixture folder of
-//! full records.
+//! `wakeful export`: writes a case, or a ledger at any of its entries, as a fixture folder of full
+//! records.
 
 use std::{
     fs,
@@ -26,21 +26,25 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(after_help = "What was found there is the folder's `expected.json`, so `wakeful \
-                        replay` of it passes; a test is made of it by writing there what should \
-                        be found instead.\n\n--json prints one object: agent_id, entries, \
-                        folder.\n\nExit codes: 0 written; 2 it cannot be read or \
-                        written.\n\nExamples:\n  wakeful export agent.sqlite -o stuck\n  wakeful \
-                        export agent.sqlite --up-to 37 -o before\n  wakeful export \
-                        tests/fixtures/stories/heartbeat.json -o heartbeat")]
+#[command(after_help = "\
+    `expected.json` of the new folder has what is found there now, so `wakeful replay` \
+    passes. To make a test of it, change `expected.json` to what should be found.\n\n\
+    --json prints one object: agent_id, entries, folder.\n\n\
+    Exit codes:\n\
+    \x20 0  written\n\
+    \x20 2  the case cannot be read, or the folder cannot be written\n\n\
+    Examples:\n\
+    \x20 wakeful export agent.sqlite -o stuck\n\
+    \x20 wakeful export agent.sqlite --up-to 37 -o before\n\
+    \x20 wakeful export tests/fixtures/stories/heartbeat.json -o heartbeat")]
 pub(super) struct Export {
-    /// A file of ledgers, a story (`.toml`, `.json`), a fixture, or a data folder
+    /// A ledger file, a story (`.toml`, `.json`), a fixture, or a data folder
     #[arg(value_name = "CASE")]
     case: PathBuf,
-    /// The agent of a file that holds several
+    /// The agent of a ledger file [default: the only one in the file]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Up to this entry of a file of ledgers [default: all of it]
+    /// Export the ledger as it was after this entry [default: the whole ledger]
     #[arg(long, value_name = "SEQ")]
     up_to: Option<u64>,
     #[command(flatten)]
@@ -50,7 +54,7 @@ pub(super) struct Export {
     json: bool,
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Serialize)]
 struct Done<'a> {
     agent_id: &'a AgentId,
@@ -58,24 +62,24 @@ struct Done<'a> {
     folder: &'a Path,
 }
 
-/// Where a folder is written.
+/// The folder that a command writes.
 #[derive(Args)]
 pub(super) struct Target {
     /// The folder to write: `agent.json`, `expected.json` and `ledger/`
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// Replace these three where the folder is not empty
+    /// Replace these three if the folder is not empty
     #[arg(long)]
     force: bool,
 }
 
 impl Target {
-    /// The folder.
+    /// The path of the folder.
     pub(super) fn folder(&self) -> &Path {
         &self.output
     }
 
-    /// Writes a folder, whole.
+    /// Writes all files of a folder.
     pub(super) fn write(&self, folder: &Folder) -> Result<(), CliError> {
         let output = &self.output;
         let unwritable =
@@ -85,7 +89,7 @@ impl Target {
         if taken && !self.force {
             return Err(CliError::NotEmpty(output.clone()));
         }
-        // What is left of an older ledger would be read as part of the new one.
+        // Files that are left from an older ledger would be read as part of the new one.
         let ledger = output.join("ledger");
         if ledger.exists() {
             fs::remove_dir_all(&ledger).map_err(|why| unwritable(&ledger, why))?;
@@ -100,7 +104,8 @@ impl Target {
     }
 }
 
-/// A ledger that was just written cannot be read back: the engine's defect, named with its case.
+/// The error for a ledger that was just written and cannot be read back. This is a defect of the
+/// engine.
 pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
     CliError::Refused { case: case.to_owned(), message: why.to_string() }
 }

@@ -1,4 +1,4 @@
-//! `wakeful import`: the folder of another runtime becomes a case.
+//! `wakeful import`: converts the data folder of another runtime into a fixture folder.
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +23,17 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(after_help = "What the scheduler does not read is carried along, line by line, and an \
-                        export writes it back. A last line that a dying writer left unfinished \
-                        is dropped and named.\n\n--json prints one object: agent_id, entries, \
-                        carried {FILE: lines}, foreign, torn [{file, line, bytes}], \
-                        folder.\n\nExit codes: 0 written; 2 it cannot be read or \
-                        written.\n\nExamples:\n  wakeful import agents/default -o stuck\n  \
-                        wakeful import agents/default -o stuck --force --json")]
+#[command(after_help = "\
+    Lines that the scheduler does not read are carried along, and an export writes them back. \
+    A last line that a crashed writer left unfinished is dropped and reported.\n\n\
+    --json prints one object: agent_id, entries, carried {FILE: lines}, foreign, torn [{file, \
+    line, bytes}], folder.\n\n\
+    Exit codes:\n\
+    \x20 0  written\n\
+    \x20 2  the folder cannot be read or written\n\n\
+    Examples:\n\
+    \x20 wakeful import agents/default -o stuck\n\
+    \x20 wakeful import agents/default -o stuck --force --json")]
 pub(super) struct Import {
     /// A data folder (with `.holon/`), an exported folder, or a fixture
     #[arg(value_name = "FOLDER")]
@@ -41,21 +45,21 @@ pub(super) struct Import {
     json: bool,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Serialize)]
 struct Done<'a> {
     agent_id: &'a AgentId,
     entries: Seq,
-    /// How many lines of which class were carried along.
+    /// The number of lines that were carried along, by class.
     carried: BTreeMap<&'a str, u64>,
-    /// How many records are of other agents.
+    /// The number of records of other agents.
     foreign: u64,
-    /// The lines that were dropped.
+    /// The unfinished lines that were dropped.
     torn: &'a [TornLine],
     folder: &'a Path,
 }
 
-/// A folder in a ledger.
+/// A folder that was imported into a ledger in memory.
 pub(super) struct Ledger {
     pub(super) entries: Vec<EntryBytes>,
     imported: Imported,

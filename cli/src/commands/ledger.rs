@@ -1,5 +1,4 @@
-//! Which ledger a command is about: a file, and the agent in it where there are several. Who only
-//! looks opens it for reading only.
+//! Selects a ledger: a file, and an agent in it. Commands that only read open the file read-only.
 
 use std::{
     fmt::Display,
@@ -12,37 +11,37 @@ use wakeful_host::ledger::{Format, SqliteFile, SqliteLedger, read_lines};
 
 use super::CliError;
 
-/// How many ids an error lists.
+/// The most ids that an error lists.
 const LISTED: usize = 20;
 
 #[derive(Args)]
 pub(super) struct LedgerArg {
-    /// A file of ledgers, to which another process may be writing; to look, also a ledger as lines
-    /// (`.jsonl`: `wakeful log --json`, the workbench)
+    /// The ledger file. Another process may be writing to it. Commands that only read also take
+    /// JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
-    /// The agent; not needed where the file holds one
+    /// The agent [default: the only one in the file]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }
 
 impl LedgerArg {
-    /// The agent and its ledger.
+    /// Opens the agent's ledger for reading only.
     pub(super) fn open(&self) -> Result<(AgentId, SqliteLedger), CliError> {
         to_read(&self.ledger, self.agent.as_deref())
     }
 
-    /// The same for writing. Nothing is made where there is nothing.
+    /// Opens the agent's ledger for writing. A missing file is not created.
     pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
         to_write(&self.ledger, self.agent.as_deref())
     }
 
-    /// The file.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.ledger
     }
 
-    /// The error of a ledger of this file that cannot be read.
+    /// The error for a ledger of this file that cannot be read.
     pub(super) fn unreadable(&self, agent: &AgentId, why: impl Into<SchedulerError>) -> CliError {
         CliError::Unreadable {
             path: self.ledger.clone(),
@@ -52,8 +51,7 @@ impl LedgerArg {
     }
 }
 
-/// The ledger of an agent that is there, for reading only: the named one, else the only one of the
-/// file.
+/// Opens a ledger for reading only: the one of the named agent, otherwise the only one in the file.
 pub(super) fn to_read(
     path: &Path,
     asked: Option<&str>,
@@ -68,7 +66,7 @@ pub(super) fn to_read(
     Ok((agent, ledger))
 }
 
-/// The same for writing. Nothing is made where there is nothing.
+/// Opens the agent's ledger for writing. A missing file is not created.
 pub(super) fn to_write(
     path: &Path,
     asked: Option<&str>,
@@ -76,6 +74,7 @@ pub(super) fn to_write(
     if Format::from_file(path) == Some(Format::Lines) {
         return Err(CliError::OnlyLines(path.to_owned()));
     }
+    // Opening for writing would create a missing file, so the agent is looked up read-only first.
     let (agent, _) = to_read(path, asked)?;
     let mut ledger = SqliteFile::open(path)?.ledger(&agent);
     ledger.require_alive()?;
@@ -102,7 +101,7 @@ fn choose(path: &Path, mut agents: Vec<AgentId>, asked: Option<&str>) -> Result<
     }
 }
 
-/// Ids, as an error lists them.
+/// Formats ids for an error.
 pub(super) fn listed(mut ids: impl Iterator<Item = impl Display>) -> String {
     let mut names: Vec<_> = ids.by_ref().take(LISTED).map(|id| format!("`{id}`")).collect();
     let more = ids.count();
@@ -132,7 +131,7 @@ mod tests {
         assert_eq!(said(2, None), "`F` holds 2 agents: name one of them with --agent: `a0`, `a1`");
         assert_eq!(said(1, Some("b")), "`F` holds no agent `b`; it holds: `a0`");
         assert_eq!(said(0, Some("b")), "`F` holds no agent `b`; it holds: none");
-        assert_eq!(said(0, None), "`F` holds no agent yet: none has appended to it");
+        assert_eq!(said(0, None), "`F` holds no agent yet: start one with `wakeful run`");
         assert!(said(23, None).ends_with("`a19`, and 3 more"), "{}", said(23, None));
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: one file per command.
+//! The command line, with one file per command.
 
 #[macro_use]
 mod say;
@@ -43,20 +43,26 @@ use wakeful_host::{
 
 use crate::{case::CaseError, schema, trace::TraceError};
 
-/// Decides what a long-lived agent does next, and says why.
+/// Run long-lived agents, read their ledgers and explain each decision
 #[derive(Parser)]
 #[command(
     name = "wakeful",
     version,
-    after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is \
-                  wrong; 2 the input or the arguments cannot be used; 3 not all of it can be done \
-                  here, or a story says that its process dies; 130 interrupted \
-                  twice.\n\nExamples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful \
-                  explain tests/fixtures/stories/heartbeat.json\n  wakeful why \
-                  tests/fixtures/stories/heartbeat.json --not Sleep\n  wakeful crosscheck \
-                  tests/fixtures --engines native,wasmtime\n  wakeful log ledger.sqlite \
-                  --follow\n  wakeful run --ledger agent.sqlite --story story.toml\n  wakeful run \
-                  --ledger agent.sqlite --provider openai --model NAME"
+    after_help = "\
+        Exit codes:\n\
+        \x20 0    success\n\
+        \x20 1    something differs from what was expected, or is wrong\n\
+        \x20 2    the arguments or the input cannot be used\n\
+        \x20 3    something cannot run on this machine, or a story demands a crash\n\
+        \x20 130  interrupted twice\n\n\
+        Examples:\n\
+        \x20 wakeful explain tests/fixtures/stories/heartbeat.json\n\
+        \x20 wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n\
+        \x20 wakeful replay tests/fixtures/scheduler\n\
+        \x20 wakeful crosscheck tests/fixtures --engines native,wasmtime\n\
+        \x20 wakeful run --ledger agent.sqlite --story story.toml\n\
+        \x20 wakeful run --ledger agent.sqlite --provider openai --model NAME\n\
+        \x20 wakeful log agent.sqlite --follow"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -65,66 +71,70 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Replay fixtures and compare what is decided with their `expected.json`
+    /// Replay fixture folders and compare the decisions with their `expected.json`
     Replay(replay::Replay),
-    /// Say what is decided after a fixture or a story, and what each rule said
+    /// Explain the decision at the end of a fixture or story, rule by rule
     Explain(explain::Explain),
-    /// Say in a sentence what an agent does and why, and what would lead to another decision
+    /// Say in one sentence what an agent does and why, and what would change the decision
     Why(why::Why),
-    /// Say where the agent of a ledger stands, on one screen
+    /// Show the state of an agent on one screen
     Status(status::Status),
-    /// Print the entries of a ledger, a line each
+    /// Print the entries of a ledger, one per line
     Log(log::Log),
-    /// Verify a ledger, check what must hold at each of its batches, and list what is owed and what
-    /// looks wrong
+    /// Verify a ledger, check its invariants, and list its obligations and problems
     Doctor(doctor::Doctor),
-    /// Move the beginning of a ledger into another file
+    /// Move the old part of a ledger into an archive file
     Archive(archive::Archive),
-    /// Compare what a ledger decides with what another edition of the rules would decide
+    /// Show where another edition of the rules would decide differently
     Diff(diff::Diff),
-    /// Play cases with several engines and name the first difference
+    /// Play cases in several engines and report the first difference of each
     Crosscheck(crosscheck::Crosscheck),
-    /// Judge our own functions by vectors of the reference runtime
+    /// Check the core against recorded answers of the reference runtime
     Conformance(conformance::Conformance),
-    /// Let an agent live, with a story or a model: drive its ledger, and print what is decided and
-    /// why
+    /// Run an agent with a story or a model, and print each decision with its reason
     Run(Box<run::RunArgs>),
-    /// Say something to a live agent from outside
+    /// Send a message, an event or a request to an agent
     Send(send::Send),
-    /// Turn the folder of another runtime into a case
+    /// Convert the data folder of another runtime into a fixture folder
     Import(import::Import),
-    /// Turn any case or ledger into a fixture folder of full records
+    /// Export a ledger or a case as a fixture folder
     Export(export::Export),
-    /// Print what an engine does with cases, step by step, as JSON
+    /// Print every step of a case as JSON: call, answer, entries and explanation
     Trace(trace::TraceArgs),
-    /// Print what the commands of agents may do, or check a file that says it
+    /// Print the default policy for the commands of agents, or check a policy file
     #[cfg(target_os = "linux")]
     Policy(policy::PolicyArgs),
-    /// Print the rules that decide, in the order of each edition
+    /// Print the rules in the order in which each edition tries them
     Rules(rules::Rules),
-    /// Print the version of everything that has one
+    /// Print the versions of the program, its formats, interfaces and rules
     Versions(versions::Versions),
-    /// Print the JSON Schema of every payload
-    #[command(after_help = "Facts, records, decisions, explanations, summaries, receipts, \
-                            stories and fixtures, each under its name in `$defs`: what --json of \
-                            the other commands prints is one of them where its help says \
-                            so.\n\nExit codes: 0 printed.\n\nExamples:\n  wakeful schema > \
-                            wakeful.schema.json")]
+    /// Print the JSON Schema of all payloads
+    #[command(after_help = "\
+        Facts, records, decisions, explanations, summaries, receipts, stories and fixtures \
+        each have a name in `$defs`. The help of a command says which of them its --json \
+        prints.\n\n\
+        Exit codes:\n\
+        \x20 0  printed\n\n\
+        Examples:\n\
+        \x20 wakeful schema > wakeful.schema.json")]
     Schema,
     /// Print a completion script for a shell
-    #[command(after_help = "Exit codes: 0 printed.\n\nExamples:\n  wakeful completions bash > \
-                            ~/.local/share/bash-completion/completions/wakeful\n  wakeful \
-                            completions zsh > ~/.zfunc/_wakeful\n  wakeful completions fish > \
-                            ~/.config/fish/completions/wakeful.fish")]
+    #[command(after_help = "\
+        Exit codes:\n\
+        \x20 0  printed\n\n\
+        Examples:\n\
+        \x20 wakeful completions bash > ~/.local/share/bash-completion/completions/wakeful\n\
+        \x20 wakeful completions zsh > ~/.zfunc/_wakeful\n\
+        \x20 wakeful completions fish > ~/.config/fish/completions/wakeful.fish")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual, or write its pages
+    /// Print a manual page, or write all of them into a folder
     Man(man::ManArgs),
 }
 
-/// What is played.
+/// The cases to play.
 #[derive(Args)]
 struct Cases {
     /// Fixture folders, stories (`.toml`, `.json`), or folders of either
@@ -135,19 +145,19 @@ struct Cases {
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 enum CliError {
-    /// What was named cannot be played.
+    /// A case cannot be loaded.
     #[error(transparent)]
     Case(#[from] CaseError),
     /// The guest cannot be used.
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// There is no guest.
+    /// The guest was not found.
     #[error(transparent)]
     NoGuest(#[from] wakeful_host::sandbox::NoGuest),
-    /// An engine broke down over a case.
+    /// An engine failed over a case.
     #[error("{case}: {why}")]
     Trace {
-        /// The case.
+        /// The name of the case.
         case: String,
         /// Why.
         why: TraceError,
@@ -155,46 +165,52 @@ enum CliError {
     /// An engine cannot be started.
     #[error(transparent)]
     Engine(#[from] TraceError),
-    /// Fuel was asked of an engine that counts none.
+    /// Fuel was requested from an engine that does not count it.
     #[error(
-        "the engine {engine} counts no fuel that others count alike; take --engine wasmtime or \
-         pulley"
+        "the engine {engine} does not count fuel as other engines do; use --engine wasmtime or \
+         --engine pulley"
     )]
     NoFuel {
         /// The engine.
         engine: &'static str,
     },
-    /// There is nothing to play.
+    /// No case was named outside the source tree.
     #[error(
-        "name the cases to play; without a name those of the source tree are played, and this is \
-         not in it"
+        "name the cases to play: the default cases are in the source tree, which was not found \
+         from this folder"
     )]
     NoCases,
-    /// The engine that others are compared with broke down.
+    /// The reference engine failed.
     #[error(transparent)]
     NoReference(#[from] crate::crosscheck::NoReference),
     /// The scheduler refused the case.
     #[error("{case}: {message}")]
     Refused {
-        /// The case.
+        /// The name of the case.
         case: String,
         /// Why.
         message: String,
     },
-    /// Something other than a fixture was to be replayed.
+    /// The case to replay is not a fixture.
     #[error(
         "`{0}` is a story: replay reads fixtures; use `wakeful explain` or `wakeful crosscheck` \
          for stories"
     )]
     NotAFixture(String),
-    /// A story was to be imported.
-    #[error("`{}` is a story: import reads folders; use `wakeful export` for stories", .0.display())]
+    /// The path to import is a story.
+    #[error(
+        "`{}` is a story: import reads folders; use `wakeful export` for stories",
+        .0.display()
+    )]
     NotAFolder(PathBuf),
-    /// An option goes with files of ledgers only.
-    #[error("`{}` is no file of ledgers: --agent and --up-to go with one", .0.display())]
+    /// An option for ledger files was given for something else.
+    #[error("`{}` is not a ledger file: --agent and --up-to need one", .0.display())]
     OnlyOfLedgers(PathBuf),
-    /// A folder would be written over.
-    #[error("`{}` is not empty: name another folder, or replace what is there with --force", .0.display())]
+    /// The folder to write is not empty.
+    #[error(
+        "`{}` is not empty: name another folder, or replace the fixture in it with --force",
+        .0.display()
+    )]
     NotEmpty(PathBuf),
     /// A file of vectors cannot be read.
     #[error(transparent)]
@@ -204,43 +220,43 @@ enum CliError {
     Vector {
         /// The file.
         file: PathBuf,
-        /// What is wrong, and where.
+        /// What is wrong, with its place.
         message: String,
     },
-    /// Nobody answers vectors.
+    /// Vectors cannot be answered at all.
     #[error(transparent)]
     Oracle(#[from] crate::conformance::OracleError),
-    /// A live agent cannot go on.
+    /// An agent with a story cannot continue.
     #[error(transparent)]
     Run(#[from] wakeful_host::driver::DriveError),
-    /// A real agent cannot live.
+    /// An agent with a model cannot start or continue.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Agent(#[from] wakeful_agent::AgentError),
-    /// Two kinds of provider were asked for.
-    #[error("{option} goes with --provider {with}: {why}")]
+    /// An option does not fit the provider.
+    #[error("{option} needs --provider {with}: {why}")]
     NotWith {
-        /// What was given.
+        /// The option that was given.
         option: &'static str,
-        /// With what it goes.
+        /// The provider that it needs.
         with: &'static str,
-        /// Why not with the other.
+        /// Why the other provider has no use for it.
         why: &'static str,
     },
-    /// A prompt is about something that is not there.
+    /// A prompt is about a work item that does not exist.
     #[error("agent `{agent}` has no work item `{asked}`; it has: {items}")]
     NoSuchItem {
         /// The agent.
         agent: AgentId,
-        /// The item that was named.
+        /// The id that was given.
         asked: String,
-        /// Those that are there.
+        /// The ids of the existing items.
         items: String,
     },
-    /// No story was named.
-    #[error("name the story with --story, or a model with --provider openai --model")]
+    /// Neither a story nor a model was named.
+    #[error("name a story with --story FILE, or a model with --provider openai --model NAME")]
     NoStory,
-    /// The provider cannot be used as it was named.
+    /// The options of the provider are invalid.
     #[error(transparent)]
     Endpoint(#[from] wakeful_agent::openai::OptionsError),
     /// The policy cannot be read.
@@ -248,7 +264,7 @@ enum CliError {
     Policy {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// What is wrong, with its place.
         why: wakeful_core::json::JsonError,
     },
     /// The workspace cannot be used.
@@ -259,7 +275,7 @@ enum CliError {
         /// Why.
         why: String,
     },
-    /// A file that was named cannot be read.
+    /// A file cannot be read.
     #[error("cannot read `{}`: {why}", path.display())]
     Read {
         /// The file.
@@ -270,42 +286,45 @@ enum CliError {
     /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),
-    /// A page about something that is no command.
-    #[error("`{0}` is no command of wakeful; `wakeful help` lists them")]
+    /// The manual page of an unknown command was requested.
+    #[error("`{0}` is not a command of wakeful; `wakeful help` lists them")]
     NoCommand(String),
-    /// There was nothing to judge.
-    #[error("the files hold no vector")]
+    /// The files have no vectors.
+    #[error("the files contain no vectors")]
     NoVectors,
-    /// A file of ledgers cannot be opened.
+    /// A ledger file cannot be opened.
     #[error(transparent)]
     Ledger(#[from] SqliteError),
-    /// A ledger as lines cannot be read.
+    /// A ledger as JSON lines cannot be read.
     #[error(transparent)]
     Lines(#[from] LinesError),
-    /// Something was to be appended to lines.
-    #[error("`{}` is a ledger as lines, which are only read: agents live in files of SQLite", .0.display())]
+    /// JSON lines cannot be appended to.
+    #[error(
+        "`{}` is a ledger as JSON lines, which can only be read: use the SQLite file of the agent",
+        .0.display()
+    )]
     OnlyLines(PathBuf),
-    /// Nothing was ever appended.
-    #[error("`{}` holds no agent yet: none has appended to it", .0.display())]
+    /// The file is empty.
+    #[error("`{}` holds no agent yet: start one with `wakeful run`", .0.display())]
     NoAgents(PathBuf),
-    /// There is more than one.
+    /// The file holds several agents, and none was named.
     #[error("`{}` holds {count} agents: name one of them with --agent: {agents}", path.display())]
     SeveralAgents {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// The number of agents.
         count: usize,
         /// Their ids.
         agents: String,
     },
-    /// The one that was asked for is not there.
+    /// The file does not hold the agent.
     #[error("`{}` holds no agent `{asked}`; it holds: {agents}", path.display())]
     NoSuchAgent {
         /// The file.
         path: PathBuf,
-        /// Who was asked for.
+        /// The id that was given.
         asked: String,
-        /// Who is there.
+        /// The ids of the agents in the file.
         agents: String,
     },
     /// The ledger of an agent cannot be read.
@@ -318,7 +337,7 @@ enum CliError {
         /// Why.
         why: Box<SchedulerError>,
     },
-    /// The beginning of a ledger cannot be moved out.
+    /// The old part of a ledger cannot be moved.
     #[error("`{}`, agent `{agent}`: {why}", path.display())]
     Archive {
         /// The file.
@@ -328,21 +347,21 @@ enum CliError {
         /// Why.
         why: Box<archive::Refusal>,
     },
-    /// Entries were asked for that are not there yet.
+    /// The ledger does not reach the requested position.
     #[error("the ledger ends at entry {end}: there is nothing after entry {asked}")]
     PastTheEnd {
-        /// After which entry.
+        /// The requested position.
         asked: Seq,
-        /// The newest.
+        /// The newest entry.
         end: Seq,
     },
-    /// Ctrl-C cannot be listened to.
-    #[error("cannot listen to Ctrl-C: {0}")]
+    /// The handler for Ctrl-C cannot be set.
+    #[error("cannot handle Ctrl-C: {0}")]
     NoInterrupt(ctrlc::Error),
-    /// The answer cannot be written.
+    /// The output cannot be written.
     #[error("cannot write {what}: {why}")]
     Write {
-        /// What.
+        /// What was to be written.
         what: String,
         /// Why.
         why: io::Error,
@@ -355,21 +374,22 @@ impl From<EngineError> for CliError {
     }
 }
 
-/// How a command ended that did what it was asked.
+/// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Well,
     Differs,
-    /// Not all of what was asked for can be read; the rest is done, and it was said which.
+    /// Some of the input cannot be read. The rest was done, and errors name what was not.
     Unreadable,
-    /// Not all of what was asked for can be done here.
+    /// Some of the work cannot be done on this machine.
     Incomplete,
 }
 
-/// Whether a command line, with its first word, can be read; for those who write pages.
+/// Checks that a command line, including the program's name, can be parsed. The tests of the
+/// documentation use this.
 ///
 /// # Errors
-/// What is wrong with it, as a user would be told.
+/// If it cannot be parsed; the error is the message for the user.
 pub fn understands(words: &[String]) -> Result<(), String> {
     Cli::try_parse_from(words).map(drop).map_err(|why| why.to_string())
 }

@@ -1,5 +1,4 @@
-//! `wakeful policy`: what the commands of agents may do where nothing is said, and whether a file
-//! that says it can be used.
+//! `wakeful policy`: prints the default policy for the commands of agents, or checks a policy file.
 
 use std::{fs, path::PathBuf};
 
@@ -12,12 +11,17 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 printed, or in order; 2 the file cannot be \
-                        used.\n\nExamples:\n  wakeful policy > policy.toml\n  wakeful policy \
-                        policy.toml\n  wakeful run --ledger agent.sqlite --provider openai \
-                        --model qwen3 --policy policy.toml")]
+#[command(after_help = "\
+    Exit codes:\n\
+    \x20 0  printed, or the file is valid\n\
+    \x20 2  the file cannot be used\n\n\
+    Examples:\n\
+    \x20 wakeful policy > policy.toml\n\
+    \x20 wakeful policy policy.toml\n\
+    \x20 wakeful run --ledger agent.sqlite --provider openai --model qwen3 --policy policy.toml")]
 pub(super) struct PolicyArgs {
-    /// A policy to check; without one the default is printed, with what each line means
+    /// The policy file to check; without it, print the default policy, in which each line is
+    /// explained
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -28,14 +32,14 @@ impl PolicyArgs {
             None => super::say::text(format_args!("{}", Policy::template())),
             Some(file) => {
                 read(file)?;
-                say!("{} `{}` can be used", painted(GOOD, "in order:"), file.display());
+                say!("{} `{}` is a valid policy", painted(GOOD, "ok:"), file.display());
             }
         }
         Ok(Verdict::Well)
     }
 }
 
-/// The policy in a file.
+/// Reads a policy file.
 pub(super) fn read(file: &PathBuf) -> Result<Policy, CliError> {
     let text =
         fs::read_to_string(file).map_err(|why| CliError::Read { path: file.clone(), why })?;

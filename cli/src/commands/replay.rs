@@ -1,4 +1,4 @@
-//! `wakeful replay`: fixtures against their `expected.json`.
+//! `wakeful replay`: compares fixtures with their `expected.json`.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -19,14 +19,19 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(after_help = "`wakeful export` makes such a folder of a ledger, with what is found in \
-                        it now. The scalars of `expected.json` are always compared, closure, \
-                        posture, decision, rule and evidence where they are there.\n\n--json \
-                        prints a list of {case, ok, expected, found, explanation}; `ok` is null \
-                        where nothing is expected. A case that cannot be read is {case, ok: \
-                        false, error}.\n\nExit codes: 0 all is as expected, or was written; 1 \
-                        something differs; 2 a case cannot be read.\n\nExamples:\n  wakeful \
-                        replay tests/fixtures/scheduler\n  wakeful replay stuck --update")]
+#[command(after_help = "\
+    A fixture folder has `agent.json`, `ledger/` and `expected.json`; `wakeful export` makes \
+    one from a ledger. The counts and flags of `expected.json` are always compared. Closure, \
+    posture, decision, rule and evidence are compared if they are present.\n\n\
+    --json prints an array of {case, ok, expected, found, explanation}. `ok` is null if the \
+    folder expects nothing. A case that cannot be read is {case, ok: false, error}.\n\n\
+    Exit codes:\n\
+    \x20 0  everything is as expected, or was written with --update\n\
+    \x20 1  something differs\n\
+    \x20 2  a case cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful replay tests/fixtures/scheduler\n\
+    \x20 wakeful replay stuck --update")]
 pub(super) struct Replay {
     /// Fixture folders, data folders, or folders of either
     #[arg(required = true, value_name = "FOLDER")]
@@ -36,13 +41,12 @@ pub(super) struct Replay {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Write what was found into the `expected.json` of folders where it differs or is missing;
-    /// review what changed
+    /// Write the result into each `expected.json` that differs or is missing; review the change
     #[arg(long)]
     update: bool,
 }
 
-/// The part of the core's `Replay` that is read here; the rest is passed through.
+/// The fields of the core's `Replay` that are used here.
 #[derive(Deserialize)]
 struct Answer {
     expected: Option<Box<RawValue>>,
@@ -60,13 +64,13 @@ struct Explained {
     decision: Decision,
 }
 
-/// What became of a case.
+/// The result for a case.
 #[derive(Serialize)]
 struct Row<'a> {
     case: &'a str,
     #[serde(skip)]
     of: &'a Case,
-    /// None where nothing is expected.
+    /// `None` if the case expects nothing.
     ok: Option<bool>,
     #[serde(flatten)]
     became: Became,
@@ -88,11 +92,11 @@ impl Became {
     }
 }
 
-/// The file of a fixture that says what is expected.
+/// The file of a fixture with the expected result.
 const EXPECTED: &str = "expected.json";
 
 impl Row<'_> {
-    /// Writes what was found as what is expected, where it is not that.
+    /// Writes the result as the expected one, if it differs.
     fn update(&self) -> Result<(), CliError> {
         let (Some(folder), Became::Compared { found, .. }) = (&self.of.path, &self.became) else {
             return Ok(());
@@ -141,7 +145,7 @@ impl Replay {
                 } else {
                     format!("{count} stories are")
                 };
-                anstream::eprintln!("{stories} passed over: `wakeful crosscheck` plays them");
+                anstream::eprintln!("{stories} skipped: `wakeful crosscheck` plays stories");
             }
             (None, _) => {}
         }
@@ -187,7 +191,7 @@ impl Replay {
         Ok(row(ok, Became::Compared { expected, found, explanation }))
     }
 
-    /// Why a fixture would be replayed and nothing of it compared.
+    /// Returns an error if a fixture could be replayed, but a part of it would not be compared.
     fn nothing_to_compare(&self, case: &Case) -> Option<String> {
         let CaseKind::Fixture(folder) = &case.kind else { return None };
         if !is_fixture(case) || folder.contains_key(EXPECTED) {
@@ -195,18 +199,21 @@ impl Replay {
         }
         (!self.update).then(|| {
             format!(
-                "`{EXPECTED}` is missing: nothing says what should be found; --update writes it"
+                "`{EXPECTED}` is missing, so there is nothing to compare with; --update writes it"
             )
         })
     }
 }
 
-/// Whether a folder is one that says what should be found; a data folder does not.
+/// Whether a case is a fixture. A data folder has no expected result.
 fn is_fixture(case: &Case) -> bool {
-    matches!(&case.kind, CaseKind::Fixture(folder) if !folder.keys().any(|path| path.starts_with(".holon/")))
+    matches!(
+        &case.kind,
+        CaseKind::Fixture(folder) if !folder.keys().any(|path| path.starts_with(".holon/"))
+    )
 }
 
-/// What exports of the reference runtime count beside what is compared.
+/// Fields that exports of the reference runtime have, and that are not compared.
 const OF_THE_REFERENCE: [&str; 4] = [
     "blocked_work_items",
     "completed_recent_work_items",
@@ -214,7 +221,8 @@ const OF_THE_REFERENCE: [&str; 4] = [
     "waiting_for_operator_work_items",
 ];
 
-/// The fields of `expected.json` that nothing is compared with, as a misspelt one is.
+/// Returns an error if `expected.json` has an unknown field, such as a misspelt one. Nothing would
+/// be compared with it.
 fn not_compared(folder: &Folder) -> Option<String> {
     let given: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(folder.get(EXPECTED)?).ok()?;
@@ -225,10 +233,7 @@ fn not_compared(folder: &Folder) -> Option<String> {
         .keys()
         .find(|key| !known.contains(key.as_str()) && !OF_THE_REFERENCE.contains(&key.as_str()))?;
     let known: Vec<&str> = known.into_iter().collect();
-    Some(format!(
-        "{EXPECTED}: nothing is compared with `{unknown}`; there are {}",
-        known.join(", ")
-    ))
+    Some(format!("{EXPECTED}: unknown field `{unknown}`; the fields are {}", known.join(", ")))
 }
 
 fn print(rows: &[Row<'_>]) {
@@ -254,7 +259,7 @@ fn print(rows: &[Row<'_>]) {
     say!("\n{}, {differing} differ{silent}{unreadable}", counted(rows.len(), "case"));
 }
 
-/// The lines in which `expected.json` and what was found differ.
+/// Prints the lines in which `expected.json` and the result differ.
 fn print_diff(case: &str, expected: &RawValue, found: &RawValue) {
     let (expected, found) = (pretty(expected), pretty(found));
     say!(

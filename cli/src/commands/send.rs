@@ -1,4 +1,5 @@
-//! `wakeful send`: says something to an agent from outside, beside whoever drives it.
+//! `wakeful send`: sends something to an agent from outside. Another process may be driving the
+//! agent.
 
 use std::{
     path::PathBuf,
@@ -38,21 +39,26 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 accepted; 1 ignored; 2 it cannot be said.\n\nExamples:\n  \
-                        wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n  wakeful send \
-                        --ledger agent.sqlite hint \"the pipeline has ended\"\n  wakeful send \
-                        --ledger agent.sqlite stop")]
+#[command(after_help = "\
+    Exit codes:\n\
+    \x20 0  accepted\n\
+    \x20 1  ignored, such as a message with a known id\n\
+    \x20 2  it cannot be sent\n\n\
+    Examples:\n\
+    \x20 wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n\
+    \x20 wakeful send --ledger agent.sqlite hint \"the pipeline has ended\"\n\
+    \x20 wakeful send --ledger agent.sqlite stop")]
 pub(super) struct Send {
-    /// The file of ledgers
+    /// The ledger file
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
     /// The agent [default: the only one in the file]
     #[arg(long, value_name = "ID", global = true)]
     agent: Option<String>,
-    /// Say it at the time of the ledger's newest entry, for an agent that runs with --virtual
+    /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
     #[arg(long = "virtual", global = true)]
     is_virtual: bool,
-    /// Print what became of it as JSON: a `Receipt` of `wakeful schema`
+    /// Print the result as JSON: a `Receipt` (see `wakeful schema`)
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -61,50 +67,50 @@ pub(super) struct Send {
 
 #[derive(Subcommand)]
 enum What {
-    /// Say something as the operator
+    /// Send a prompt as the operator
     Prompt {
-        /// What
+        /// The prompt
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         text: String,
-        /// In which lane
+        /// The lane of the queue
         #[arg(long, value_enum, default_value = "normal")]
         lane: Lane,
-        /// About which work item
+        /// The work item that the prompt is about
         #[arg(long, value_name = "ID")]
         item: Option<String>,
-        /// The id of the message, by which the ledger refuses a second one [default: a new one]
+        /// The id of the message; a second message with this id is ignored [default: a new id]
         #[arg(long, value_name = "ID")]
         id: Option<String>,
     },
-    /// Say: look again
+    /// Ask the agent to look again
     Hint {
-        /// Why
+        /// The reason
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         reason: String,
-        /// The external trigger that it names
+        /// The external trigger that the hint names
         #[arg(long, value_name = "ID")]
         trigger: Option<String>,
-        /// What it says
+        /// The content of the hint
         #[arg(long)]
         text: Option<String>,
     },
-    /// Deliver something to an external trigger
+    /// Deliver an event to an external trigger
     Deliver {
-        /// The trigger
+        /// The id of the trigger
         trigger: String,
-        /// What
+        /// The content of the event
         text: String,
-        /// The id of the message, by which the ledger refuses a second one [default: a new one]
+        /// The id of the message; a second message with this id is ignored [default: a new id]
         #[arg(long, value_name = "ID")]
         id: Option<String>,
     },
-    /// Ask it not to run
+    /// Stop the agent: nothing runs until it is started
     Stop,
-    /// Ask it to run
+    /// Start the agent again after a stop
     Start,
-    /// Ask its process to end
+    /// Shut down the agent's process
     Shutdown,
-    /// Propose any fact
+    /// Report any fact
     Fact {
         /// The fact, as JSON (contract 2.1)
         #[arg(value_name = "JSON")]
@@ -161,8 +167,8 @@ impl What {
         json::write(&fact)
     }
 
-    /// Refuses a prompt about a work item that is not there: the message would wait for nothing and
-    /// say so nowhere.
+    /// Refuses a prompt about a work item that does not exist. The scheduler would accept it, and
+    /// nothing would report the wrong id.
     fn require_item(&self, state: &State) -> Result<(), CliError> {
         let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
         if state.work().items.contains_key(&WorkItemId::from(asked.as_str())) {
@@ -176,7 +182,7 @@ impl What {
     }
 }
 
-/// An id that nobody else makes: by the clock and the process.
+/// The given id, otherwise one that is unique by the clock and the process.
 fn message_id(given: Option<&str>) -> MessageId {
     given.map_or_else(
         || {
@@ -204,7 +210,7 @@ impl Send {
         Ok(if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs })
     }
 
-    /// Proposes the fact as an observer, once the clock was `set` by what the ledger says.
+    /// Proposes the fact as an observer. `set` can first set the clock to a time of the ledger.
     fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
         let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
         let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
@@ -227,7 +233,7 @@ fn print(receipt: &Receipt) {
         }
         Answer::Ignored { reason: Refusal::Unknown, because } => {
             say!(
-                "{}: it names what the agent does not have, up to entry {because}",
+                "{}: it names something that the agent does not have, up to entry {because}",
                 painted(BAD, "ignored")
             );
         }
@@ -237,8 +243,8 @@ fn print(receipt: &Receipt) {
     }
 }
 
-/// Proposes a fact. Where another writer was first, what that one said is read, and the same is
-/// said again.
+/// Proposes a fact. If another writer appended first, its entries are read and the fact is proposed
+/// again.
 fn said_beside_others<L: Ledger, C: Clock>(
     scheduler: &mut Scheduler<L, C, Elsewhere>,
     fact: &str,
@@ -246,7 +252,7 @@ fn said_beside_others<L: Ledger, C: Clock>(
     loop {
         match scheduler.propose(fact) {
             Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
-                drop(scheduler.catch_up()?)
+                scheduler.catch_up()?;
             }
             said => return said,
         }

@@ -1,4 +1,4 @@
-//! `wakeful status`: where an agent stands, on one screen.
+//! `wakeful status`: shows the state of an agent on one screen.
 
 use std::path::{Path, PathBuf};
 
@@ -26,13 +26,17 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 said; 2 the ledger cannot be read.\n\nExamples:\n  wakeful \
-                        status agent.sqlite\n  wakeful status agents.sqlite --agent reviewer \
-                        --json")]
+#[command(after_help = "\
+    Exit codes:\n\
+    \x20 0  printed\n\
+    \x20 2  the ledger cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful status agent.sqlite\n\
+    \x20 wakeful status agents.sqlite --agent reviewer --json")]
 pub(super) struct Status {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Print one JSON object: an `AgentSummary` of `wakeful schema`
+    /// Print one JSON object: an `AgentSummary` (see `wakeful schema`)
     #[arg(long)]
     json: bool,
 }
@@ -55,13 +59,13 @@ impl Status {
     }
 }
 
-/// Where the past of a ledger is.
+/// Where the old entries of a ledger are.
 enum Past {
     /// In the ledger itself.
     Here,
-    /// In an archive; and why that cannot be read.
+    /// In an archive, with the reason if that cannot be read.
     In(Anchor, Option<String>),
-    /// In the ledger itself, which is the archive of one that goes on in this file.
+    /// In the ledger itself, which is an archive. The ledger continues in this file.
     GoesOnIn(PathBuf),
 }
 
@@ -76,7 +80,7 @@ impl Past {
     }
 }
 
-/// Where a live agent stands, as `wakeful status` prints it.
+/// The state of a running agent, as `wakeful status` prints it.
 pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
     let (_, mut ledger) = to_read(path, Some(agent.as_str()))?;
     let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
@@ -86,7 +90,7 @@ pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError
         why: Box::new(why),
     })?;
     let now = SystemClock.now().max(machine.state().at());
-    // Who is in conversation with the agent asks where it stands, not where its past lies.
+    // In a conversation the place of old entries does not matter.
     Ok(screen(
         &machine.summary(),
         &machine.explain(Boundary::RunLoopIdle, now),
@@ -109,7 +113,8 @@ fn screen(
             painted(
                 FAINT,
                 &format!(
-                    "an archive; the ledger goes on in `{}`, and at its end here stood:",
+                    "an archive: the ledger continues in `{}`; this was the state at the end of \
+                     the archive:",
                     rest.display()
                 )
             )
@@ -165,15 +170,15 @@ fn screen(
         );
     }
     for wrong in &explanation.diagnostics {
-        line(&mut out, "odd", &painted(BAD, &wrong.message));
+        line(&mut out, "warning", &painted(BAD, &wrong.message));
     }
     line(
         &mut out,
         "wakes",
-        &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()),
+        &explanation.next_wake.map_or_else(|| "at no set time".to_owned(), |at| at.to_string()),
     );
     for aside in aside(&summary.set_aside) {
-        line(&mut out, "aside", &aside);
+        line(&mut out, "ignored", &aside);
     }
     if let Some(kept) = kept(&summary.tombstones) {
         line(&mut out, "kept", &painted(FAINT, &kept));
@@ -214,8 +219,8 @@ fn aside(aside: &SetAside) -> Vec<String> {
     let counts = [
         (aside.foreign_records, "of other agents"),
         (aside.carried_records, "carried from an import"),
-        (aside.refused_records, "refused by a terminal status"),
-        (aside.queue_entries_without_message as u64, "of the queue without their message"),
+        (aside.refused_records, "that came after a terminal status"),
+        (aside.queue_entries_without_message as u64, "of the queue without a message"),
     ];
     let told = counts.into_iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| {
@@ -224,7 +229,7 @@ fn aside(aside: &SetAside) -> Vec<String> {
     .collect()
 }
 
-/// What stays of what is over; nothing where nothing does.
+/// The ids that stay as tombstones; `None` if there are none.
 fn kept(of: &Tombstones) -> Option<String> {
     let counts = [
         (of.messages, "message"),
@@ -239,10 +244,10 @@ fn kept(of: &Tombstones) -> Option<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| counted(count, what))
         .collect();
-    (!told.is_empty()).then(|| format!("ids of what is over: {}", told.join(", ")))
+    (!told.is_empty()).then(|| format!("ids of finished records: {}", told.join(", ")))
 }
 
-/// How a ledger was opened, in words.
+/// How the ledger was opened.
 fn opened(opening: &Opening) -> String {
     let verified = counted(usize::try_from(opening.verified).unwrap_or(usize::MAX), "entry");
     match (&opening.snapshot, &opening.ignored) {
@@ -256,7 +261,7 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// A number of things, with the plural of English.
+/// A number of things, with the English plural.
 pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 {
         return format!("1 {what}");

@@ -1,24 +1,24 @@
-//! Colours, on a terminal only: `anstream` takes them out elsewhere.
+//! Colours and tables. `anstream` removes the colours if the output is not a terminal.
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Something is as it should be.
+/// Something is right.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-/// Something is not.
+/// Something is wrong.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// What matters in a line.
+/// The most important part of a line.
 pub(super) const STRONG: Style = Style::new().bold();
-/// What matters less.
+/// A less important part of a line.
 pub(super) const FAINT: Style = Style::new().dimmed();
 
-/// Text in a style.
+/// The text in a style.
 pub(super) fn painted(style: Style, text: &str) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
-/// A table with a header and without lines.
+/// A table with a header and without borders.
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -30,20 +30,20 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Prints a table without the blanks that its layout leaves at the ends of lines.
+/// Prints a table without the blanks that its layout leaves at line ends.
 pub(super) fn print(table: &Table) {
     for line in table.lines() {
         say!("{}", line.trim_end());
     }
 }
 
-/// How far a long command is; silent where there is no terminal.
+/// A progress bar for a long command. It is hidden if there is no terminal.
 pub(super) fn progress(steps: u64) -> ProgressBar {
     let bar = ProgressBar::new(steps);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
     match style {
         Ok(style) => bar.with_style(style),
-        // INVARIANT: the template above is well formed; the default style would do as well.
+        // INVARIANT: the template above is valid, so this is not reached.
         Err(_) => bar,
     }
 }

@@ -1,5 +1,5 @@
-//! `wakeful trace`: what an engine does with a case, for programs; and the bundle that the
-//! workbench opens.
+//! `wakeful trace`: prints what an engine does with a case, for programs. Also writes the bundle
+//! that the workbench opens.
 
 use std::{fs, path::PathBuf};
 
@@ -17,28 +17,30 @@ use crate::{
     trace::{Trace, TraceError},
 };
 
-/// So much of a step's command is shown, in characters.
+/// The most characters of a step's command that are shown.
 const SHOWN: usize = 60;
 
 #[derive(Args)]
-#[command(after_help = "One JSON object per case and line: {case, steps: [{command, outcome, \
-                        entries, head, explanation, ..}]}. Two engines that do the same print \
-                        the same, but for the fuel of those that count it.\n\nExit codes: 0 \
-                        printed or written; 2 a case cannot be read, or an engine broke \
-                        down.\n\nExamples:\n  wakeful trace \
-                        tests/fixtures/stories/heartbeat.json\n  wakeful trace stuck --engine \
-                        wasmtime --fuel\n  wakeful trace tests/fixtures/stories --bundle \
-                        cases.json")]
+#[command(after_help = "\
+    Prints one JSON object per case and line: {case, steps: [{command, outcome, entries, \
+    explanation, fuel_spent}]}. Engines that agree print the same, except for the fuel of \
+    those that count it.\n\n\
+    Exit codes:\n\
+    \x20 0  printed or written\n\
+    \x20 2  a case cannot be read, or the engine failed\n\n\
+    Examples:\n\
+    \x20 wakeful trace tests/fixtures/stories/heartbeat.json\n\
+    \x20 wakeful trace stuck --engine wasmtime --fuel\n\
+    \x20 wakeful trace tests/fixtures/stories --bundle cases.json")]
 pub(super) struct TraceArgs {
     #[command(flatten)]
     cases: Cases,
     #[command(flatten)]
     engine: EngineArg,
-    /// Write the cases with their traces to this file, as the workbench reads them
+    /// Write the cases and their traces to this file, which the workbench can open
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
-    /// Print a table of the fuel that each step used instead of the traces; for engines that count
-    /// it
+    /// Print a table of the fuel per step instead of the traces, for engines that count it
     #[arg(long, conflicts_with = "bundle")]
     fuel: bool,
 }
@@ -95,8 +97,8 @@ impl TraceArgs {
     }
 }
 
-/// The fuel of each step: of its call, and of the explanation after it. It is the same on every run
-/// and every machine.
+/// Prints the fuel of each step: of its call and of the explanation after it. It is the same on
+/// every run and machine.
 fn print_fuel(trace: &Trace, engine: &'static str) -> Result<(), CliError> {
     let mut table = style::table(&["step", "entries", "fuel"]);
     let mut before = 0;

@@ -1,5 +1,5 @@
-//! `wakeful why`: what an agent does and why, in a sentence with the entries behind it; and what
-//! would lead to another decision.
+//! `wakeful why`: says what an agent does and why, in one sentence with the entries behind it. With
+//! `--not` it also says what would lead to another decision.
 
 use std::path::{Path, PathBuf};
 
@@ -34,28 +34,38 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(after_help = "--json prints one object per case or agent: {case, explanation, \
-                        why_not}, an `Explanation` and, where --not asks, a `WhyNot` of `wakeful \
-                        schema`.\n\nExit codes: 0 said; 2 a case or ledger cannot be \
-                        read.\n\nExamples:\n  wakeful why agent.sqlite\n  wakeful why \
-                        agent.sqlite --not StartModelTurn\n  wakeful why stuck --not sleep --json")]
+#[command(after_help = "\
+    --json prints one object per case or agent: {case, explanation, why_not}. `explanation` \
+    is an `Explanation` and `why_not`, with --not, a `WhyNot` (see `wakeful schema`).\n\n\
+    Exit codes:\n\
+    \x20 0  answered\n\
+    \x20 2  a case or ledger cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful why agent.sqlite\n\
+    \x20 wakeful why agent.sqlite --not StartModelTurn\n\
+    \x20 wakeful why stuck --not sleep --json")]
 pub(super) struct Why {
-    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or files of ledgers, which
-    /// another process may be writing
+    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or ledger files, also while
+    /// another process writes to them
     #[arg(required = true, value_name = "CASE|LEDGER")]
     subjects: Vec<PathBuf>,
-    /// The agent of a ledger; not needed where its file holds one
+    /// The agent of a ledger file [default: the only one in the file]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Say what would have to change for this decision instead
-    #[arg(long, value_name = "DECISION", ignore_case = true, value_parser = PossibleValuesParser::new(DecisionKind::NAMES))]
+    #[arg(
+        long,
+        value_name = "DECISION",
+        ignore_case = true,
+        value_parser = PossibleValuesParser::new(DecisionKind::NAMES)
+    )]
     not: Option<String>,
     /// Print one JSON object per case or agent
     #[arg(long)]
     json: bool,
 }
 
-/// An agent that is asked about: at the end of a case, or of what its ledger holds now.
+/// An agent to explain: at the end of a case, or of its ledger.
 struct Subject {
     name: String,
     shows: String,
@@ -63,14 +73,14 @@ struct Subject {
     entries: Entries,
 }
 
-/// Where the entries behind an answer are.
+/// The source of the entries behind an answer.
 enum Entries {
     Played(Vec<String>),
     Stored(SqliteLedger),
 }
 
 impl Entries {
-    /// An entry; none where there is none at that place.
+    /// The text of an entry; `None` if there is no such entry.
     fn get(&mut self, seq: Seq) -> Result<Option<String>, LedgerError> {
         let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
         Ok(match self {
@@ -131,8 +141,8 @@ impl Why {
     }
 }
 
-/// What an agent does and why, and what would lead to another decision where one is named; as
-/// `wakeful why` prints it.
+/// What a running agent does and why, as `wakeful why` prints it. If a decision is named, also what
+/// would lead to it.
 pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
     let mut subject = of_ledger(path, Some(agent.as_str()))?;
     let now = SystemClock.now().max(subject.machine.state().at());
@@ -176,7 +186,7 @@ fn of_case(case: &Case) -> Result<Subject, CliError> {
     })
 }
 
-/// The machine that the entries of a trace give, and the entries.
+/// Folds the entries of a trace into a machine, and returns both.
 fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceError> {
     let lines: Vec<String> = trace
         .steps
@@ -190,7 +200,8 @@ fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceErr
     };
     let mut machine = Machine::new(Options::new(agent_id));
     for line in &lines {
-        // The engine that wrote these entries is this program's, a moment ago.
+        // The native engine of this program has just sealed these entries, so they need no
+        // verification.
         machine
             .load(&EntryBytes::from_stored(line.clone()))
             .map_err(|why| TraceError::Failed(why.to_string()))?;
@@ -219,7 +230,7 @@ fn add_answer(out: &mut String, subject: &mut Subject, explanation: &Explanation
     for wrong in &explanation.diagnostics {
         add!(
             out,
-            "  odd: {} {}",
+            "  warning: {} {}",
             painted(BAD, &wrong.message),
             painted(FAINT, &format!("({})", wrong.evidence.join(", ")))
         );
@@ -231,13 +242,13 @@ fn add_answer(out: &mut String, subject: &mut Subject, explanation: &Explanation
     );
 }
 
-/// An entry in a line: where it stands, its class, and as much of its record as fits.
+/// Adds an entry as a line: its position, its class, and as much of its record as fits.
 fn add_entry(out: &mut String, seq: Seq, entries: &mut Entries) {
     const WIDTH: usize = 110;
     let line = match entries.get(seq) {
         Ok(Some(line)) => line,
         Ok(None) => return,
-        // The answer stands without it, and says so.
+        // The answer is complete without this line.
         Err(why) => {
             add!(out, "    entry {seq} cannot be shown: {why}");
             return;
@@ -256,13 +267,13 @@ fn add_entry(out: &mut String, seq: Seq, entries: &mut Entries) {
 fn add_why_not(out: &mut String, why_not: &WhyNot) {
     out.push('\n');
     if why_not.decision.kind == why_not.asked {
-        add!(out, "It is {:?} already.", why_not.asked);
+        add!(out, "The decision is already {:?}.", why_not.asked);
         return;
     }
     if why_not.ways.is_empty() {
         add!(
             out,
-            "No change of up to three facts that this program knows leads to {:?} here.",
+            "No combination of up to three facts that this program tries leads to {:?} here.",
             why_not.asked
         );
         return;

@@ -1,10 +1,9 @@
-//! The deliberate differences of contract 13, one narrow function each: the input meets the
-//! condition, and the answer is the one that the contract demands.
+//! The deliberate differences of contract 13, one narrow function each. It returns whether the
+//! input meets the condition and the answer is the one that the contract demands.
 
 use serde_json::{Value, json};
 
-/// The numbers of the Ds that explain a difference completely; none where something stays
-/// unexplained.
+/// The numbers of the Ds that explain a difference completely. Empty if a part stays unexplained.
 pub(super) fn deliberate(
     operation: &str,
     input: &Value,
@@ -16,7 +15,7 @@ pub(super) fn deliberate(
         "continuation" => &[(11, d11)],
         "trigger" => &[(11, d11_in_trigger), (21, d21)],
         "decide" => &[(2, d2_in_decide), (4, d4), (7, d7), (18, d18), (22, d22)],
-        // Its answer has many parts, each with its own.
+        // This answer has many parts, and each part may have its own explanation.
         "ledger" => return super::ledger::deliberate(input, expected, answer),
         _ => &[],
     };
@@ -46,7 +45,8 @@ fn d2_in_closure(input: &Value, expected: &Value, answer: &Value) -> bool {
         && *answer == with(expected, &[("waiting_reason", json!("awaiting_external_change"))])
 }
 
-/// D2: a wait for the runtime is ticked for the model, by key, above the waits that only rest.
+/// D2: a wait for the runtime gives the model a tick, once per key. It outranks the waits that only
+/// rest.
 fn d2_in_decide(input: &Value, expected: &Value, answer: &Value) -> bool {
     let asks_for_rest = matches!(
         input["input"]["type"].as_str(),
@@ -61,7 +61,7 @@ fn d2_in_decide(input: &Value, expected: &Value, answer: &Value) -> bool {
         && answer["work_item_id"] == input["projection"]["current_work_item"]["id"]
 }
 
-/// D11: internal follow-ups that say something re-enter under a wait.
+/// D11: an internal follow-up with content re-enters the model although the agent waits.
 fn d11(input: &Value, expected: &Value, answer: &Value) -> bool {
     let trigger = &input["trigger"];
     let condition = trigger["kind"] == "internal_followup"
@@ -69,6 +69,7 @@ fn d11(input: &Value, expected: &Value, answer: &Value) -> bool {
         && input["prior"]["outcome"] == "waiting";
     let Some(evidence) = expected["evidence"].as_array() else { return false };
     let mut demanded = evidence.clone();
+    // The last evidence names the cell of the table; the facts before it stay the same.
     let marker = demanded.pop();
     demanded.push(json!("override_waiting_reason"));
     condition
@@ -84,15 +85,15 @@ fn d11(input: &Value, expected: &Value, answer: &Value) -> bool {
             )
 }
 
-/// D11, where the trigger was read from a message.
+/// D11, if the trigger was read from a message.
 fn d11_in_trigger(input: &Value, expected: &Value, answer: &Value) -> bool {
     let given = json!({ "prior": input["prior"], "trigger": expected["trigger"] });
     *answer == with(expected, &[("resolution", answer["resolution"].clone())])
         && d11(&given, &expected["resolution"], &answer["resolution"])
 }
 
-/// D21: a prompt that is not the operator's own meets the waits that an external event meets, and
-/// no others.
+/// D21: a prompt that is not from the operator ends the waits that an external event ends, and no
+/// others.
 fn d21(input: &Value, expected: &Value, answer: &Value) -> bool {
     let message = &input["message"];
     let is_foreign_prompt = message["kind"] == "operator_prompt"
@@ -136,8 +137,7 @@ fn has_runnable_work(input: &Value) -> bool {
             .is_some_and(|items| !items.is_empty())
 }
 
-/// The wait that rule 8 names for a projection, as decision kind and reason; none where it names
-/// none.
+/// The wait that rule 8 finds in a projection, as decision kind and reason.
 fn wait_of(input: &Value) -> Option<(&'static str, &'static str)> {
     let projection = &input["projection"];
     let positive = |key: &str| projection[key].as_u64().is_some_and(|count| count > 0);
@@ -165,7 +165,7 @@ fn waits_for_system(input: &Value) -> bool {
         && projection["current_work_item_scheduling_state"] == "waiting_system"
 }
 
-/// What is left when no tick comes, by rules 7 to 9: the demanded decision kind and reason.
+/// The demanded decision kind and reason if there is no tick, by rules 7 to 9.
 fn rest_of(input: &Value) -> (&'static str, &'static str) {
     let projection = &input["projection"];
     if waits_for_system(input) {
@@ -191,7 +191,7 @@ fn is_demanded(answer: &Value, demanded: (&str, &str)) -> bool {
     answer["decision"] == demanded.0 && answer["reason"] == demanded.1
 }
 
-/// D4: suppression comes from keys, not from a flag that is set after a turn.
+/// D4: keys suppress ticks, not a flag that is set after a turn.
 fn d4(input: &Value, expected: &Value, answer: &Value) -> bool {
     let given = &input["input"];
     given["type"] == "continue_active"
@@ -223,7 +223,8 @@ fn d18(input: &Value, expected: &Value, answer: &Value) -> bool {
         && is_demanded(answer, ("Noop", names_queue_first(input)))
 }
 
-/// What an open run is told as: the queue comes first, except where a tick is asked for.
+/// The reason that is given for an open run. The queue is named first, unless the question is about
+/// a tick.
 fn names_queue_first(input: &Value) -> &'static str {
     let asks_for_tick = !is_idle(input) || input["boundary"] == "idle_tick";
     if has_messages(input) && !asks_for_tick { "queue_not_empty" } else { "turn_in_progress" }

@@ -1,8 +1,9 @@
-//! Conformance: vectors of the reference runtime, answered by our own functions and judged.
+//! Conformance: our own functions answer the vectors of the reference runtime, and the answers are
+//! judged.
 //!
-//! A difference is deliberate only where the input meets the stated condition of a D of contract 13
-//! *and* our answer is the one that the contract demands; `difference` has one narrow function for
-//! each.
+//! A difference is deliberate only if the input meets the stated condition of a D of contract 13,
+//! *and* our answer is the one that the contract demands. `difference` has one narrow function for
+//! each D.
 
 mod difference;
 mod ledger;
@@ -16,14 +17,14 @@ pub use self::{
     vectors::{Vector, VectorError, read_all},
 };
 
-/// What became of one vector.
+/// The judgement on one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Our answer is the reference runtime's.
+    /// Our answer equals the reference runtime's.
     Equal,
-    /// It differs, and the contract wants it so: the numbers of the Ds.
+    /// It differs, and the contract demands this. The numbers of the Ds.
     Deliberate(Vec<u8>),
-    /// It differs, and nothing says why: the first difference as path, expected, answered.
+    /// It differs without an explanation. The first difference: path, expected and answered value.
     Failed(String, String, String),
 }
 
@@ -42,8 +43,8 @@ pub fn judge(vector: &Vector, answer: &str) -> Judgement {
     if deliberate.is_empty() {
         return Judgement::Failed(path, left, right);
     }
-    // What the reference runtime is asked twice, ours answers once: the other asking must be
-    // explained, and is not counted.
+    // The reference runtime answers two questions where ours answers one. A difference in the other
+    // answer must be explained too, but it is not counted.
     let is_equal = vector.operation == "ledger"
         && ledger::is_equal_where_compared(&input, &expected, &answered);
     if is_equal { Judgement::Equal } else { Judgement::Deliberate(deliberate) }

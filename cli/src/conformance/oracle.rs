@@ -1,19 +1,19 @@
-//! Who answers: the core in this program, or the oracle component in the sandbox.
+//! Answers vectors: with the core of this program, or with the oracle component in the sandbox.
 
 use std::path::Path;
 
 use wakeful_core::oracle;
 use wakeful_host::sandbox::{self, Function, Guest, GuestError, NoGuest};
 
-/// What the component offers (wasm/wit/oracle).
+/// The world of the component (wasm/wit/oracle).
 const WORLD: &str = "wakeful:oracle@0.1.0";
 
-/// Where the build puts the oracle component, below the target folder.
+/// The path of the built oracle component, below the target folder.
 const BUILT: &str = "guest/oracle.component.wasm";
 
-/// Something that answers vectors.
+/// Answers vectors.
 pub enum Oracle {
-    /// The core in this program.
+    /// The core of this program.
     Native,
     /// The oracle component.
     Sandboxed(Box<Function>),
@@ -22,31 +22,31 @@ pub enum Oracle {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum OracleError {
-    /// The input is no vector's input.
+    /// The input is not the input of a vector.
     #[error("{0}")]
     Refused(String),
-    /// The component cannot be used, or broke down.
+    /// The component cannot be used, or it failed.
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// There is no component.
+    /// The component was not found.
     #[error(transparent)]
     NoGuest(#[from] NoGuest),
 }
 
 impl Oracle {
-    /// Instantiates the oracle component: the named one, else that of the build folder.
+    /// Instantiates the oracle component: the named one, otherwise the one of the build folder.
     ///
     /// # Errors
-    /// Where there is none, or it cannot be used.
+    /// If there is none, or it cannot be used.
     pub fn sandboxed(named: Option<&Path>) -> Result<Self, OracleError> {
         let path = named.map(Path::to_owned).or_else(|| sandbox::built(BUILT)).ok_or(NoGuest)?;
         Ok(Self::Sandboxed(Box::new(Function::new(&Guest::load(&path)?, "answer", WORLD)?)))
     }
 
-    /// The answer to a vector's input.
+    /// Answers the input of a vector.
     ///
     /// # Errors
-    /// Where the input cannot be read, or the component breaks down.
+    /// If the input cannot be read, or the component fails.
     pub fn answer(&mut self, input: &str) -> Result<String, OracleError> {
         match self {
             Self::Native => {

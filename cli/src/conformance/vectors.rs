@@ -1,4 +1,4 @@
-//! Reading vectors: JSON lines, plain or gzipped.
+//! Reads vectors: JSON lines, plain or gzipped.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// An input and what the reference runtime answered.
+/// An input and the answer of the reference runtime.
 #[derive(Debug)]
 pub struct Vector {
     /// The operation.
@@ -43,8 +43,11 @@ pub enum VectorError {
         /// Why.
         why: io::Error,
     },
-    /// A line is no vector.
-    #[error("{}:{line}: {why}; a vector is {{\"input\": {{\"op\": ..}}, \"output\": ..}}", path.display())]
+    /// A line is not a vector.
+    #[error(
+        "{}:{line}: {why}; a vector is {{\"input\": {{\"op\": ..}}, \"output\": ..}}",
+        path.display()
+    )]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -55,10 +58,10 @@ pub enum VectorError {
     },
 }
 
-/// All vectors of a file; a name that ends in `.gz` is gzipped.
+/// Reads all vectors of a file. A file whose name ends in `.gz` is unpacked.
 ///
 /// # Errors
-/// Where the file cannot be read, or a line is no vector.
+/// If the file cannot be read, or a line is not a vector.
 pub fn read_all(path: &Path) -> Result<Vec<Vector>, VectorError> {
     let unreadable = |why| VectorError::Unreadable { path: path.to_owned(), why };
     let file = File::open(path).map_err(unreadable)?;

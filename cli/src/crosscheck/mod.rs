@@ -1,5 +1,5 @@
-//! The cross-check: engines side by side over the same cases and scenarios, each compared with the
-//! first.
+//! The cross-check: several engines play the same cases and scenarios, and each is compared with
+//! the first.
 
 mod pieces;
 #[cfg(feature = "random")]
@@ -20,21 +20,20 @@ pub use pieces::{LeftOut, Pieces, load};
 #[cfg(feature = "random")]
 pub use random::{Found, Hunt, hunt};
 
-/// How many pieces each engine plays before they are compared, so that no more traces than these
-/// are kept.
+/// How many pieces each engine plays before they are compared. It limits the traces in memory.
 const AT_ONCE: usize = 16;
 
-/// Something that engines play.
+/// A case or a scenario that engines play.
 #[derive(Clone, Debug)]
 pub enum Piece {
-    /// A case.
+    /// A fixture or a story.
     Case(Case),
     /// A scenario of the tests.
     Scenario(Scenario),
 }
 
 impl Piece {
-    /// Its name.
+    /// The name of the case or scenario.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -51,52 +50,52 @@ impl Piece {
     }
 }
 
-/// Engines side by side; the first is the one that the others are compared with.
+/// The engines of a cross-check. The first is the reference: the others are compared with it.
 pub struct Panel {
     tracers: Vec<Tracer>,
 }
 
-/// What became of a piece.
+/// The result for a piece.
 pub struct Row {
-    /// How many steps the first engine took.
+    /// The number of steps that the first engine took.
     pub steps: usize,
-    /// The head and the decision after the last of them.
+    /// The head and the decision after the last step.
     pub summary: Option<Summary>,
-    /// What each of the other engines did, in their order.
+    /// The verdict on each of the other engines, in their order.
     pub verdicts: Vec<Verdict>,
 }
 
 impl Row {
-    /// Whether all engines did the same.
+    /// Whether all engines gave the same trace.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         self.verdicts.iter().all(|verdict| *verdict == Verdict::Equal)
     }
 }
 
-/// What an engine did with a piece.
+/// The verdict on an engine over a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same as the first engine, to the byte.
+    /// Its trace equals the first engine's, to the byte.
     Equal,
-    /// Something else, first here.
+    /// Its trace differs, first here.
     Differs(Difference),
-    /// It broke down, and this is why.
+    /// It failed, for this reason.
     Broke(String),
 }
 
-/// The first engine broke down: nothing can be compared with it.
+/// The first engine failed, so there is nothing to compare with.
 #[derive(Debug, thiserror::Error)]
 #[error("{case}: {why}")]
 pub struct NoReference {
-    /// Over this piece.
+    /// The name of the piece.
     pub case: String,
     /// Why.
     pub why: TraceError,
 }
 
 impl Panel {
-    /// The engines, the one to compare with first.
+    /// Takes the engines, the reference first.
     #[must_use]
     pub fn new(tracers: Vec<Tracer>) -> Self {
         Self { tracers }
@@ -108,11 +107,11 @@ impl Panel {
         self.tracers.iter().map(Tracer::name).collect()
     }
 
-    /// Plays pieces with all engines, each in a thread of its own, and compares them: a row for
-    /// each.
+    /// Plays pieces with all engines, each in its own thread, and compares them. Returns a row per
+    /// piece.
     ///
     /// # Errors
-    /// Where the first engine breaks down.
+    /// If the first engine fails.
     pub fn check(
         &mut self,
         pieces: &[Piece],
@@ -132,13 +131,13 @@ impl Panel {
     /// Plays one piece with all engines, one after the other.
     ///
     /// # Errors
-    /// Where the first engine breaks down.
+    /// If the first engine fails.
     #[cfg(feature = "random")]
     pub fn one(&mut self, piece: &Piece) -> Result<Row, NoReference> {
         row(piece, self.tracers.iter_mut().map(|tracer| piece.played(tracer)))
     }
 
-    /// What each engine did with each piece.
+    /// The traces, by engine and piece.
     fn play(&mut self, pieces: &[Piece]) -> Vec<Vec<Result<Trace, TraceError>>> {
         thread::scope(|scope| {
             let playing: Vec<_> = self
@@ -160,7 +159,7 @@ impl Panel {
     }
 }
 
-/// Compares what engines did with a piece.
+/// Compares the traces of a piece with the first of them.
 fn row(
     piece: &Piece,
     mut played: impl Iterator<Item = Result<Trace, TraceError>>,

@@ -1,4 +1,4 @@
-//! What a cross-check plays: the cases below some paths, and the scenarios that every engine can
+//! The input of a cross-check: the cases below some paths, and the scenarios that every engine can
 //! play.
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::{
     scenario,
 };
 
-/// What is played, and what is not.
+/// Cases and scenarios, and the scenarios that are left out.
 #[derive(Default)]
 pub struct Pieces {
     /// What is played, in the order in which it was named.
@@ -23,17 +23,17 @@ pub struct Pieces {
 /// A scenario that not every engine can play.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut {
-    /// Its name.
+    /// The name of the scenario.
     #[serde(rename = "case")]
     pub name: String,
-    /// What it needs.
+    /// What it needs that not every engine has.
     pub needs: String,
 }
 
 /// Loads cases and scenarios.
 ///
 /// # Errors
-/// The first path at which there is neither, or the first file that cannot be understood.
+/// If a path has neither below it, or a file is malformed.
 pub fn load(paths: &[PathBuf]) -> Result<Pieces, CaseError> {
     let mut pieces = Pieces::default();
     for path in paths {

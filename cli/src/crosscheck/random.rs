@@ -1,5 +1,4 @@
-//! Random stories: drawn from a seed, played by all engines, and made as small as they can be where
-//! engines differ.
+//! Random stories: generated from a seed, played by all engines, and shrunk if engines differ.
 
 use proptest::{
     strategy::{Strategy, ValueTree},
@@ -14,37 +13,37 @@ use crate::{
     generator::{Drawn, Pace, stories},
 };
 
-/// The longest story that is drawn, in scenes.
+/// The length of the longest story, in scenes.
 const LONGEST: usize = 6;
 
-/// What was tried, and what was found.
+/// The result of a search.
 #[derive(Default)]
 pub struct Hunt {
-    /// How many stories were played.
+    /// The number of stories that were played.
     pub stories: u64,
-    /// How many steps the first engine took in them.
+    /// The number of steps that the first engine took in them.
     pub steps: u64,
-    /// The first story over which the engines differ; nothing was played after it.
+    /// The first story over which the engines differ. The search ends with it.
     pub found: Option<Found>,
 }
 
 /// A story over which engines differ.
 pub struct Found {
-    /// Which of the stories that the seed draws it is, from 1.
+    /// The number of the story among those of the seed, from 1.
     pub number: u64,
-    /// As small as it could be made: the JSON of a story.
+    /// The shrunk story, as JSON.
     pub document: Value,
-    /// The story as what engines play.
+    /// The shrunk story, as engines play it.
     pub piece: Piece,
-    /// What became of it.
+    /// The result for it.
     pub row: Row,
 }
 
-/// Draws stories from a seed and plays them until they have taken so many steps, or the engines
-/// differ. The same seed draws the same stories.
+/// Generates stories from a seed and plays them, until they have taken `steps` steps or the engines
+/// differ. The same seed gives the same stories.
 ///
 /// # Errors
-/// Where the first engine breaks down.
+/// If the first engine fails.
 pub fn hunt(
     panel: &mut Panel,
     seed: u64,
@@ -61,7 +60,7 @@ pub fn hunt(
     while hunt.steps < steps {
         let mut drawn = Vec::new();
         while drawn.len() < AT_ONCE {
-            // INVARIANT: the strategies reject nothing, so each draws.
+            // INVARIANT: the strategies reject nothing, so each gives a value.
             let Ok(pair) = drawing.new_tree(&mut runner) else { continue };
             let (apart, racing) = pair.current();
             drawn.extend([apart, racing]);
@@ -81,7 +80,7 @@ pub fn hunt(
     Ok(hunt)
 }
 
-/// Makes a story smaller for as long as the engines differ over it.
+/// Shrinks a story while the engines differ over it.
 fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoReference> {
     let differs = |candidate: &Value| match Story::read(&candidate.to_string()) {
         Ok(story) => Ok(!panel.one(&piece(candidate, story))?.is_equal()),
@@ -89,7 +88,8 @@ fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoRefer
     };
     let mut document = super::shrink::smallest(drawn.document().clone(), differs)?;
     document["shows"] =
-        format!("Over this, engines differ; made smaller from story {number} of a seed.").into();
+        format!("Engines differ over this story, which was shrunk from story {number} of a seed.")
+            .into();
     // INVARIANT: what differed was a story.
     let story = Story::read(&document.to_string()).unwrap_or_else(|_| drawn.story());
     let piece = piece(&document, story);

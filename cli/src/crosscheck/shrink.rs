@@ -1,9 +1,9 @@
-//! Making a document smaller while something stays true of it: parts are left out, the large ones
-//! first, until none can be.
+//! Shrinks a document while a condition holds: removes parts, the large ones first, until no part
+//! can be removed.
 
 use serde_json::Value;
 
-/// Where a part stands: the keys and positions that lead to it.
+/// The keys and positions that lead to a part.
 type Path = Vec<Step>;
 
 #[derive(Clone)]
@@ -12,8 +12,8 @@ enum Step {
     Position(usize),
 }
 
-/// The smallest document that `holds` and that comes of this one by leaving out members of its
-/// lists and tables. It holds of this one.
+/// Removes members of lists and tables as long as `holds` is true of the rest. It must be true of
+/// the document itself.
 ///
 /// # Errors
 /// The first error of `holds`.
@@ -23,8 +23,8 @@ pub(super) fn smallest<E>(
 ) -> Result<Value, E> {
     loop {
         let mut is_smaller = false;
-        // The outer ones first, and the last first: what is left out then moves no path beside it
-        // that is still to be tried.
+        // The outer members first, because they are the large ones. The last members first, so that
+        // a removal does not move a sibling that is still to be tried.
         for path in paths(&document).into_iter().rev() {
             if let Some(candidate) = without(&document, &path)
                 && holds(&candidate)?
@@ -66,7 +66,7 @@ fn members<'a>(path: &Path, value: &'a Value) -> Vec<(Path, &'a Value)> {
     }
 }
 
-/// The document without the member at a path; none where no member is there any more.
+/// The document without the member at a path; `None` if there is no longer a member.
 fn without(document: &Value, path: &Path) -> Option<Value> {
     let mut smaller = document.clone();
     let (last, way) = path.split_last()?;
@@ -92,7 +92,11 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_is_left_out_at_every_depth() {
-        let document = json!({"script": [{"prompt": "a"}, {"wait_ms": 3, "x": 1}, {"hint": "b"}], "turns": [[1, 2, 3], [4]], "name": "n"});
+        let document = json!({
+            "script": [{"prompt": "a"}, {"wait_ms": 3, "x": 1}, {"hint": "b"}],
+            "turns": [[1, 2, 3], [4]],
+            "name": "n",
+        });
         let mut tried = 0;
         let found = smallest(document, |candidate| {
             tried += 1;

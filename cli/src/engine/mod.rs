@@ -1,4 +1,4 @@
-//! Engines in other programs.
+//! Engines that run in other programs.
 
 mod process;
 mod remote;

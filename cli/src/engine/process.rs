@@ -1,4 +1,5 @@
-//! Engines in other processes: a program that says that it is ready, and then answers lines.
+//! Engines in other processes: a program that reports that it is ready, and then answers line by
+//! line.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,7 +11,7 @@ use std::{
 use serde::{Deserialize, de::IgnoredAny};
 use wakeful_host::engine::EngineError;
 
-/// How long a program may take to end when nobody speaks to it any more.
+/// How long a program may take to end after its input was closed.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A running program.
@@ -21,7 +22,7 @@ pub(crate) struct Process {
     output: BufReader<ChildStdout>,
 }
 
-/// The program of an engine does not do what it should.
+/// The program of an engine failed, or does not follow the protocol.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct ProcessError {
@@ -49,16 +50,19 @@ enum First {
 }
 
 impl Process {
-    /// Starts the program of an engine, and waits until it is ready.
+    /// Starts the program of an engine and waits until it is ready.
     ///
     /// # Errors
-    /// Where it does not start, or says why it cannot run.
+    /// If it does not start, or reports that it cannot run.
     pub(crate) fn start(engine: &'static str, command: &mut Command) -> Result<Self, ProcessError> {
         let program = command.get_program().display().to_string();
         let failed = |why: String| ProcessError { why };
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|why| {
-                failed(format!("`{program}` does not start: {why}; install it, or say where it is"))
+                failed(format!(
+                    "`{program}` does not start: {why}; install it, or set NODE or PYTHON to its \
+                     path"
+                ))
             })?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or_else(|| failed(format!("`{program}` has no pipes")))?;
@@ -69,7 +73,7 @@ impl Process {
             Ok(First::Ready(_)) => Ok(process),
             Ok(First::CannotRun(why)) => Err(failed(why)),
             Err(_) => Err(failed(format!(
-                "`{program}` does not say that it is ready, but `{}`",
+                "`{program}` did not report that it is ready; it printed `{}`",
                 first.trim_end()
             ))),
         }
@@ -80,7 +84,7 @@ impl Process {
         self.engine
     }
 
-    /// Says a line, which holds no line break, and hears the next one.
+    /// Writes a line, which must not contain a line break, and reads the next one.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String, ProcessError> {
         if let Some(input) = &mut self.input {
             let said = input
@@ -88,13 +92,13 @@ impl Process {
                 .and_then(|()| input.write_all(b"\n"))
                 .and_then(|()| input.flush());
             said.map_err(|why| ProcessError {
-                why: format!("the engine {} does not listen any more: {why}", self.engine),
+                why: format!("cannot write to the engine {}: {why}", self.engine),
             })?;
         }
         self.hear()
     }
 
-    /// The next line.
+    /// Reads the next line.
     fn hear(&mut self) -> Result<String, ProcessError> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
@@ -103,15 +107,15 @@ impl Process {
             }),
             Ok(_) => Ok(line),
             Err(why) => Err(ProcessError {
-                why: format!("the engine {} cannot be heard: {why}", self.engine),
+                why: format!("cannot read from the engine {}: {why}", self.engine),
             }),
         }
     }
 }
 
 impl Drop for Process {
-    /// The end of its input tells the program to end, and what it has started with it. It has
-    /// nothing to lose: one that goes on is killed.
+    /// Closing the input asks the program to end, together with what it started. A program that
+    /// continues is killed: it has nothing to lose.
     fn drop(&mut self) {
         self.input = None;
         let until = Instant::now() + LAST_WORDS;

@@ -1,19 +1,19 @@
-//! An engine in another program, which hosts the guest component in any language: lines of JSON
-//! both ways.
+//! An engine in another program, which may be written in any language and hosts the guest
+//! component. Both sides exchange lines of JSON.
 //!
-//! This side says what is called, the program answers with what it returned; in between it asks for
-//! what the guest imports, which is answered from the same ledger, clock and provider that every
-//! other engine gets. Function names are those of `wasm/wit`, arguments and values the JSON of
-//! their WIT types; payloads are text inside, so no program has to parse them.
+//! This side sends a call, and the program answers with what the call returned. In between, the
+//! program sends the calls of the guest's imports. They are answered from the same ledger, clock
+//! and provider that every other engine gets. Function names are those of `wasm/wit`; arguments and
+//! values are the JSON of their WIT types. Payloads are strings, so no program has to parse them.
 //!
-//! | line | says |
+//! | line | meaning |
 //! |---|---|
-//! | `{"call":"new","args":[]}` | start a fresh instance, and drop the one before |
+//! | `{"call":"new","args":[]}` | start a fresh instance, and drop the previous one |
 //! | `{"call":"propose","args":["<fact>"]}` | call this export of `agent` |
-//! | `{"import":{"function":"ledger.read","args":[0,1024]}}` | the guest asks for this |
-//! | `{"value":1}`, `{"ok":[]}`, `{"err":{"conflict":7}}` | the answer: of a plain function, or of one that can fail |
-//! | `{"returned":{"value":"<text>","fuel":123}}` | the call gave this; `fuel` where it is counted |
-//! | `{"refused":{"error":{"code":"malformed","message":"..","place":null},"fuel":123}}` | the call gave this error |
+//! | `{"import":{"function":"ledger.read","args":[0,1024]}}` | the guest calls this import |
+//! | `{"value":1}`, or `{"ok":[]}`, or `{"err":{"conflict":7}}` | the answer to an import |
+//! | `{"returned":{"value":"<text>","fuel":123}}` | the call returned; `fuel` if it is counted |
+//! | `{"refused":{"error":{"code":"malformed", ..},"fuel":123}}` | the scheduler refused the call |
 //! | `{"broke":"<why>"}` | the instance trapped, or cannot be used |
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,18 +46,18 @@ pub(crate) struct Remote<L, C, P> {
     ledger: L,
     clock: C,
     provider: P,
-    /// The fuel of all calls; none where the program does not count it.
+    /// The fuel of all calls; `None` if the program does not count it.
     spent: Option<u64>,
 }
 
-/// What this side says.
+/// A line that this side sends.
 #[derive(Serialize)]
 struct Call<'a> {
     call: &'a str,
     args: Value,
 }
 
-/// What the program says.
+/// A line that the program sends.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Said {
@@ -68,10 +68,10 @@ enum Said {
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
-    /// A fresh instance in a program, over what the host lends.
+    /// Starts a fresh instance in a program, over what the host provides.
     ///
     /// # Errors
-    /// Where the program does not start one.
+    /// If the program does not start an instance.
     pub(crate) fn new(
         program: Arc<Mutex<Process>>,
         ledger: L,
@@ -83,7 +83,7 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
         Ok(remote)
     }
 
-    /// Calls a function, and answers what the guest asks for meanwhile.
+    /// Calls a function, and answers the guest's imports until it returns.
     fn call<T: DeserializeOwned>(&mut self, call: &str, args: Value) -> Result<T, EngineError> {
         let program = Arc::clone(&self.program);
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
         self.spent = self.spent.zip(fuel).map(|(spent, fuel)| spent.saturating_add(fuel));
     }
 
-    /// What the guest asks for.
+    /// Answers an import of the guest.
     fn import(&mut self, function: &str, args: Value) -> Result<Value, EngineError> {
         Ok(match function {
             "clock.now" => json!({"value": self.clock.now().as_nanos()}),
@@ -153,12 +153,16 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
                 provider(self.provider.alive(active))
             }
             "provider.release" => provider(self.provider.carry_out(&Effect::Release)),
-            other => return Err(wrong(&format!("it imports `{other}`, which no scheduler does"))),
+            other => {
+                return Err(wrong(&format!(
+                    "the guest called `{other}`, which is not an import of a scheduler"
+                )));
+            }
         })
     }
 }
 
-/// A head as it crosses.
+/// A head in its WIT form.
 #[derive(Deserialize)]
 struct ForeignHead {
     seq: u64,
@@ -168,7 +172,7 @@ struct ForeignHead {
 impl ForeignHead {
     fn head(&self) -> Result<Head, EngineError> {
         let chain = Chain::parse(&self.chain)
-            .ok_or_else(|| wrong(&format!("`{}` is no chain", self.chain)))?;
+            .ok_or_else(|| wrong(&format!("`{}` is not a chain hash", self.chain)))?;
         Ok(Head { seq: Seq(self.seq), chain })
     }
 }
@@ -194,11 +198,12 @@ fn text(line: &impl Serialize) -> Result<String, EngineError> {
 }
 
 fn nonsense(heard: &str, why: &serde_json::Error) -> EngineError {
-    wrong(&format!("it said `{}`: {why}", heard.trim_end().chars().take(200).collect::<String>()))
+    wrong(&format!("it sent `{}`: {why}", heard.trim_end().chars().take(200).collect::<String>()))
 }
 
 fn wrong(why: &str) -> EngineError {
-    ProcessError::new(format!("the program of the engine is wrong: {why}")).into()
+    ProcessError::new(format!("the program of the engine does not follow the protocol: {why}"))
+        .into()
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Engine for Remote<L, C, P> {

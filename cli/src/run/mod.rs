@@ -1,10 +1,10 @@
-//! A live agent: the loop over a ledger, a clock and a scripted provider, beside which other
-//! processes write.
+//! A running agent: the loop over a ledger, a clock and a scripted provider. Other processes may
+//! write to the same ledger.
 //!
-//! The loop does one thing at a time, and the first that there is to do: what the open run does
-//! next, what the scheduler decides, what the story brings from outside. Where there is nothing to
-//! do it waits until something is due, and looks meanwhile for what others have appended. Where
-//! another writer was first, it reads what is new and says the same again (contract 3.2).
+//! The loop does one thing at a time, in this order: what the open run does next, what the
+//! scheduler decides, what the story brings from outside. If there is nothing to do, it waits until
+//! something is due, and meanwhile looks for entries of other processes. If another writer appended
+//! first, it reads the new entries and repeats its own call (contract 3.2).
 
 mod time;
 
@@ -34,57 +34,57 @@ use wakeful_host::{
 pub use self::time::Time;
 use crate::provider::ScriptedProvider;
 
-/// How often an agent at rest looks for what other processes have appended.
+/// How often an agent at rest looks for entries of other processes.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Who watches an agent that plays a story.
+/// Observes an agent that plays a story.
 pub trait Audience: Watcher {
-    /// A fact of the story cannot be taken; nothing was appended.
+    /// Called when a fact of the story was refused. Nothing was appended.
     fn refused(&mut self, fact: &RawJson, why: &ErrorReport);
 
-    /// How many lines of the script are done, of how many.
+    /// Called with the number of finished lines of the script, and the number of all lines.
     fn progress(&mut self, done: u64, of: u64, now: Timestamp);
 }
 
-/// When a live agent ends by itself.
+/// When a running agent ends on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// When it is told to.
+    /// Only at a request for shutdown.
     Told,
-    /// When its story is over and it rests, and nothing but timers that repeat and offers of
-    /// resting items would wake it.
+    /// When its story is over and it rests, and only repeating timers and offers of resting items
+    /// would wake it.
     Rest,
 }
 
-/// How a live agent ended.
+/// How a running agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The story is over and the agent rests.
     Rested,
-    /// It was shut down.
+    /// The agent was shut down.
     ShutDown,
-    /// The story says that the process ends here.
+    /// The story demands a crash of the process here.
     Crashed,
 }
 
-/// A live agent.
+/// A running agent.
 pub struct Run<L, W> {
     driver: Driver<L, W>,
     clock: VirtualClock,
     time: Time,
     provider: ScriptedProvider,
     signals: Receiver<()>,
-    /// Where the newest line about the open run stands: whether it may be interrupted there.
+    /// The safe point that the open run has reached; `None` if it must not be interrupted now.
     safe_point: Option<Boundary>,
 }
 
 impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
-    /// Takes over the ledger of an agent, and goes on in the story where the ledger says that it
-    /// stands. Each signal asks for shutdown.
+    /// Takes over the ledger of an agent, and continues the story from the position that the ledger
+    /// records. Each signal is a request for shutdown.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or the engine
-    /// cannot be started.
+    /// If the ledger cannot be read, is damaged, newer or another agent's, or if the engine cannot
+    /// be started.
     pub fn open(
         options: &Options,
         engines: &Engines,
@@ -114,10 +114,10 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         Ok(Self { driver, clock, time, provider, signals, safe_point: None })
     }
 
-    /// Lives until something ends it.
+    /// Runs until something ends the agent.
     ///
     /// # Errors
-    /// Where the ledger fails, or another driver takes over.
+    /// If the ledger fails, or another driver takes over.
     pub fn live(&mut self, until: Until) -> Result<Ending, DriveError> {
         loop {
             self.tick();
@@ -129,13 +129,13 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         }
     }
 
-    /// The state at the end.
+    /// The state after the newest entry that was read.
     #[must_use]
     pub fn state(&self) -> &State {
         self.driver.state()
     }
 
-    /// Does the first thing that there is to do, or waits for one.
+    /// Does the next thing, or waits for one.
     fn act(&mut self, until: Until) -> Result<Option<Ending>, DriveError> {
         let due = self.provider.player().in_turn();
         match due {
@@ -157,6 +157,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             return Ok(None);
         }
         let state = self.driver.state();
+        // A run that is open at a shutdown is interrupted first; `break_off` has asked for that.
         if state.control().closing.is_some() {
             return Ok(state.turns().run.is_none().then_some(Ending::ShutDown));
         }
@@ -173,7 +174,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         Ok(None)
     }
 
-    /// Reads the clock for what is done next.
+    /// Reads the clock, once for everything that the next round of the loop does.
     fn tick(&mut self) {
         let now = self.time.now(self.driver.state().next_seq());
         self.clock.set(now);
@@ -184,8 +185,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         self.driver.watcher_mut().progress(done, of, now);
     }
 
-    /// Breaks the open run off where somebody else stopped the agent or asked for shutdown: the
-    /// effect of that went to whoever said so.
+    /// Aborts the open run if another process stopped the agent or requested shutdown. The abort
+    /// effect went to that process, not to this one.
     fn break_off(&mut self) {
         let state = self.driver.state();
         let reason = match (&state.control().closing, &state.control().stopped) {
@@ -202,7 +203,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         self.provider.player().abort_turn(run, &reason.to_string());
     }
 
-    /// Puts an operator's message into the open run, where it is at a safe point (contract 5.9).
+    /// Inserts an operator's message into the open run, if that is at a safe point (contract 5.9).
     fn interject(&mut self) -> Result<(), DriveError> {
         self.safe_point.map_or(Ok(()), |boundary| self.driver.interject(boundary))
     }
@@ -214,7 +215,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         Ok(())
     }
 
-    /// Waits for a signal, for another process, or until something is due.
+    /// Waits for a signal, for entries of another process, or until something is due.
     fn wait(&mut self, next_wake: Option<Timestamp>) -> Result<(), DriveError> {
         let due = self.provider.player().due().into_iter().chain(next_wake).min();
         if due.is_some_and(|due| self.time.jump(due)) {
@@ -225,6 +226,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             .map_or(POLL, |due| until(self.clock.now(), due).min(POLL));
         self.heed(left)?;
         self.driver.catch_up()?;
+        // While the turn waits, a message from another process can be inserted here.
         if self.provider.player().is_in_turn() {
             self.safe_point = self.safe_point.or(Some(Boundary::BeforeProviderContinuation));
             self.interject()?;
@@ -232,7 +234,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         Ok(())
     }
 
-    /// Waits for a signal no longer than this; one asks for shutdown.
+    /// Waits at most this long for a signal, and requests shutdown if one arrives.
     fn heed(&mut self, patience: Duration) -> Result<(), DriveError> {
         match self.signals.recv_timeout(patience) {
             Ok(()) => {
@@ -240,7 +242,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
                 self.propose(&RawJson::from_value(&Request::Shutdown.fact()))
             }
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            // Nobody can send any more: the time is still to be waited.
+            // No sender is left. Still wait, so that the loop does not spin.
             Err(RecvTimeoutError::Disconnected) => {
                 std::thread::sleep(patience);
                 Ok(())
@@ -248,8 +250,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         }
     }
 
-    /// Whether the story is over, and nothing but timers that repeat and offers of resting items
-    /// would wake the agent.
+    /// Whether the story is over, and only repeating timers and offers of resting items would wake
+    /// the agent.
     fn is_at_rest(&self) -> bool {
         let state = self.driver.state();
         let repeats = |id: &str| {
@@ -267,7 +269,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     }
 }
 
-/// Where a run stands after this fact, if a message may be inserted there.
+/// The safe point that a run reaches with this fact, if any.
 fn safe_point(fact: &RawJson) -> Option<Boundary> {
     let name = fact.field("fact")?.read::<String>().ok()?;
     match name.as_str() {
@@ -279,7 +281,7 @@ fn safe_point(fact: &RawJson) -> Option<Boundary> {
     }
 }
 
-/// How long it is from one instant to another.
+/// The time from one instant to another; zero if that is past.
 fn until(now: Timestamp, due: Timestamp) -> Duration {
     let nanos = due.as_nanos().saturating_sub(now.as_nanos());
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))

@@ -1,28 +1,28 @@
-//! The time of a live agent: the system's, one that jumps, or the instants of an earlier ledger.
+//! The time of a running agent: the system's clock, a clock that jumps, or the times of an earlier
+//! ledger.
 
 use wakeful_core::{host::Clock, id::Seq, time::Timestamp};
 use wakeful_host::clock::{RecordedClock, SystemClock};
 
-/// What time it is for a live agent. It is read once for each thing that the loop does, so all of
-/// it happens at one instant.
+/// The clock of a running agent. The loop reads it once per round, so everything in a round happens
+/// at one instant.
 #[derive(Clone, Debug)]
 pub enum Time {
-    /// The system's clock: what is due is waited for.
+    /// The system's clock: the agent waits until something is due.
     System,
-    /// A clock that jumps to the next thing that happens, from this instant on.
+    /// A clock that starts at this instant and jumps to the next event.
     Virtual(Timestamp),
-    /// A clock that jumps, and shows for each entry of an earlier ledger what its clock showed
-    /// then.
+    /// A clock that jumps, and gives each entry the time that the entry had in an earlier ledger.
     Recorded {
-        /// The instants of the earlier ledger.
+        /// The times of the earlier ledger.
         clock: RecordedClock,
-        /// What it shows where they say nothing later.
+        /// The time if the earlier ledger has no later one.
         now: Timestamp,
     },
 }
 
 impl Time {
-    /// Now, where the entry at `next` is the next that is made.
+    /// The current time, if the next entry is `next`.
     pub(super) fn now(&mut self, next: Seq) -> Timestamp {
         match self {
             Self::System => SystemClock.now(),
@@ -37,12 +37,12 @@ impl Time {
         }
     }
 
-    /// Begins no earlier than `start`; the system's clock begins when it begins.
+    /// Starts no earlier than `start`. The system's clock ignores this.
     pub(super) fn begin(&mut self, start: Timestamp) {
         self.jump(start);
     }
 
-    /// Goes to a later instant, where this clock can; says whether it did.
+    /// Jumps to a later instant, if this clock can. Returns whether it did.
     pub(super) fn jump(&mut self, to: Timestamp) -> bool {
         match self {
             Self::Virtual(now) | Self::Recorded { now, .. } if to > *now => {

@@ -1,34 +1,42 @@
-//! Scenarios: text files that read like a story. Commands, and under `----` everything observable
-//! that they gave. This is what they can say; the tests play them and compare what is observed, the
-//! cross-check plays in all engines what every host can do.
+//! Scenarios: text files that read like a story. A block is a list of commands, then `----`, then
+//! everything observable that they caused. This module reads the commands. The tests play them and
+//! compare what is observed. The cross-check plays, in all engines, the commands that every host
+//! supports.
 //!
-//! | command | does |
-//! |---|---|
-//! | `prompt ID TEXT` | an operator prompt comes in |
-//! | `interject ID TEXT` | an operator prompt that wants to go into the open run |
-//! | `webhook ID [TEXT]` | an event comes in that names no wait; empty without TEXT |
-//! | `callback ID TRIGGER [TEXT]` | a delivery to an external trigger comes in |
-//! | `item ID OBJECTIVE`, `pick ID`, `complete ID` | an item is created, gets the focus, is done |
-//! | `task STATUS ID [ITEM]` | a command task, of an item where one is named, is `created`, `running`, `completed`, ... |
-//! | `hint REASON` | a wake hint that names nothing |
-//! | `say FACT` | a fact in JSON comes in; `$run` stands for the open run |
-//! | `end KIND` | the open run ends with this terminal kind |
-//! | `step [BOUNDARY]` | one step, at `run_loop` where nothing is said |
-//! | `run` | steps until there is nothing more to do |
-//! | `clock INSTANT`, `later SECONDS` | sets the clock, moves it |
-//! | `repeat N COMMAND` | the command N times; `$n` in it counts from 1 |
-//! | `restart [EDITION]` | the process dies, and another one, whose program prefers this edition, opens the ledger |
-//! | `beside COMMAND` | another process does it, that has read the whole ledger |
-//! | `catch_up` | reads what others have appended |
-//! | `append fails [N]` | the next appends, one where nothing is said, store nothing and answer with an error |
-//! | `append unacknowledged` | the next append is stored, and answers with an error |
-//! | `provider fails` | the next call of the provider fails |
-//! | `observe` | a fresh ledger of another runtime takes the place of this one; nobody drives it |
-//! | `fresh` | another agent, with a ledger and a scheduler of its own, takes the place of this one |
-//! | `status`, `wake`, `decide` | print the status, the next wake, the decision at `run_loop_idle` with its rule |
-//! | `look` | prints what the agent does and why, as people are told it |
-//! | `show PART` | prints `closure`, `context`, `deferred`, `diagnostics`, `focus`, `items`, `owed`, `posture`, `queue` or `waits` of the state, a `message ID` that is not settled, the records of the `newest N` entries, or what the `provider` was asked |
-//! | `fold` | folds the log anew, whole and from a snapshot after each entry, and compares with the state that lives |
+//! - `prompt ID TEXT`: an operator prompt arrives.
+//! - `interject ID TEXT`: an operator prompt for the open run arrives.
+//! - `webhook ID [TEXT]`: an event that names no wait arrives; without TEXT it is empty.
+//! - `callback ID TRIGGER [TEXT]`: a delivery to an external trigger arrives.
+//! - `item ID OBJECTIVE`, `pick ID`, `complete ID`: an item is created, gets the focus, is
+//!   completed.
+//! - `task STATUS ID [ITEM]`: a command task, of an item if one is named, is `created`, `running`,
+//!   `completed`, ...
+//! - `hint REASON`: a wake hint that names nothing.
+//! - `say FACT`: a fact in JSON; `$run` is the id of the open run.
+//! - `end KIND`: the open run ends with this terminal kind.
+//! - `step [BOUNDARY]`: one step, by default at `run_loop`.
+//! - `run`: steps until there is nothing more to do.
+//! - `clock INSTANT`, `later SECONDS`: sets the clock, moves it.
+//! - `repeat N COMMAND`: the command N times; `$n` in it counts from 1.
+//! - `restart [EDITION]`: the process dies, and another one opens the ledger. Its program prefers
+//!   this edition.
+//! - `beside COMMAND`: another process, which has read the whole ledger, runs the command.
+//! - `catch_up`: reads the entries of other processes.
+//! - `append fails [N]`: the next N appends (by default one) store nothing and return an error.
+//! - `append unacknowledged`: the next append is stored, and returns an error.
+//! - `provider fails`: the next call of the provider fails.
+//! - `observe`: replaces the agent by one that is only observed, with a fresh ledger of another
+//!   runtime.
+//! - `fresh`: replaces the agent by another one, with its own ledger and scheduler.
+//! - `status`, `wake`, `decide`: print the status, the next wake, the decision at `run_loop_idle`
+//!   with its rule.
+//! - `look`: prints the sentence that people read about what the agent does and why.
+//! - `show PART`: prints a part of the state: `closure`, `context`, `deferred`, `diagnostics`,
+//!   `focus`, `items`, `owed`, `posture`, `queue` or `waits`. `show message ID` prints a message
+//!   that is not settled, `show newest N` the records of the newest entries, and `show provider`
+//!   the calls of the provider.
+//! - `fold`: folds the log again, whole and from a snapshot after each entry, and compares the
+//!   results with the live state.
 
 mod record;
 
@@ -40,43 +48,43 @@ use wakeful_core::{
 
 pub use record::{Act, Scenario, record};
 
-/// When every agent of a scenario begins.
+/// The time at which every agent of a scenario starts.
 pub const START: Timestamp = Timestamp::from_nanos(1_779_872_400_000_000_000);
 
 /// One command of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// This fact comes in; `$run` in its text stands for the open run.
+    /// Proposes this fact. `$run` in its text is the id of the open run.
     Say(String),
-    /// One step.
+    /// Takes one step.
     Step(Boundary),
     /// Steps until there is nothing more to do.
     Run,
-    /// The clock shows this instant.
+    /// Sets the clock to this instant.
     Clock(Timestamp),
-    /// So many seconds pass.
+    /// Moves the clock by this number of seconds.
     Later(u64),
-    /// Another process, which prefers this edition, takes the ledger over.
+    /// Another process, which prefers this edition, takes over the ledger.
     Restart(Edition),
-    /// Another process does it.
+    /// Another process runs the command.
     Beside(Box<Command>),
-    /// What others have appended is read.
+    /// Reads the entries of other processes.
     CatchUp,
-    /// So many appends fail.
+    /// The next appends, this number of them, fail.
     AppendFails(u32),
-    /// An append is stored and not acknowledged.
+    /// The next append is stored and returns an error.
     AppendUnacknowledged,
-    /// A call of the provider fails.
+    /// The next call of the provider fails.
     ProviderFails,
-    /// A fresh ledger that is observed.
+    /// Starts with a fresh ledger, which is observed.
     Observe,
-    /// A fresh ledger that is driven.
+    /// Starts with a fresh ledger, which is driven.
     Fresh,
-    /// Something is printed: a word, and what of it.
+    /// Prints something: the command, and the rest of the line.
     Print(String, String),
 }
 
-/// A line that says nothing that a scenario can say.
+/// A line that is not a command.
 #[derive(Debug, thiserror::Error)]
 #[error("`{line}`: {why}")]
 pub struct NoCommand {
@@ -84,10 +92,10 @@ pub struct NoCommand {
     why: String,
 }
 
-/// The commands of a scenario, without what they are expected to give.
+/// Reads the commands of a scenario, without the expected observations.
 ///
 /// # Errors
-/// The first line that is no command.
+/// If a line is not a command; the error has the first such line.
 pub fn commands(text: &str) -> Result<Vec<Command>, NoCommand> {
     let blocks =
         text.split("\n\n").map(|block| block.trim().split("\n----").next().unwrap_or_default());
@@ -99,18 +107,21 @@ pub fn commands(text: &str) -> Result<Vec<Command>, NoCommand> {
     Ok(commands.concat())
 }
 
-/// The commands of a line: one, or as many as it repeats.
+/// Reads the commands of a line: one, or as many as `repeat` says.
 ///
 /// # Errors
-/// Where it is no command.
+/// If the line is not a command.
 pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
     let wrong = |why: &str| NoCommand { line: line.to_owned(), why: why.to_owned() };
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
-    let instant = || Timestamp::parse(rest).map_err(|_| wrong("an instant is expected"));
+    let instant = || {
+        Timestamp::parse(rest)
+            .map_err(|_| wrong("expected an instant such as `2026-05-27T09:00:00Z`"))
+    };
     let one = match (name, first) {
         ("repeat", count) => {
-            let count: u32 = count.parse().map_err(|_| wrong("`repeat N COMMAND` is expected"))?;
+            let count: u32 = count.parse().map_err(|_| wrong("expected `repeat N COMMAND`"))?;
             let repeated: Vec<_> = (1..=count)
                 .map(|n| read(&second.replace("$n", &n.to_string())))
                 .collect::<Result<_, _>>()?;
@@ -118,22 +129,26 @@ pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
         }
         ("beside", _) => match read(rest)?.as_slice() {
             [command] => Command::Beside(Box::new(command.clone())),
-            _ => return Err(wrong("one command is expected beside")),
+            _ => return Err(wrong("expected one command after `beside`")),
         },
         ("say", _) => Command::Say(rest.to_owned()),
         ("step", "") => Command::Step(Boundary::RunLoop),
-        ("step", _) => Command::Step(named(rest).ok_or_else(|| wrong("a boundary is expected"))?),
+        ("step", _) => Command::Step(
+            named(rest).ok_or_else(|| wrong("expected a boundary such as `run_loop_idle`"))?,
+        ),
         ("run", _) => Command::Run,
         ("clock", _) => Command::Clock(instant()?),
-        ("later", _) => Command::Later(rest.parse().map_err(|_| wrong("seconds are expected"))?),
-        ("restart", "") => Command::Restart(Edition::default()),
-        ("restart", _) => {
-            Command::Restart(named(rest).ok_or_else(|| wrong("an edition is expected"))?)
+        ("later", _) => {
+            Command::Later(rest.parse().map_err(|_| wrong("expected a number of seconds"))?)
         }
+        ("restart", "") => Command::Restart(Edition::default()),
+        ("restart", _) => Command::Restart(
+            named(rest).ok_or_else(|| wrong("expected an edition such as `2026-05-08`"))?,
+        ),
         ("catch_up", _) => Command::CatchUp,
         ("append", "fails") if second.is_empty() => Command::AppendFails(1),
         ("append", "fails") => {
-            Command::AppendFails(second.parse().map_err(|_| wrong("a count is expected"))?)
+            Command::AppendFails(second.parse().map_err(|_| wrong("expected a number of appends"))?)
         }
         ("append", "unacknowledged") => Command::AppendUnacknowledged,
         ("provider", "fails") => Command::ProviderFails,
@@ -143,25 +158,28 @@ pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
             Command::Print(name.to_owned(), rest.to_owned())
         }
         _ => Command::Say(
-            fact(name, rest).ok_or_else(|| wrong("no command of a scenario begins so"))?,
+            fact(name, rest)
+                .ok_or_else(|| wrong("unknown command; `cli/src/scenario/mod.rs` lists them"))?,
         ),
     };
     Ok(vec![one])
 }
 
-/// The value that is written so.
+/// The value with this name.
 fn named<T: Readable>(name: &str) -> Option<T> {
     json::read(&json::write(&name)).ok()
 }
 
-/// The fact that a word stands for; none where the word is none.
+/// The fact that a command stands for; `None` if it is not a command.
 fn fact(name: &str, rest: &str) -> Option<String> {
     let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
     let message = |kind: &str, origin: &str, trust: &str, priority: &str, text: &str| {
         let text = json::write(&text);
-        format!(
-            r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"{kind}","origin":{origin},"trust":"{trust}","priority":"{priority}","body":{{"type":"text","text":{text}}}}}}}"#
-        )
+        let envelope = format!(
+            r#""id":"{id}","kind":"{kind}","origin":{origin},"trust":"{trust}","priority":"{priority}""#
+        );
+        let body = format!(r#"{{"type":"text","text":{text}}}"#);
+        format!(r#"{{"fact":"message_queued","message":{{{envelope},"body":{body}}}}}"#)
     };
     let named = |fact: &str| format!(r#"{{"fact":"{fact}","work_item_id":"{id}"}}"#);
     let operator = r#"{"kind":"operator"}"#;
@@ -208,8 +226,13 @@ mod tests {
 
     #[test]
     fn commands_are_read_without_what_they_are_expected_to_give() {
-        let text = "# A comment.\nprompt m1 hello\nrestart 2026-05-08\n----\n1 control \
-                    genesis\n\nrepeat 2 later $n\nend completed\n";
+        let text = "# A comment.\n\
+                    prompt m1 hello\n\
+                    restart 2026-05-08\n\
+                    ----\n\
+                    1 control genesis\n\n\
+                    repeat 2 later $n\n\
+                    end completed\n";
         let commands = commands(text).expect("a scenario");
         let [Command::Say(prompt), rest @ .., Command::Say(end)] = commands.as_slice() else {
             panic!("{commands:?}")
@@ -227,13 +250,13 @@ mod tests {
     #[test]
     fn a_line_that_is_no_command_is_named() {
         for (line, why) in [
-            ("fly away", "no command"),
+            ("fly away", "unknown command"),
             ("clock noon", "an instant"),
             ("repeat x run", "repeat N"),
             ("step nowhere", "a boundary"),
             ("beside repeat 2 run", "one command"),
         ] {
-            let said = read(line).expect_err("it is none").to_string();
+            let said = read(line).expect_err("not a command").to_string();
             assert!(said.contains(line) && said.contains(why), "{said}");
         }
     }

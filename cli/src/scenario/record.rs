@@ -1,5 +1,5 @@
-//! A scenario as every engine can play it: what its host does, recorded once, so that nobody has to
-//! know which run is open.
+//! A scenario in the form that every engine can play. The acts of its host are recorded once, so
+//! that an engine need not know which run is open.
 
 use serde::{Serialize, Serializer};
 use wakeful_core::{
@@ -13,44 +13,44 @@ use wakeful_host::{clock::VirtualClock, engine::Mode, ledger::MemoryLedger, prov
 
 use super::{Command, START};
 
-/// A scenario that was recorded.
+/// The recorded acts of a scenario's host.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name: that of its file.
+    /// The name of the scenario's file, without extension.
     pub name: String,
-    /// What its host does, in order. The first act opens a fresh ledger.
+    /// In order. The first act opens a fresh ledger.
     pub acts: Vec<Act>,
 }
 
-/// One thing that a host does. Its JSON text is the command in traces.
+/// One act of a host. Its JSON text is the command in traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Act {
-    /// Opens a ledger, with a scheduler of its own: a fresh one, or the one that is there.
+    /// Opens a ledger with a new scheduler.
     Open {
-        /// How.
+        /// Whether the ledger is driven or observed.
         mode: Mode,
-        /// What a fresh ledger begins with.
+        /// The options of a fresh ledger.
         options: Options,
-        /// Whether it is a fresh one.
+        /// Whether the ledger is a fresh one, or the current one.
         fresh: bool,
     },
     /// Proposes a fact.
     Propose {
-        /// Its JSON text.
+        /// The fact as JSON text.
         fact: String,
     },
     /// Takes a step.
     Step {
-        /// Where.
+        /// The boundary of the step.
         boundary: Boundary,
     },
     /// Runs until rest.
     Run,
     /// Sets the clock.
     SetClock {
-        /// To so many nanoseconds since the epoch; as text, since JavaScript has no such numbers in
-        /// JSON.
+        /// Nanoseconds since the epoch. As text, because JavaScript cannot read such large numbers
+        /// exactly.
         #[serde(serialize_with = "as_text")]
         nanos: i64,
     },
@@ -60,10 +60,11 @@ fn as_text<S: Serializer>(nanos: &i64, serializer: S) -> Result<S::Ok, S::Error>
     serializer.collect_str(nanos)
 }
 
-/// Records a scenario. What it prints is left out: a trace has an explanation after every act.
+/// Records a scenario. Commands that print are left out: a trace has an explanation after every
+/// act.
 ///
 /// # Errors
-/// What it needs that not every host has.
+/// If the scenario needs something that not every host has; the error names it.
 pub fn record(name: &str, commands: &[Command]) -> Result<Scenario, String> {
     let mut recorder = Recorder {
         acts: Vec::new(),
@@ -78,7 +79,7 @@ pub fn record(name: &str, commands: &[Command]) -> Result<Scenario, String> {
     Ok(Scenario { name: name.to_owned(), acts: recorder.acts })
 }
 
-/// Plays a scenario and writes down what its host does.
+/// Plays a scenario and records the acts of its host.
 struct Recorder {
     acts: Vec<Act>,
     ledger: MemoryLedger,
@@ -105,14 +106,14 @@ impl Recorder {
             }
             Command::Print(..) => return Ok(()),
             Command::Beside(_) | Command::CatchUp => {
-                return Err("a second process beside the first".to_owned());
+                return Err("a second process".to_owned());
             }
             Command::AppendFails(_) | Command::AppendUnacknowledged => {
                 return Err("a ledger that fails".to_owned());
             }
             Command::ProviderFails => return Err("a provider that fails".to_owned()),
         };
-        // What is refused is refused by every engine; the trace has it.
+        // A refusal is not an error here: every engine gives it, and the trace has it.
         match (&mut self.scheduler, &act) {
             (Some(scheduler), Act::Propose { fact }) => drop(scheduler.propose(fact)),
             (Some(scheduler), Act::Step { boundary }) => drop(scheduler.step(*boundary)),
@@ -193,7 +194,7 @@ mod tests {
         for (text, needs) in [
             ("append fails 2", "a ledger that fails"),
             ("provider fails", "a provider that fails"),
-            ("beside run", "a second process beside the first"),
+            ("beside run", "a second process"),
         ] {
             assert_eq!(recorded(text).expect_err("not every host has it"), needs);
         }

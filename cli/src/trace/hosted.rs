@@ -1,4 +1,4 @@
-//! The guest component in a host of another language: a program that answers calls.
+//! The guest component in a host that is written in another language: a program that answers calls.
 
 use std::{
     env,
@@ -16,30 +16,31 @@ use crate::{
     source,
 };
 
-/// A running program with the guest loaded.
+/// A running program that has loaded the guest.
 pub struct Hosted {
     name: &'static str,
     program: Arc<Mutex<Process>>,
 }
 
 impl Hosted {
-    /// Starts the Python engine of the source tree with the guest: the named one, else the one that
-    /// every other engine finds.
+    /// Starts the Python engine of the source tree with a guest: the named one, otherwise the one
+    /// that the other engines find.
     ///
     /// # Errors
-    /// Where either is missing, or Python does not start or lacks the package; the message says
-    /// what to do.
+    /// If the engine or the guest is missing, or if Python does not start or lacks the package. The
+    /// message says what to do.
     pub fn python(guest: Option<&Path>) -> Result<Self, TraceError> {
         let guest = sandbox::file(guest).ok_or_else(|| {
             TraceError::Missing("there is no guest file: run `cargo xtask run` first".to_owned())
         })?;
         let missing = || {
             TraceError::Missing(
-                "wasm/python/engine.py is missing: it is in the source tree".to_owned(),
+                "`wasm/python/engine.py` is missing: run this in the source tree".to_owned(),
             )
         };
         let program = source::find("wasm/python/engine.py").ok_or_else(missing)?;
-        // The environment that `cargo xtask python` makes; else whatever is called so.
+        // The environment that `cargo xtask python` creates has the package; another Python may
+        // have it.
         let made = || {
             ["target/python/bin/python", "target/python/Scripts/python.exe"]
                 .into_iter()
@@ -57,7 +58,7 @@ impl Hosted {
         self.name
     }
 
-    /// A fresh instance over a stage.
+    /// Starts a fresh instance over a stage.
     pub(super) fn over(
         &self,
         stage: &Stage,

@@ -1,5 +1,5 @@
-//! Traces: everything observable that an engine does with a case, as the core's own text. The
-//! cross-check compares them.
+//! Traces: everything observable that an engine does with a case, in the core's own text. The
+//! cross-check compares traces.
 
 mod hosted;
 mod play;
@@ -18,27 +18,27 @@ pub(crate) use play::REPLAYED_AT;
 pub use play::Sandboxed;
 pub use web::Web;
 
-/// What an engine did with a case.
+/// Everything that an engine did with a case.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Trace {
-    /// The case.
+    /// The name of the case.
     pub case: String,
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One thing that was done.
+/// One call of the scheduler, and what followed from it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// What the scheduler was asked.
+    /// The call.
     pub command: Box<RawValue>,
-    /// What it answered.
+    /// The answer of the scheduler; for a refusal `{"error": ..}`.
     pub outcome: Box<RawValue>,
-    /// What the ledger got.
+    /// The entries that were appended.
     pub entries: Vec<Box<RawValue>>,
-    /// What it would then decide, and why.
+    /// What the scheduler would decide after the step, and why.
     pub explanation: Box<RawValue>,
-    /// The fuel of all calls up to here; absent where the engine does not count it as others do.
+    /// The fuel of all calls so far. Absent if the engine does not count fuel as the others do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuel_spent: Option<u64>,
 }
@@ -46,36 +46,36 @@ pub struct Step {
 /// The parts of an explanation that a table shows.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Summary {
-    /// The newest entry.
+    /// Position and hash of the newest entry.
     pub head: wakeful_core::record::chain::Head,
-    /// What is decided.
+    /// The decision.
     pub decision: wakeful_core::record::decision::Decision,
 }
 
 impl Trace {
-    /// The head and the decision after the last step.
+    /// Returns the head and the decision after the last step; `None` if there is no step.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         serde_json::from_str(self.steps.last()?.explanation.get()).ok()
     }
 }
 
-/// Why an engine gave no trace.
+/// Why there is no trace of a case.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The engine did not answer.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The engine answered with something that is no JSON.
-    #[error("the engine answered with something that is no JSON: {0}")]
+    /// The engine's answer is not JSON.
+    #[error("the engine's answer is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// The process of the engine cannot run, or failed.
+    /// The engine's process does not start, or failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// Something of the source tree or its build folder is not there.
+    /// A file of the source tree or its build folder is missing.
     #[error("{0}")]
     Missing(String),
-    /// The engine gave a reason instead of a trace.
+    /// The engine reported a failure instead of a trace.
     #[error("{0}")]
     Failed(String),
 }
@@ -86,23 +86,23 @@ impl From<GuestError> for TraceError {
     }
 }
 
-/// An engine that can be traced.
+/// An engine that plays cases and returns their traces.
 pub enum Tracer {
-    /// The core in this program.
+    /// The core of this program.
     Native,
-    /// The guest in wasmtime, by one of its compilers.
+    /// The guest component in wasmtime, with one of its compilers.
     Sandboxed(Box<Sandboxed>),
-    /// The web guest in Node or in a browser.
+    /// The web guest, in Node or in a browser.
     Web(Web),
-    /// The guest in a host of another language.
+    /// The guest component in a host that is written in another language.
     Hosted(Hosted),
 }
 
 impl Tracer {
-    /// The engine of a guest.
+    /// Prepares a guest.
     ///
     /// # Errors
-    /// Where the guest does not offer what a scheduler offers.
+    /// If the guest does not export what a scheduler exports.
     pub fn sandboxed(guest: &Guest) -> Result<Self, GuestError> {
         Sandboxed::new(guest).map(|sandboxed| Self::Sandboxed(Box::new(sandboxed)))
     }
@@ -121,7 +121,7 @@ impl Tracer {
     /// Plays a case.
     ///
     /// # Errors
-    /// Where the engine breaks down; what the scheduler refuses is part of the trace.
+    /// If the engine fails. A refusal of the scheduler is part of the trace.
     pub fn trace(&mut self, case: &Case) -> Result<Trace, TraceError> {
         match self {
             Self::Native => play::play(case, |stage| Ok(play::native(stage))),
@@ -131,10 +131,10 @@ impl Tracer {
         }
     }
 
-    /// Does what the host of a scenario did.
+    /// Repeats the recorded acts of a scenario's host.
     ///
     /// # Errors
-    /// As [`Tracer::trace`].
+    /// As for [`Tracer::trace`].
     pub fn perform(&mut self, scenario: &Scenario) -> Result<Trace, TraceError> {
         match self {
             Self::Native => play::perform(scenario, |stage| Ok(play::native(stage))),

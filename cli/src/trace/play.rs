@@ -1,4 +1,4 @@
-//! Playing a case with an engine, step by step.
+//! Plays a case with an engine, step by step.
 
 use serde_json::value::RawValue;
 use wakeful_core::{
@@ -23,11 +23,11 @@ use crate::{
     scenario::{Act, START, Scenario},
 };
 
-/// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the
-/// same on every day.
+/// The time at which fixtures are replayed: 2026-01-01T00:00:00Z. It is fixed, so that a replay
+/// gives the same result on every day.
 pub(crate) const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
 
-/// What the host lends to an engine while it plays.
+/// What the host provides to an engine: a ledger, a clock and a provider.
 pub(super) struct Stage {
     pub(super) ledger: MemoryLedger,
     pub(super) clock: VirtualClock,
@@ -51,8 +51,8 @@ impl Stage {
     }
 }
 
-/// A story that tells nothing: of an observed ledger, which never starts a turn, or of a scenario,
-/// which says itself what its host does.
+/// A story without a script. An observed ledger never starts a turn, and a scenario says itself
+/// what its host does.
 fn untold(name: &str, starts_at: Timestamp) -> Story {
     Story {
         story: name.to_owned(),
@@ -65,12 +65,12 @@ fn untold(name: &str, starts_at: Timestamp) -> Story {
     }
 }
 
-/// The core of this program, over a stage.
+/// Starts the core of this program over a stage.
 pub(super) fn native(stage: &Stage) -> Native<MemoryLedger, VirtualClock, ScriptedProvider> {
     Native::new(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone())
 }
 
-/// The guest, linked to a stage.
+/// A guest that is linked, so that instances over a stage start quickly.
 pub struct Sandboxed {
     name: &'static str,
     plugin: Plugin<MemoryLedger, VirtualClock, ScriptedProvider>,
@@ -90,7 +90,7 @@ impl Sandboxed {
         self.name
     }
 
-    /// An instance over a stage.
+    /// Starts an instance over a stage.
     pub(super) fn over(
         &self,
         stage: &Stage,
@@ -104,7 +104,7 @@ impl Sandboxed {
     }
 }
 
-/// Plays a case with an engine that `start` starts.
+/// Plays a case with the engine that `start` returns.
 pub(super) fn play<E: Engine>(
     case: &Case,
     start: impl FnOnce(&Stage) -> Result<E, TraceError>,
@@ -118,8 +118,8 @@ pub(super) fn play<E: Engine>(
     Ok(Trace { case: case.name.clone(), steps })
 }
 
-/// Does what the host of a scenario did, with engines that `start` starts, one for each time that a
-/// ledger is opened.
+/// Repeats the recorded acts of a scenario's host. `start` is called each time that a ledger is
+/// opened.
 pub(super) fn perform<E: Engine>(
     scenario: &Scenario,
     start: impl Fn(&Stage) -> Result<E, TraceError>,
@@ -152,7 +152,7 @@ pub(super) fn perform<E: Engine>(
 }
 
 fn replay(engine: &mut impl Engine, stage: &Stage, folder: &Folder) -> Result<Step, TraceError> {
-    // Where the agent cannot be told, the replay itself says why.
+    // If the folder does not name the agent, the replay reports why.
     let agent_id = foreign::agent_of(folder).unwrap_or_else(|_| "default".into());
     let opened = engine.open(&Options::new(agent_id), Mode::Observe);
     let outcome = opened.and_then(|_| engine.replay(&json::write(folder)));
@@ -179,8 +179,7 @@ fn tell(engine: &mut impl Engine, stage: &Stage, story: &Story) -> Result<Vec<St
     }
 }
 
-/// What the scheduler refuses belongs to the trace; where the engine itself broke down there is
-/// none.
+/// Turns a refusal into a part of the trace. If the engine itself failed, there is no trace.
 fn answered(outcome: Result<String, EngineError>) -> Result<String, EngineError> {
     match outcome {
         Err(EngineError::Refused(report)) => Ok(format!(r#"{{"error":{}}}"#, json::write(&report))),

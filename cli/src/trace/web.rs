@@ -1,4 +1,4 @@
-//! The web guest in Node or in a browser: a process that answers one line per case.
+//! The web guest, in Node or in a browser: a process that answers one line per case.
 
 use std::{env, ffi::OsString, path::Path, process::Command};
 
@@ -13,7 +13,7 @@ use crate::{
     source,
 };
 
-/// A running process with the web guest loaded.
+/// A running process that has loaded the web guest.
 pub struct Web {
     process: Process,
     asked: u64,
@@ -27,7 +27,7 @@ struct Request<'a> {
     story: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<&'a wakeful_core::foreign::Folder>,
-    /// What the host of a scenario does, each as the text that stands in the trace.
+    /// The acts of a scenario's host, each as the text that the trace has.
     #[serde(skip_serializing_if = "Option::is_none")]
     acts: Option<Vec<String>>,
 }
@@ -35,24 +35,25 @@ struct Request<'a> {
 #[derive(Deserialize)]
 struct Answer {
     id: Option<u64>,
-    /// The trace as text in a string: JavaScript never parses it.
+    /// The trace as text in a string, so that JavaScript does not parse and rewrite it.
     trace: Option<String>,
     failure: Option<String>,
 }
 
 impl Web {
-    /// Starts Node with the engine of the source tree and the web guest of its build folder.
+    /// Starts Node with the engine from the source tree and the web guest from its build folder.
     ///
     /// # Errors
-    /// Where either is missing, or Node does not start; the message says what to do.
+    /// If the engine or the guest is missing, or if Node does not start. The message says what to
+    /// do.
     pub fn node() -> Result<Self, TraceError> {
         Self::start("node", "wasm/web/js/engine.mjs")
     }
 
-    /// Starts a headless Chromium, which Node drives, with the same guest in a page.
+    /// Starts a headless Chromium with the same guest in a page. Node drives it.
     ///
     /// # Errors
-    /// As [`Web::node`], and where the browser or its driver is missing.
+    /// As for [`Web::node`], and if the browser or its driver is missing.
     pub fn chromium() -> Result<Self, TraceError> {
         Self::start("chromium", "wasm/web/js/chromium.mjs")
     }
@@ -60,7 +61,7 @@ impl Web {
     fn start(engine: &'static str, program: &str) -> Result<Self, TraceError> {
         let missing = |what: &str| {
             TraceError::Missing(format!(
-                "{what} is missing: run `cargo xtask run` in the source tree first"
+                "`{what}` is missing: run `cargo xtask run` in the source tree first"
             ))
         };
         let guest = source::find("target/guest/web/wakeful_web.js")
@@ -100,13 +101,13 @@ impl Web {
         let line = serde_json::to_string(&Request { id: self.asked, ..request })?;
         let answer: Answer = serde_json::from_str(&self.process.ask(&line)?)?;
         match answer.trace {
-            _ if answer.id != Some(self.asked) => {
-                Err(TraceError::Failed("it answered something else than it was asked".to_owned()))
-            }
-            Some(text) => Ok(serde_json::from_str(&text)?),
-            None => Err(TraceError::Failed(
-                answer.failure.unwrap_or_else(|| "neither trace nor failure".to_owned()),
+            _ if answer.id != Some(self.asked) => Err(TraceError::Failed(
+                "the engine answered another request than the last one".to_owned(),
             )),
+            Some(text) => Ok(serde_json::from_str(&text)?),
+            None => Err(TraceError::Failed(answer.failure.unwrap_or_else(|| {
+                "the engine's answer has neither a trace nor a failure".to_owned()
+            }))),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Child agents, with real processes and worktrees: what their parents are told, and what is left
-//! of them.
+//! Child agents, with real processes and worktrees: what their parents learn, and what remains of
+//! them.
 
 use std::{
     fs,
@@ -26,13 +26,13 @@ use super::{
 };
 use crate::openai::answer::Answer;
 
-/// Where the asked agent works, as it is told.
+/// The workspace that the system message names.
 fn workspace(asked: &Asked) -> PathBuf {
-    let told = asked.system().split_once("You work in ").expect("it is told").1;
+    let told = asked.system().split_once("You work in ").expect("the message names it").1;
     told.split_once(". Your commands").expect("a sentence").0.into()
 }
 
-/// The detail of the record with which a task ended.
+/// The detail of a task record.
 fn detail(task: &TaskRecord) -> Value {
     serde_json::from_str(task.detail.as_ref().expect("a detail").as_str()).expect("JSON")
 }
@@ -41,7 +41,7 @@ fn ended(entries: &[Entry]) -> Vec<TaskRecord> {
     tasks(entries).into_iter().filter(|task| task.status.is_terminal()).collect()
 }
 
-/// The results of tasks that were queued.
+/// The task results that were queued as messages.
 fn results(entries: &[Entry]) -> Vec<String> {
     let messages = entries.iter().filter_map(|entry| {
         if let Record::Message(message) = &entry.record { Some(message) } else { None }
@@ -64,7 +64,7 @@ fn exec(cmd: &str, yield_time_ms: u64) -> (&'static str, Value) {
     ("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": yield_time_ms }))
 }
 
-/// Waits for a file, in a command.
+/// A command that waits for a file.
 fn wait_for(file: &str) -> (&'static str, Value) {
     exec(
         &format!(
@@ -147,7 +147,7 @@ fn a_child_is_supervised_while_it_works_and_its_last_words_wake_its_parent() {
     assert_eq!(
         (&seen["status"], seen["output_preview"].as_str()),
         (&json!("completed"), Some(words.as_str())),
-        "its last words, whole"
+        "its last answer, complete"
     );
     assert_eq!(results(&entries).len(), 1);
     assert!(
@@ -211,7 +211,7 @@ fn a_child_that_is_stopped_ends_with_its_commands() {
         _ => Answer::says("So be it."),
     });
     place.rest(&["--prompt", "go"]);
-    let pid = fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
+    let pid = fs::read_to_string(place.workspace().join("pid")).expect("the command has started");
     assert!(!lives(&pid));
     let entries = place.entries("default");
     assert_eq!(
@@ -250,7 +250,7 @@ fn a_child_that_fails_or_leaves_its_items_as_they_are_ends_and_its_parent_is_tol
     assert_eq!(results(&entries).len(), 2);
 }
 
-/// The first child that the agent makes, when it has made it.
+/// Waits until the agent has created a child, and returns its id.
 fn child_of(place: &Place) -> String {
     place.wait_for("default", "child", |entry| {
         let Record::Task(task) = &entry.record else { return None };
@@ -258,7 +258,8 @@ fn child_of(place: &Place) -> String {
     })
 }
 
-/// Kills an agent when its child has come this far, and lets both go on.
+/// Kills an agent when its child has an entry for which `has_come` holds, and continues both.
+/// Returns the child's entries.
 fn killed_when(place: &Place, has_come: impl Fn(&Entry) -> bool) -> Vec<Entry> {
     let live = place.start(&["--prompt", "go"]);
     let child = child_of(place);
@@ -266,13 +267,18 @@ fn killed_when(place: &Place, has_come: impl Fn(&Entry) -> bool) -> Vec<Entry> {
     live.kill();
     place.rest(&[]);
     let entries = place.entries(&child);
-    let told = |entry: &&Entry| matches!(&entry.record, Record::Message(message) if message.body.as_text() == "Do it.");
-    assert_eq!(entries.iter().filter(told).count(), 1, "the child is told once");
+    let told = |entry: &&Entry| {
+        matches!(
+            &entry.record,
+            Record::Message(message) if message.body.as_text() == "Do it."
+        )
+    };
+    assert_eq!(entries.iter().filter(told).count(), 1, "the child gets its task once");
     let parents = place.entries("default");
     assert_eq!(
         ended(&parents).iter().map(|task| task.status).collect::<Vec<_>>(),
         [TaskStatus::Completed],
-        "it is not given up"
+        "the child's task completes"
     );
     assert_eq!(results(&parents).len(), 1);
     entries
@@ -318,7 +324,7 @@ fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_inter
         |entry| matches!(&entry.record, Record::Turn(turn) if turn.kind.is_some()),
     );
     assert!(!lives(
-        &fs::read_to_string(place.workspace().join("pid")).expect("the command had begun")
+        &fs::read_to_string(place.workspace().join("pid")).expect("the command had started")
     ));
     assert_eq!(
         ended(&childs).iter().map(|task| task.status).collect::<Vec<_>>(),
@@ -379,7 +385,7 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
         results(&entries).into_iter().find(|result| result.contains("Change.")).expect("a result");
     assert!(
         kept.contains("worktree") && kept.contains("retained: changed_files"),
-        "the parent is told: {kept}"
+        "the parent learns of it: {kept}"
     );
     let removed = worktree("Remove.");
     assert_eq!(
@@ -411,12 +417,12 @@ fn a_worktree_needs_a_repository_and_a_child_makes_no_children() {
     assert_eq!(answers[0]["error"]["kind"], "task_spawn_failed");
     let why = answers[0]["error"]["message"].as_str().expect("a message");
     assert!(
-        why.contains("is in no git repository") && why.contains("workspace_mode = inherit"),
+        why.contains("is not in a git repository") && why.contains("workspace_mode = inherit"),
         "{why}"
     );
     assert_eq!(answers[1]["error"]["kind"], "invalid_tool_input");
     let ends = ended(&entries);
-    assert_eq!(ends.len(), 1, "no task is left of a child that was not made");
+    assert_eq!(ends.len(), 1, "a child that was not created leaves no task");
     assert_eq!(detail(&ends[0])["output_summary"], "unsupported_agent_profile_capability");
 }
 
@@ -436,7 +442,7 @@ fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
         matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
             .then_some(())
     });
-    let pid = fs::read_to_string(pid).expect("the command has begun");
+    let pid = fs::read_to_string(pid).expect("the command has started");
     place.tell(&["stop"]);
     eventually("the command ends", || !lives(&pid));
     let ends = ended(&place.entries("default"));

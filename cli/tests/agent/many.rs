@@ -1,10 +1,10 @@
-//! Much at once: many commands as tasks, and one that floods.
+//! High load: many commands as tasks, and one with very long output.
 
 use std::{collections::BTreeMap, fs};
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
-    Record, queue::envelope::MessageKind, task::TaskStatus, turn::RunStatus,
+    Record, entry::Entry, queue::envelope::MessageKind, task::TaskStatus, turn::RunStatus,
 };
 
 use super::{
@@ -22,7 +22,10 @@ fn fifty_commands_run_at_once_and_each_result_comes_exactly_once() {
                 let call = |number| {
                     (
                         "ExecCommand",
-                        json!({ "cmd": format!("sleep 1; echo number {number}"), "yield_time_ms": 1 }),
+                        json!({
+                            "cmd": format!("sleep 1; echo number {number}"),
+                            "yield_time_ms": 1,
+                        }),
                     )
                 };
                 Answer::calls(&(0..MANY).map(call).collect::<Vec<_>>())
@@ -53,8 +56,14 @@ fn fifty_commands_run_at_once_and_each_result_comes_exactly_once() {
     let expected: BTreeMap<_, _> =
         (0..MANY).map(|number| (format!("number {number}\n"), 1)).collect();
     assert_eq!(told, expected);
-    let turns = entries.iter().filter(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Terminal)).count();
-    assert_eq!(turns, MANY + 1, "each result is told in a turn");
+    let ended = |entry: &&Entry| {
+        matches!(
+            &entry.record,
+            Record::Turn(turn) if turn.status == RunStatus::Terminal
+        )
+    };
+    let turns = entries.iter().filter(ended).count();
+    assert_eq!(turns, MANY + 1, "each result has its own turn");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Real agents: the `wakeful` program with a model behind a real server, real processes, and people
-//! who interfere.
+//! Real agents: the `wakeful` program with a model behind a real server, real processes, and an
+//! operator who interferes.
 
 mod children;
 mod many;

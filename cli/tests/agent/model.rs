@@ -1,5 +1,4 @@
-//! A model for a test: what a chat has come to, read from its messages as a model would have to
-//! read it.
+//! A model for tests: it reads the state of a chat from the messages, as a real model must.
 
 use serde_json::Value;
 use wakeful_agent::openai::ChatMessage;
@@ -16,20 +15,20 @@ impl Asked {
         Self { messages: request.messages() }
     }
 
-    /// The first words of the runtime.
+    /// The system message of the runtime.
     pub(super) fn system(&self) -> &str {
         match self.messages.first() {
             Some(ChatMessage::System { content }) => content,
-            other => panic!("a chat begins with the runtime's words: {other:?}"),
+            other => panic!("a chat begins with a system message: {other:?}"),
         }
     }
 
-    /// Whether a child is asked.
+    /// Whether the model is asked as a child agent.
     pub(super) fn is_child(&self) -> bool {
         self.system().contains("You are a child agent")
     }
 
-    /// What started the turn.
+    /// The message that started the turn.
     pub(super) fn trigger(&self) -> &str {
         let before_calls = self.messages.iter().take_while(|message| !has_calls(message));
         let users = before_calls.filter_map(|message| {
@@ -38,12 +37,12 @@ impl Asked {
         users.last().expect("a turn begins with a message")
     }
 
-    /// How many rounds of calls the turn has behind it.
+    /// The number of finished rounds with calls in this turn.
     pub(super) fn rounds(&self) -> usize {
         self.messages.iter().filter(|message| has_calls(message)).count()
     }
 
-    /// Whether somebody says this after the turn began.
+    /// Whether a user message with these words came after the first round.
     pub(super) fn hears(&self, words: &str) -> bool {
         let since = self.messages.iter().skip_while(|message| !has_calls(message));
         since
@@ -53,14 +52,14 @@ impl Asked {
             .any(|said| said.contains(words))
     }
 
-    /// Whether the runtime says this before the turn's first round.
+    /// Whether a system message has these words.
     pub(super) fn is_told(&self, words: &str) -> bool {
         self.messages.iter().any(
             |message| matches!(message, ChatMessage::System { content } if content.contains(words)),
         )
     }
 
-    /// The results of the newest round.
+    /// The results of the newest round's calls.
     pub(super) fn results(&self) -> Vec<Value> {
         let newest = self.messages.iter().rposition(has_calls).map_or(0, |at| at + 1);
         let tools = self.messages[newest..].iter();
@@ -72,7 +71,7 @@ impl Asked {
             .collect()
     }
 
-    /// The whole of it, for a failed test.
+    /// The whole chat, for the message of a failed test.
     pub(super) fn text(&self) -> String {
         serde_json::to_string_pretty(&self.messages).expect("messages are JSON")
     }

@@ -1,5 +1,5 @@
-//! Where a test's agent lives: a folder with a workspace that is a git repository, a ledger, and
-//! the program that drives it.
+//! The surroundings of a test's agent: a folder with a workspace that is a git repository, a
+//! ledger, a model server, and the program that drives the agent.
 
 use std::{
     fs,
@@ -18,13 +18,13 @@ use crate::{
     program::{Ran, arg, wakeful},
 };
 
-/// Longer than anything here takes, also on a machine that is busy.
+/// Longer than any test here takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Where the output of an agent goes that lives beside the test.
+/// The file for the output of an agent that runs beside the test.
 const SHOWN: &str = "shown.txt";
 
-/// The key that no ledger may have.
+/// The key that must not reach a ledger.
 pub(super) const KEY: &str = "sk-test-4c1f0b77a9d24e6b";
 
 pub(super) struct Place {
@@ -32,7 +32,7 @@ pub(super) struct Place {
     server: Server,
 }
 
-/// A live agent in a process of its own.
+/// A running agent in its own process.
 pub(super) struct Live(Child);
 
 impl Place {
@@ -49,24 +49,24 @@ impl Place {
         place
     }
 
-    /// With a model that answers each chat by what it has come to.
+    /// With a model that answers each chat by its state.
     pub(super) fn scripted(model: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         Self::with(Server::scripted(move |request| model(&Asked::from_request(request))))
     }
 
-    /// Lets the agent live until it rests, which must go well; what it printed.
+    /// Runs the agent until it rests, which must succeed. Returns what it printed.
     pub(super) fn rest(&self, extra: &[&str]) -> String {
         let ran = self.run(&[&["--until-rest"], extra].concat());
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         ran.out
     }
 
-    /// All that the model was asked so far.
+    /// All requests to the model so far.
     pub(super) fn asked(&self) -> Vec<String> {
         self.server.received().iter().map(|request| request.body.to_string()).collect()
     }
 
-    /// Says something to the agent from outside, which must be taken.
+    /// Sends something to the agent from outside, which must be accepted.
     pub(super) fn tell(&self, what: &[&str]) {
         let sent = self.send(what);
         assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
@@ -94,7 +94,7 @@ impl Place {
             .expect("git starts")
     }
 
-    /// The program, and its arguments.
+    /// The path of the program, and its arguments.
     pub(super) fn words(&self, extra: &[&str]) -> (&'static str, Vec<String>) {
         let (url, ledger, workspace) =
             (self.server.url(), arg(&self.ledger()), arg(&self.workspace()));
@@ -125,35 +125,35 @@ impl Place {
         command
     }
 
-    /// Lets the agent live until it ends by itself.
+    /// Runs the agent until it ends on its own.
     pub(super) fn run(&self, extra: &[&str]) -> Ran {
         self.run_in(extra, &[])
     }
 
-    /// Likewise, with more in its environment.
+    /// Runs the agent with more variables in its environment.
     pub(super) fn run_in(&self, extra: &[&str], environment: &[(&str, &str)]) -> Ran {
         let output =
             self.command(extra).envs(environment.iter().copied()).output().expect("wakeful starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         Ran {
-            code: output.status.code().expect("wakeful ends by itself"),
+            code: output.status.code().expect("wakeful ends with an exit code"),
             out: text(output.stdout),
             err: text(output.stderr),
         }
     }
 
-    /// Lets the agent live beside the test.
+    /// Starts the agent, which runs beside the test.
     pub(super) fn start(&self, extra: &[&str]) -> Live {
         let out = fs::File::create(self.folder.path().join(SHOWN)).expect("a file");
         Live(self.command(extra).stdout(out).spawn().expect("wakeful starts"))
     }
 
-    /// What the newest agent that was started beside the test has shown.
+    /// The output so far of the newest agent that was started beside the test.
     pub(super) fn shown(&self) -> String {
         fs::read_to_string(self.folder.path().join(SHOWN)).expect("it was started")
     }
 
-    /// Says something to the agent from outside.
+    /// Sends something to the agent from outside.
     pub(super) fn send(&self, what: &[&str]) -> Ran {
         let own = [
             "send".to_owned(),
@@ -165,7 +165,7 @@ impl Place {
         wakeful(own.into_iter().chain(what.iter().map(|text| (*text).to_owned())))
     }
 
-    /// The entries of an agent.
+    /// The entries of an agent; none if there is no ledger yet.
     pub(super) fn entries(&self, agent: &str) -> Vec<Entry> {
         let Ok(file) = SqliteFile::open_read_only(&self.ledger()) else { return Vec::new() };
         let mut entries = Vec::new();
@@ -176,7 +176,8 @@ impl Place {
         entries
     }
 
-    /// Waits until the ledger of an agent has an entry like this; what it says.
+    /// Waits until the ledger of an agent has an entry for which `like` returns something, and
+    /// returns that.
     pub(super) fn wait_for<T>(
         &self,
         agent: &str,
@@ -195,18 +196,18 @@ impl Place {
 }
 
 impl Live {
-    /// As `kill -9` does.
+    /// Kills it, as `kill -9` does.
     pub(super) fn kill(mut self) {
         self.0.kill().expect("it lives");
         self.0.wait().expect("it ends");
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it ends on its own. Returns the exit code.
     pub(super) fn end(mut self) -> i32 {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
             if let Some(status) = self.0.try_wait().expect("it can be asked") {
-                return status.code().expect("it ends by itself");
+                return status.code().expect("it ends with an exit code");
             }
             thread::sleep(Duration::from_millis(20));
         }

@@ -1,5 +1,5 @@
-//! What a model that means harm cannot do through its tools: the real program, its policy and the
-//! kernel against it.
+//! What a malicious model cannot do through its tools. The real program, its policy and the kernel
+//! defend against it.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -84,9 +84,12 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     let script = "d=$(dirname \"$PWD\"); cat \"$d/outside/secret\" \"$HOME/.ssh/id\" \
                   \"$d/agents.sqlite\"; echo broken > \"$d/outside/victim\"; cat \"$d\"/*/secret";
     fs::write(place.workspace().join("escape.sh"), script).expect("a script");
-    let program = "import os, pathlib\nhere = pathlib.Path(os.getcwd()).parent / \
-                   'outside'\ntry:\n    print((here / 'secret').read_text())\nfinally:\n    (here \
-                   / 'victim').write_text('broken')\n";
+    let program = "import os, pathlib\n\
+                   here = pathlib.Path(os.getcwd()).parent / 'outside'\n\
+                   try:\n\
+                   \x20   print((here / 'secret').read_text())\n\
+                   finally:\n\
+                   \x20   (here / 'victim').write_text('broken')\n";
     fs::write(place.workspace().join("escape.py"), program).expect("a program");
 
     let ran = place
@@ -98,7 +101,7 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     assert_eq!(answers[5..11].iter().map(kind).collect::<Vec<_>>(), ["path_outside_workspace"; 6]);
     assert_eq!(
         answers[14]["status"], "success",
-        "a link may be made, which leads nowhere: {}",
+        "a link may be created, but it leads nowhere: {}",
         answers[14]
     );
     assert!(
@@ -118,8 +121,8 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
 
 #[test]
 fn the_environment_of_the_host_is_not_seen() {
-    let look = "env; for p in self $PPID /proc/[0-9]*; do tr '\\0' '\\n' < \
-                /proc/${p##*/}/environ; done 2>/dev/null; true";
+    let look = "env; for p in self $PPID /proc/[0-9]*; do tr '\\0' '\\n\
+                ' < /proc/${p##*/}/environ; done 2>/dev/null; true";
     let place = calling(vec![
         exec("env"),
         exec(look),
@@ -131,13 +134,16 @@ fn the_environment_of_the_host_is_not_seen() {
     );
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     for answer in answers(&place) {
-        assert_eq!(kind(&answer), "-", "it runs: {answer}");
+        assert_eq!(kind(&answer), "-", "the command runs: {answer}");
         let seen = answer.to_string();
         for hidden in [SECRET, "MY_TOKEN", "API_KEY", "another-key", KEY, "[secret]"] {
-            assert!(!seen.contains(hidden), "`{hidden}` is seen: {seen}");
+            assert!(!seen.contains(hidden), "the command sees `{hidden}`: {seen}");
         }
     }
-    assert!(answers(&place)[0].to_string().contains("PATH="), "what is let through is seen");
+    assert!(
+        answers(&place)[0].to_string().contains("PATH="),
+        "the command sees the allowed variables"
+    );
 }
 
 #[test]
@@ -180,7 +186,7 @@ fn what_the_policy_denies_does_not_run_however_it_is_hidden() {
         );
         assert!(
             answer["error"]["message"].as_str().is_some_and(|why| why.len() > 20),
-            "it says why: {answer}"
+            "the refusal has a reason: {answer}"
         );
     }
     for (shell, answer) in shells.iter().zip(&answers[hidden.len()..]) {
@@ -297,7 +303,11 @@ fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
                 exec("cat leak.txt; cat leak.txt >&2; base64 -w0 leak.txt"),
                 (
                     "ExecCommand",
-                    json!({ "cmd": "cat leak.txt; sleep 0.4; head -c 12 leak.txt; sleep 0.1; tail -c +13 leak.txt", "yield_time_ms": 100 }),
+                    json!({
+                        "cmd": "cat leak.txt; sleep 0.4; head -c 12 leak.txt; sleep 0.1; \
+                                tail -c +13 leak.txt",
+                        "yield_time_ms": 100,
+                    }),
                 ),
                 (
                     "ExecCommand",
@@ -331,7 +341,7 @@ fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
     let encoded = "c2stdGVzdC00YzFmMGI3N2E5ZDI0ZTZi";
     assert!(
         out.contains("It is [secret], so be it. sk-te"),
-        "what only begins like it is shown:\n{out}"
+        "text that only begins like the key is shown:\n{out}"
     );
     let ledger: String =
         place.entries("default").iter().map(|entry| format!("{entry:?}")).collect();
@@ -340,14 +350,14 @@ fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
     {
         assert!(
             !text.contains(KEY) && !text.contains(&encoded[..encoded.len() - 2]),
-            "the {what} has it"
+            "the {what} has the key"
         );
-        assert!(text.contains("[secret]"), "the {what} says where it was");
+        assert!(text.contains("[secret]"), "the {what} marks the place of the key");
     }
     let answers = answers(&place);
     assert_eq!(
         answers[3]["result"]["task"]["output_preview"], "[secret][secret]",
-        "also where it came in two pieces"
+        "also if it came in two pieces"
     );
     assert_eq!(answers[4]["result"]["stdout_preview"], "[secret]\n");
     let records = place

@@ -1,6 +1,5 @@
-//! A whole story, with both engines: two work items, a command of three seconds that is waited for,
-//! an operator who interferes, a `kill -9` in the middle of a turn, a child in a worktree, and the
-//! end.
+//! A whole story, with both engines. It has two work items, a wait for a command of three seconds,
+//! an operator who interferes, a `kill -9` in the middle of a turn, and a child in a worktree.
 
 use std::time::Duration;
 
@@ -32,7 +31,10 @@ fn model(asked: &Asked) -> Answer {
             ("CreateWorkItem", json!({ "objective": "Build the parser", "plan_status": "ready" })),
             (
                 "CreateWorkItem",
-                json!({ "objective": "Write the notes", "todo_list": [{ "text": "ask the child", "state": "pending" }] }),
+                json!({
+                    "objective": "Write the notes",
+                    "todo_list": [{ "text": "ask the child", "state": "pending" }],
+                }),
             ),
         ]),
         1 if trigger.contains(GOAL) => {
@@ -49,14 +51,14 @@ fn model(asked: &Asked) -> Answer {
                 json!({ "reason": "the build", "wake": "task_result", "resource": task }),
             )])
         }
-        // The build has ended. What the operator says while the next command runs comes with its
-        // result; then the process is killed.
+        // The build has ended. The operator's message arrives while the next command runs, and
+        // reaches the model with its result. Then the process is killed.
         0 if trigger.contains("built") && !asked.is_told("interrupted") => Answer::calls(&[(
             "ExecCommand",
             json!({ "cmd": "sleep 1; echo looked", "yield_time_ms": 20_000 }),
         )]),
         1 if trigger.contains("built") && !asked.is_told("interrupted") => {
-            assert!(asked.hears(WISH), "the operator is heard: {}", asked.text());
+            assert!(asked.hears(WISH), "the model gets the operator's message: {}", asked.text());
             Answer::never()
         }
         0 if trigger.contains("built") => {
@@ -104,13 +106,13 @@ fn child(asked: &Asked) -> Answer {
                 .expect("a branch")
                 .trim()
                 .to_owned();
-            assert!(branch.starts_with("task-"), "a branch of its own: {branch}");
+            assert!(branch.starts_with("task-"), "the child has its own branch: {branch}");
             Answer::says("I am on a branch of my own.")
         }
     }
 }
 
-/// Plays the story with an engine, and checks what the ledger then says.
+/// Plays the story with an engine, and checks the ledger.
 fn play(engine: &str) {
     let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
     let args = ["--engine", engine, "--until-rest"];
@@ -133,12 +135,12 @@ fn play(engine: &str) {
     is_told_in_the_readme(&format!("{}{}", place.shown(), ran.out));
 }
 
-/// The story as README tells it: each of its lines was printed, and in that order for each agent.
+/// Checks docs/tour.md: each line of the story there was printed, in the same order for each agent.
 fn is_told_in_the_readme(shown: &str) {
-    let readme = std::fs::read_to_string(source("README.md")).expect("the README");
+    let readme = std::fs::read_to_string(source("docs/tour.md")).expect("the tour");
     let (_, told) = readme
         .split_once("--until-rest --prompt \"Build the parser, and write its notes.\"\n")
-        .expect("README tells the story");
+        .expect("the tour tells the story");
     let (told, _) = told.split_once("```").expect("the story ends");
     for whose in [true, false] {
         let is_of = |line: &&str| line.starts_with("task-") == whose;
@@ -150,7 +152,7 @@ fn is_told_in_the_readme(shown: &str) {
         {
             assert!(
                 left.any(|printed| printed == line),
-                "README tells `{line}` at a place where it was not printed:\n{shown}"
+                "the tour tells `{line}` at a place where it was not printed:\n{shown}"
             );
         }
     }
@@ -164,8 +166,13 @@ fn check(place: &Place, out: &str) {
             .filter(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == wanted))
             .count()
     };
-    assert_eq!(runs(RunStatus::Interrupted), 1, "the killed turn, and no other:\n{out}");
-    let done = |entry: &&Entry| matches!(&entry.record, Record::WorkItem(item) if item.state == WorkItemState::Completed);
+    assert_eq!(runs(RunStatus::Interrupted), 1, "only the killed turn is interrupted:\n{out}");
+    let done = |entry: &&Entry| {
+        matches!(
+            &entry.record,
+            Record::WorkItem(item) if item.state == WorkItemState::Completed
+        )
+    };
     assert_eq!(entries.iter().filter(done).count(), 2, "both items are done:\n{out}");
     let tasks: Vec<_> = entries
         .iter()
@@ -190,7 +197,7 @@ fn check(place: &Place, out: &str) {
         assert!(decided.iter().any(|kind| kind == wanted), "no {wanted} in {decided:?}");
     }
     let child = detail["child_agent_id"].as_str().expect("a child");
-    assert!(place.entries(child).len() > 10, "the child has a ledger of its own");
+    assert!(place.entries(child).len() > 10, "the child has its own ledger");
     no_secret_in(place);
 }
 
@@ -201,7 +208,7 @@ fn decision(entry: &Entry) -> Option<String> {
     data.field("decision")?.read().ok()
 }
 
-/// Greps every file that the agent left for the key.
+/// Searches every file that the agent left for the key.
 pub(super) fn no_secret_in(place: &Place) {
     let mut folders = vec![place.folder().to_owned()];
     let mut files = 0;
@@ -221,7 +228,7 @@ pub(super) fn no_secret_in(place: &Place) {
             }
         }
     }
-    assert!(files > 3, "the ledger and the output of commands were looked at");
+    assert!(files > 3, "the ledger and the output of commands were searched");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The task surface, row by row, with real processes: what the model is answered, and what the
-//! ledger has.
+//! The task surface, row by row, with real processes: the answers to the model, and the records in
+//! the ledger.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -24,8 +24,8 @@ pub(super) fn tasks(entries: &[Entry]) -> Vec<TaskRecord> {
         .collect()
 }
 
-/// Lets a model say one list of calls after the other, each made of the results so far, until the
-/// agent rests; what each call answered.
+/// Runs an agent until it rests. Its model makes one list of calls per round, from the results so
+/// far. Returns the answer of each call.
 pub(super) fn answered(
     rounds: impl Fn(usize, &[Value]) -> Option<Vec<(&'static str, Value)>> + Send + Sync + 'static,
 ) -> (Place, Vec<Value>) {
@@ -48,8 +48,7 @@ pub(super) fn task_of(answer: &Value) -> &Value {
     &answer["result"]["task_handle"]["task_id"]
 }
 
-/// Whether a process lives. One that has ended and that nobody has asked about has no command line
-/// any more.
+/// Whether a process is alive. A process that has ended and was not waited for has no command line.
 pub(super) fn lives(pid: &str) -> bool {
     std::fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|words| !words.is_empty())
 }
@@ -63,7 +62,13 @@ fn a_command_that_ends_in_time_is_completed_and_makes_no_task() {
     });
     assert_eq!(
         answers[0]["result"],
-        json!({ "disposition": "completed", "exit_status": 3, "stdout_preview": "out", "stderr_preview": "err", "truncated": false })
+        json!({
+            "disposition": "completed",
+            "exit_status": 3,
+            "stdout_preview": "out",
+            "stderr_preview": "err",
+            "truncated": false,
+        })
     );
     assert_eq!(
         (&answers[1]["result"]["exit_status"], &answers[1]["result"]["signal"]),
@@ -201,11 +206,19 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
         0 => Some(vec![
             (
                 "ExecCommand",
-                json!({ "cmd": "read line; echo \"got $line\"", "yield_time_ms": 50, "accepts_input": true }),
+                json!({
+                    "cmd": "read line; echo \"got $line\"",
+                    "yield_time_ms": 50,
+                    "accepts_input": true,
+                }),
             ),
             (
                 "ExecCommand",
-                json!({ "cmd": "test -t 0 && read line && echo \"typed $line\"", "yield_time_ms": 50, "tty": true }),
+                json!({
+                    "cmd": "test -t 0 && read line && echo \"typed $line\"",
+                    "yield_time_ms": 50,
+                    "tty": true,
+                }),
             ),
             ("ExecCommand", json!({ "cmd": "sleep 0.5", "yield_time_ms": 50 })),
         ]),
@@ -244,7 +257,10 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
         "{}",
         answers[7]
     );
-    assert_eq!(answers[9]["result"]["accepted_input"], false, "a task that ended takes nothing");
+    assert_eq!(
+        answers[9]["result"]["accepted_input"], false,
+        "a task that has ended takes no input"
+    );
 }
 
 #[test]
@@ -308,17 +324,21 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
             .then_some(())
     });
     let pid =
-        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
+        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has started");
     live.kill();
-    assert!(lives(&pid), "a command outlives a host that was killed");
+    assert!(lives(&pid), "a command survives a host that was killed");
     let ran = place.run(&["--until-rest"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    assert!(!lives(&pid), "the next life of the host ends it");
+    assert!(!lives(&pid), "the next process of the host ends it");
     let entries = place.entries("default");
     assert_eq!(tasks(&entries).last().map(|task| task.status), Some(TaskStatus::Interrupted));
-    let told =
-        entries.iter().any(|entry| matches!(&entry.record, Record::Transcript(said) if said.data.as_str().contains("It was interrupted.")));
-    assert!(told, "the model is told:\n{}", ran.out);
+    let answers = |entry: &Entry| {
+        matches!(
+            &entry.record,
+            Record::Transcript(said) if said.data.as_str().contains("It was interrupted.")
+        )
+    };
+    assert!(entries.iter().any(answers), "the model learns of it:\n{}", ran.out);
 }
 
 #[test]
@@ -337,7 +357,7 @@ fn a_stop_of_the_agent_ends_its_commands() {
             .then_some(())
     });
     let pid =
-        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
+        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has started");
     assert_eq!(place.send(&["stop"]).code, 0);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while lives(&pid) {
@@ -362,7 +382,7 @@ fn a_command_that_a_turn_waits_for_does_not_outlive_an_agent_that_is_shut_down()
     let pid = place.workspace().join("pid");
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !pid.is_file() {
-        assert!(std::time::Instant::now() < until, "the command begins");
+        assert!(std::time::Instant::now() < until, "the command starts");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     place.tell(&["shutdown"]);

@@ -1,4 +1,4 @@
-//! The conversation at a terminal, as somebody who types sees it.
+//! The conversation at a terminal, as the person who types sees it.
 
 use std::{
     io::{Read, Write},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::openai::{answer::Answer, server::Server};
 
-/// A program at a terminal of its own, and what the terminal has shown so far.
+/// A program at its own terminal, and the output of the terminal so far.
 struct Terminal {
     child: Child,
     pty: Arc<pty_process::blocking::Pty>,
@@ -38,28 +38,29 @@ impl Terminal {
         let (from, into) = (Arc::clone(&pty), Arc::clone(&shown));
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The terminal is gone when the program is.
+            // The terminal closes with the program.
             while let Ok(count) = (&*from).read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
                 into.lock()
-                    .expect("nobody panics while it prints")
+                    .expect("no thread panics with this lock")
                     .push_str(&anstream::adapter::strip_str(&text).to_string());
             }
         });
         Self { child, pty, shown }
     }
 
-    /// Types a line, when the last one was taken: between two lines a terminal is not read.
+    /// Types a line. The pause lets the program take the previous line: between two lines it does
+    /// not read the terminal.
     fn types(&self, line: &str) {
         thread::sleep(Duration::from_millis(100));
         (&*self.pty).write_all(format!("{line}\r").as_bytes()).expect("a line is typed");
     }
 
     fn shown(&self) -> String {
-        self.shown.lock().expect("nobody panics while it prints").clone()
+        self.shown.lock().expect("no thread panics with this lock").clone()
     }
 
-    /// Waits until it shows this.
+    /// Waits until the terminal shows this text.
     fn shows(&self, text: &str) {
         let until = Instant::now() + Duration::from_secs(30);
         while !self.shown().contains(text) {
@@ -72,7 +73,7 @@ impl Terminal {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be asked") {
-                return (status.code().expect("it ends by itself"), self.shown());
+                return (status.code().expect("it ends with an exit code"), self.shown());
             }
             assert!(Instant::now() < until, "it does not end:\n{}", self.shown());
             thread::sleep(Duration::from_millis(10));
@@ -98,7 +99,7 @@ fn model(asked: &Asked) -> Answer {
 fn somebody_types_interferes_asks_why_and_leaves() {
     let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
     let terminal = Terminal::open(&place);
-    terminal.shows("/help says what else there is");
+    terminal.shows("/help for commands");
     terminal.types("hi there");
     terminal.shows("Hello.");
     terminal.types("build it");
@@ -119,9 +120,9 @@ fn somebody_types_interferes_asks_why_and_leaves() {
     terminal.types("/why nothing");
     terminal.shows("there is no decision `nothing`");
     terminal.types("/dance");
-    terminal.shows("there is no /dance");
+    terminal.shows("there is no command /dance");
     terminal.types("/help");
-    terminal.shows("/quit            shut it down");
+    terminal.shows("/quit            shut the agent down");
     terminal.types("/stop");
     terminal.shows("Stop (");
     terminal.types("/start");

@@ -1,5 +1,5 @@
-//! Turns as the ledger has them: what a provider's failures, a model's mistakes and a full context
-//! come to.
+//! Turns in the ledger: the results of a provider's failures, a model's mistakes and a full
+//! context.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -16,7 +16,7 @@ use crate::openai::{
     server::Server,
 };
 
-/// The turns that ended, in order.
+/// The turns that have ended, in order.
 pub(super) fn ended(entries: &[Entry]) -> Vec<TurnRecord> {
     let turns = entries
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn calls(entries: &[Entry]) -> Vec<ToolExecutionRecord> {
         .collect()
 }
 
-/// What a call answered.
+/// The answer of a call.
 pub(super) fn output(call: &ToolExecutionRecord) -> Value {
     serde_json::from_str(call.output.as_str()).expect("JSON")
 }
@@ -51,7 +51,7 @@ fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
         .collect()
 }
 
-/// Says "go" to an agent with this model, and lets it live until it has ended a turn.
+/// Sends `go` to an agent with this model, and runs it until a turn has ended.
 fn one_turn(
     script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     extra: &[&str],
@@ -164,7 +164,7 @@ fn calls_that_make_no_sense_are_answered_with_what_is_wrong_and_the_turn_goes_on
     assert!(calls.iter().all(|call| call.status == ToolExecutionStatus::Error));
     let said = output(&calls[1])["error"]["message"].to_string();
     assert!(said.contains("unknown field `command`") && said.contains("`cmd`"), "{said}");
-    assert_eq!(calls[0].input.as_str(), "\"{\\\"cmd\\\": \"", "what is no JSON is carried as text");
+    assert_eq!(calls[0].input.as_str(), "\"{\\\"cmd\\\": \"", "invalid JSON is recorded as text");
 }
 
 #[test]
@@ -218,5 +218,5 @@ fn a_model_that_never_ends_is_ended_by_the_limit_of_rounds() {
     let (entries, turn) =
         one_turn(|_| Answer::calls(&[("TaskList", json!({}))]), &["--rounds", "3"]);
     assert_eq!((turn.kind, calls(&entries).len()), (Some(TurnTerminalKind::Completed), 3));
-    assert_eq!(turn.reason.as_deref(), Some("the limit of 3 rounds in a turn is reached"));
+    assert_eq!(turn.reason.as_deref(), Some("the turn reached its limit of 3 rounds"));
 }

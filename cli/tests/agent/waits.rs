@@ -1,4 +1,4 @@
-//! Waits and rests, as a model asks for them: what ends each, what does not, and that none keeps an
+//! Waits and rests that a model asks for: what ends each, what does not, and that none keeps an
 //! agent busy.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn waits(entries: &[Entry]) -> Vec<&WaitConditionRecord> {
         .collect()
 }
 
-/// What ended the waits, in order; nothing for one that goes on.
+/// The causes that ended waits, in order. A wait that continues has none.
 fn ends(place: &Place) -> Vec<EndedBy> {
     waits(&place.entries("default")).iter().filter_map(|wait| wait.ended_by).collect()
 }
@@ -38,7 +38,7 @@ fn messages(entries: &[Entry], kind: MessageKind) -> Vec<&MessageRecord> {
     messages.filter(|message| message.kind == kind).collect()
 }
 
-/// What the model said last in each turn.
+/// The model's last answer in each turn.
 fn said(place: &Place) -> Vec<String> {
     ended(&place.entries("default"))
         .into_iter()
@@ -46,7 +46,8 @@ fn said(place: &Place) -> Vec<String> {
         .collect()
 }
 
-/// An agent that is told to go, makes this one call, and repeats whatever it is told after that.
+/// An agent whose model makes this call after the prompt `go`, and then repeats every message that
+/// it gets.
 fn repeating(call: (&'static str, Value)) -> Place {
     Place::scripted(move |asked| {
         match (asked.trigger().starts_with("[operator]\ngo"), asked.rounds()) {
@@ -63,7 +64,7 @@ fn a_wait_for_the_operator_is_ended_by_the_operator_and_by_nobody_else() {
     place.rest(&["--prompt", "go"]);
     place.tell(&["deliver", "some-trigger", "red, says a web page"]);
     place.rest(&[]);
-    assert_eq!(ends(&place), [], "an event is no operator");
+    assert_eq!(ends(&place), [], "an event does not end a wait for the operator");
     place.tell(&["prompt", "Blue."]);
     place.rest(&[]);
     assert_eq!(ends(&place), [EndedBy::Operator]);
@@ -189,14 +190,14 @@ fn a_wait_that_nothing_could_end_is_refused_with_what_is_missing() {
         ]
     );
     assert!(waits(&place.entries("default")).is_empty());
-    assert_eq!(said(&place), ["Done."], "and the turn went on");
+    assert_eq!(said(&place), ["Done."], "and the turn continued");
 }
 
 #[test]
 fn a_sleep_ends_the_turn_and_one_with_a_duration_wakes_also_after_a_death() {
     let place = repeating(("Sleep", json!({ "reason": "nothing to do" })));
     place.rest(&["--prompt", "go"]);
-    assert_eq!(said(&place), [""], "a turn that ends without words");
+    assert_eq!(said(&place), [""], "the turn ends without an answer");
 
     let place = repeating(("Sleep", json!({ "reason": "later", "duration_ms": 1500 })));
     let live = place.start(&["--prompt", "go"]);
@@ -266,7 +267,12 @@ fn while_one_item_waits_the_other_is_gone_on_with() {
             )]),
             (true, 2) => {
                 let slow = &asked.results()[0]["result"]["work_item"]["id"];
-                let wait = json!({ "reason": "the pipeline", "wake": "external", "resource": "ci", "work_item_id": slow });
+                let wait = json!({
+                    "reason": "the pipeline",
+                    "wake": "external",
+                    "resource": "ci",
+                    "work_item_id": slow,
+                });
                 Answer::calls(&[("WaitFor", wait)])
             }
             (false, 0) => Answer::calls(&[("ListWorkItems", json!({ "filter": "runnable" }))]),
@@ -284,7 +290,7 @@ fn while_one_item_waits_the_other_is_gone_on_with() {
         }
     });
     place.rest(&["--prompt", "go"]);
-    assert_eq!(ends(&place), [], "the slow one still waits");
+    assert_eq!(ends(&place), [], "the slow item still waits");
     let completed = calls(&place.entries("default"))
         .into_iter()
         .filter(|call| call.tool_name == "CompleteWorkItem");
@@ -314,7 +320,7 @@ fn a_model_that_leaves_its_item_as_it_is_is_not_asked_without_end() {
     assert_eq!(
         said(&place).len(),
         2,
-        "the turn that made it, and the one that was offered it: {:?}",
+        "the turn that created the item, and the one that was offered it: {:?}",
         said(&place)
     );
     place.tell(&["prompt", "And now?"]);

@@ -1,12 +1,11 @@
-//! The tools of the work plane, as a model calls them: what it is answered, and where the items
-//! then stand.
+//! The tools for work items, as a model calls them: their answers, and the items afterwards.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{Record, turn::TurnTerminalKind, work::WorkItemState};
 
 use super::{tasks::answered, turns::ended};
 
-/// The item that a call answered about.
+/// The item in the answer of a call.
 fn item(answer: &Value) -> &Value {
     &answer["result"]["work_item"]
 }
@@ -23,7 +22,11 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
         0 => Some(vec![
             (
                 "CreateWorkItem",
-                json!({ "objective": " Ship it ", "plan": "build, then sign", "todo_list": [{ "text": "build", "state": "in_progress" }] }),
+                json!({
+                    "objective": " Ship it ",
+                    "plan": "build, then sign",
+                    "todo_list": [{ "text": "build", "state": "in_progress" }],
+                }),
             ),
             ("CreateWorkItem", json!({ "objective": "Ask first", "plan_status": "needs_input" })),
         ]),
@@ -33,11 +36,20 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
                 ("PickWorkItem", json!({ "work_item_id": ship, "reason": "it is first" })),
                 (
                     "UpdateWorkItem",
-                    json!({ "work_item_id": ship, "blocked_by": "the key is missing", "recheck_after": 60_000 }),
+                    json!({
+                        "work_item_id": ship,
+                        "blocked_by": "the key is missing",
+                        "recheck_after": 60_000,
+                    }),
                 ),
                 (
                     "UpdateWorkItem",
-                    json!({ "work_item_id": ship, "blocked_by": "", "objective": "Ship it signed", "plan_status": "ready" }),
+                    json!({
+                        "work_item_id": ship,
+                        "blocked_by": "",
+                        "objective": "Ship it signed",
+                        "plan_status": "ready",
+                    }),
                 ),
                 ("GetWorkItem", json!({ "work_item_id": ship })),
             ])
@@ -63,7 +75,7 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
     assert_eq!(
         answers[0]["result"]["current_work_item_id"],
         Value::Null,
-        "creating moves no focus"
+        "creating an item does not move the focus"
     );
     let asks = item(&answers[1]);
     assert_eq!(
@@ -96,14 +108,14 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
         (&freed["blocked_by"], &freed["recheck_at"], &freed["plan"]),
         (&Value::Null, &Value::Null, &json!("build, then sign"))
     );
-    assert_eq!(item(&answers[5]), freed, "it is shown as it stands");
+    assert_eq!(item(&answers[5]), freed, "`GetWorkItem` shows the current item");
 
     let completed = &answers[6]["result"];
     assert_eq!(
         (&completed["completed_transition"], &completed["work_item"]["state"]),
         (&json!(true), &json!("completed"))
     );
-    assert_eq!(answers.len(), 8, "the round is done to its end, and no other follows");
+    assert_eq!(answers.len(), 8, "the round is completed, and no other follows");
     let turns = ended(&place.entries("default"));
     assert_eq!(
         turns.iter().map(|turn| turn.kind).collect::<Vec<_>>(),
@@ -166,7 +178,7 @@ fn the_list_shows_what_a_filter_asks_for_and_says_how_many_there_are() {
                 ("CompleteWorkItem", json!({ "work_item_id": id(0) })),
                 ("ListWorkItems", json!({ "filter": "completed" })),
                 ("ListWorkItems", json!({ "filter": "open" })),
-                // Nothing is left for which the agent would have to live on.
+                // Without open items the agent comes to rest.
                 ("UpdateWorkItem", json!({ "work_item_id": id(1), "blocked_by": "" })),
                 ("CompleteWorkItem", json!({ "work_item_id": id(1) })),
                 ("CompleteWorkItem", json!({ "work_item_id": id(3) })),
@@ -180,7 +192,7 @@ fn the_list_shows_what_a_filter_asks_for_and_says_how_many_there_are() {
     assert_eq!(
         (lists[0]["result"]["total_matching"].as_u64(), ids(&lists[0])[0]),
         (Some(4), a),
-        "the one in focus is first"
+        "the item in focus is first"
     );
     assert_eq!(ids(&lists[1]), [a]);
     assert_eq!(ids(&lists[2]), [d]);
@@ -246,7 +258,7 @@ fn what_cannot_be_done_with_an_item_is_said_and_changes_nothing() {
     assert_eq!(answers[9]["result"]["completed_transition"], true);
     assert_eq!(
         answers[10]["result"]["completed_transition"], false,
-        "completing it again is no error: {}",
+        "completing it again is not an error: {}",
         answers[10]
     );
     assert_eq!((kind(11), kind(12)), ("already_terminal", "already_terminal"));
@@ -259,5 +271,5 @@ fn what_cannot_be_done_with_an_item_is_said_and_changes_nothing() {
         .into_iter()
         .filter(|entry| matches!(entry.record, Record::WorkItem(_)))
         .count();
-    assert_eq!(items, 2, "one record when it was created, one when it was completed");
+    assert_eq!(items, 2, "one record at its creation, and one at its completion");
 }

@@ -1,4 +1,5 @@
-//! What the kernel holds, whatever a command does; nothing here is judged by its words first.
+//! What the kernel prevents, no matter what a command does. No command here is judged by its words
+//! first.
 
 use std::{fs, net::TcpListener};
 
@@ -94,8 +95,10 @@ fn nothing_of_the_home_is_read_whichever_way_it_is_tried() {
     }
     let opened = "[files]\nread = [\"~/.ssh\"]\n";
     assert_eq!(house.run(opened, ways[0]).is_well(ways[0]), SECRET, "the policy opens it");
-    house.run(opened, "echo x > ~/.ssh/new").is_held("to read is not to write");
-    house.run("[files]\nwrite = [\"~/.ssh\"]\n", "echo x > ~/.ssh/new").is_well("to write is");
+    house.run(opened, "echo x > ~/.ssh/new").is_held("the right to read is not the right to write");
+    house
+        .run("[files]\nwrite = [\"~/.ssh\"]\n", "echo x > ~/.ssh/new")
+        .is_well("the right to write is");
 }
 
 #[test]
@@ -111,16 +114,17 @@ fn no_device_is_made_and_no_right_of_root_is_kept() {
         .rsplit('\t')
         .next()
         .and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    assert_eq!(capabilities.map(|all| all & !0b1011), Some(0), "even of a host that is root");
-    house.run("", "mkfifo pipe").is_well("a named pipe is no device");
+    assert_eq!(capabilities.map(|all| all & !0b1011), Some(0), "even if the host is root");
+    house.run("", "mkfifo pipe").is_well("a named pipe is not a device");
 }
 
 #[test]
 fn the_hosts_environment_is_not_seen() {
     let house = House::new();
     let cmd = format!(
-        "env; cat /proc/self/environ | tr '\\0' '\\n'; cat /proc/$PPID/environ /proc/{}/environ | \
-         tr '\\0' '\\n'; true",
+        "env; cat /proc/self/environ | tr '\\0' '\\n\
+         '; cat /proc/$PPID/environ /proc/{}/environ | tr '\\0' '\\n\
+         '; true",
         std::process::id()
     );
     let ran = house.run("", &cmd);
@@ -128,12 +132,12 @@ fn the_hosts_environment_is_not_seen() {
     assert!(text.contains("HOME=") && text.contains("TMPDIR=") && text.contains("PATH="), "{text}");
     assert!(
         !text.contains("CARGO"),
-        "cargo gave this test variables that commands must not see: {text}"
+        "commands must not see the variables that cargo gave this test: {text}"
     );
     assert_eq!(
         ran.stderr.text.matches("Permission denied").count(),
         2,
-        "the host's processes are closed: {ran:?}"
+        "the command cannot read the host's processes: {ran:?}"
     );
     let set = "[environment]\nallow = [\"CARGO_PKG_*\"]\nset = { GREETING = \"hello\" }\n";
     assert_eq!(house.run(set, "echo $GREETING $CARGO_PKG_NAME").is_well(set), "hello wakeful\n");
@@ -167,7 +171,10 @@ fn tcp_is_closed_where_the_policy_says_so() {
             && not_held("network = false").contains("sockets of local services")
     );
     let open = not_held("network = true");
-    assert!(!open.contains("UDP") && !open.contains("Landlock"), "the rest is held here: {open}");
+    assert!(
+        !open.contains("UDP") && !open.contains("Landlock"),
+        "everything else is prevented here: {open}"
+    );
 }
 
 #[test]
@@ -184,7 +191,7 @@ fn other_processes_of_the_user_get_no_signals() {
     let cmd = format!("kill -KILL {pid}");
     house.run("", &cmd).is_held(&cmd);
     assert!(lives(pid));
-    house.run("", "sleep 3600 & kill -KILL $!").is_well("its own children do");
+    house.run("", "sleep 3600 & kill -KILL $!").is_well("its own children get signals");
     other.stop();
     ended(&other);
 }
@@ -206,7 +213,7 @@ fn a_confined_command_is_stopped_with_all_that_it_started() {
         Running::start(&spec, &Limits::default(), Some(&confinement), &house.path("output"))
             .expect("it starts");
     let pids = house.home.pids("work/pids", 2);
-    crate::command::eventually("its terminal is its own", || {
+    crate::command::eventually("it has its own terminal", || {
         running.stdout().text.contains("24 80")
     });
     running.stop();
@@ -252,7 +259,8 @@ fn a_launcher_that_is_misused_says_what_it_is() {
     assert!(code == Some(126) && text.contains("is for the host itself"), "{text}");
     let (code, text) = launch(&["confined-exec", "--spec-json", "{}", "--", "true"]);
     assert!(code == Some(126) && text.contains("line 1 column"), "{text}");
-    let rights = r#"{"read":["/usr","/lib","/lib64","/bin"],"write":[],"devices":[],"network":true,"is_required":true}"#;
+    let rights = r#"{"read":["/usr","/lib","/lib64","/bin"],"write":[],"devices":[],
+        "network":true,"is_required":true}"#;
     let (code, text) = launch(&["confined-exec", "--spec-json", rights, "--", "/no/such/program"]);
     assert!(code == Some(126) && text.contains("cannot run `/no/such/program`"), "{text}");
     assert_eq!(

@@ -1,10 +1,10 @@
-//! Which command lines are refused before they run, and in which words.
+//! Command lines that are refused before they run, and the texts of the refusals.
 
 use super::{House, link};
 
 const POLICY: &str = "[commands]\ndeny = [\"git push\", \"sudo\", \"rm\"]\n";
 
-/// The codes of the refusals of each line; `-` where it may run.
+/// The refusal code of each line; `-` if it may run.
 fn codes(house: &House, policy: &str, lines: &[&str]) -> Vec<String> {
     let confinement = house.confinement(policy);
     let workdir = house.path("work");
@@ -16,7 +16,7 @@ fn codes(house: &House, policy: &str, lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| format!("{}  {line}", code(line))).collect()
 }
 
-/// Each line has this code.
+/// Checks that each line has this code.
 #[track_caller]
 fn all(house: &House, policy: &str, expected: &str, lines: &[&str]) {
     let expected: Vec<String> = lines.iter().map(|line| format!("{expected}  {line}")).collect();
@@ -137,8 +137,8 @@ fn what_cannot_be_told_is_refused() {
         house.confinement(POLICY).judge("$X y", &house.path("work")).expect_err("refused");
     assert_eq!(
         refusal.to_string(),
-        "the command line is not run: the shell makes the name of the program, `$X`, so the \
-         policy cannot be applied to it; write the program and its words out"
+        "the command line is not run: the shell expands the name of the program, `$X`, so the \
+         policy cannot be applied to it; write out the program and its arguments"
     );
 }
 

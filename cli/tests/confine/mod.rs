@@ -1,5 +1,6 @@
-//! What commands may do: what is refused before it runs, and what the kernel holds. These need a
-//! kernel with Landlock (Linux 6.12 for all of it) and say so where there is none.
+//! What commands may do: what is refused before it runs, and what the kernel prevents. The tests
+//! need a kernel with Landlock (Linux 6.12 for all of it), and they fail with that reason without
+//! one.
 
 mod held;
 mod judged;
@@ -17,10 +18,10 @@ use wakeful_agent::{
 
 use crate::command::{Home, ended};
 
-/// What the tests must not find out.
+/// What a confined command must not read.
 const SECRET: &str = "the-secret-of-the-home";
 
-/// A home with secrets, in it a workspace, and a folder for temporary files.
+/// A home with secrets, which contains a workspace and a folder for temporary files.
 struct House {
     home: Home,
 }
@@ -75,13 +76,13 @@ impl House {
             .unwrap_or_else(|why| panic!("these tests need Landlock: {why}"))
     }
 
-    /// Runs a command without judging it first: only the kernel holds it.
+    /// Runs a command without judging it first, so that only the kernel confines it.
     fn run(&self, policy: &str, cmd: &str) -> Ran {
         self.run_as(policy, self.home.spec(cmd))
     }
 
-    /// That a command does what it tries where nothing holds it: else it would prove nothing that
-    /// it is held.
+    /// Checks that a command succeeds without confinement. Otherwise its failure under confinement
+    /// would prove nothing.
     fn works_freely(cmd: &str) {
         let house = Self::new();
         link(house.path(""), &house.path("work/up"));
@@ -98,7 +99,7 @@ impl House {
         assert!(ended(&running).is_success(), "{cmd}: {}", running.stderr().text);
     }
 
-    /// A path below the home, as a command line has it.
+    /// A path below the home, as text for a command line.
     fn text(&self, name: &str) -> String {
         self.path(name).to_str().expect("text").to_owned()
     }
@@ -117,7 +118,7 @@ impl House {
     }
 }
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug)]
 struct Ran {
     exit: Exit,
@@ -126,7 +127,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// That it was held back, and learned nothing.
+    /// Checks that the command failed and did not print the secret.
     fn is_held(&self, cmd: &str) {
         assert!(!self.exit.is_success(), "{cmd}: {self:?}");
         assert!(

@@ -1,4 +1,4 @@
-//! In which folder a command runs.
+//! The folder in which a command runs.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn a_folder_outside_is_refused_however_it_is_named() {
     let workspace = house.workspace();
     link(house.path(".ssh"), &house.path("work/link"));
     link("../..", &house.path("work/src/up"));
-    house.write("workshop/x", "a neighbour whose name begins alike");
+    house.write("workshop/x", "a neighbour whose name begins in the same way");
     for name in [
         "..",
         "../.ssh",

@@ -1,4 +1,4 @@
-//! The server of a model, as the tests of the agent have it.
+//! The model server of the agent's tests.
 
 #[path = "../../../agent/tests/openai/answer.rs"]
 pub(crate) mod answer;

@@ -1,4 +1,4 @@
-//! A live agent in a process of its own, and what its ledger says.
+//! A running agent in its own process, and its ledger.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ use wakeful_host::{driver, ledger::SqliteFile};
 
 use crate::program::{Ran, arg, wakeful};
 
-/// Longer than anything here takes, also on a machine that is busy.
+/// Longer than any test here takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder with a story, and room for ledgers.
+/// A folder with a story and ledgers.
 pub(super) struct Home {
     folder: tempfile::TempDir,
 }
@@ -52,15 +52,15 @@ impl Home {
         own.into_iter().chain(extra.iter().map(|text| (*text).to_owned())).collect()
     }
 
-    /// Runs the agent until it ends by itself.
+    /// Runs the agent until it ends on its own.
     pub(super) fn run(&self, extra: &[&str]) -> Ran {
         wakeful(self.args(extra))
     }
 
-    /// Runs the agent on a disk that takes no file of more than so many blocks.
+    /// Runs the agent on a disk that takes no file of more than `blocks` blocks.
     pub(super) fn run_on_a_disk_of(&self, blocks: u32, extra: &[&str]) -> Ran {
-        // Told so, the program gets an error of the file system where it would be killed by a
-        // signal.
+        // With the signal ignored, the program gets an error of the file system instead of being
+        // killed.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         let output = Command::new("sh")
             .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_wakeful")])
@@ -69,13 +69,13 @@ impl Home {
             .expect("a shell starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         Ran {
-            code: output.status.code().expect("wakeful ends by itself"),
+            code: output.status.code().expect("wakeful ends with an exit code"),
             out: text(output.stdout),
             err: text(output.stderr),
         }
     }
 
-    /// Lets the agent live beside the test.
+    /// Starts the agent, which runs beside the test.
     pub(super) fn start(&self, extra: &[&str]) -> Live {
         let mut child = Command::new(env!("CARGO_BIN_EXE_wakeful"))
             .args(self.args(extra))
@@ -91,7 +91,7 @@ impl Home {
         Live { child, lines }
     }
 
-    /// Says something to the agent.
+    /// Sends something to the agent.
     pub(super) fn send(&self, what: &[&str]) -> Ran {
         let ledger = arg(&self.file("agent.sqlite"));
         wakeful(["send", "--ledger", &ledger].iter().chain(what))
@@ -102,14 +102,14 @@ impl Home {
     }
 }
 
-/// A live agent. It ends with the test.
+/// A running agent. It ends with the test.
 pub(super) struct Live {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Live {
-    /// The next line of its log that says this.
+    /// Waits for the next line of its log that contains this text.
     pub(super) fn says(&self, what: &str) -> String {
         let until = Instant::now() + PATIENCE;
         let mut said = Vec::new();
@@ -121,7 +121,7 @@ impl Live {
             }
             said.push(line);
         }
-        panic!("it never said `{what}`, only\n{}", said.join("\n"));
+        panic!("it never printed `{what}`, only\n{}", said.join("\n"));
     }
 
     /// Sends it a signal by name.
@@ -133,7 +133,7 @@ impl Live {
         assert!(done.success());
     }
 
-    /// Ends it at once, as kill -9 does; whether it was still alive.
+    /// Kills it, as `kill -9` does. Returns whether it was still alive.
     pub(super) fn kill(&mut self) -> bool {
         let alive = self.child.try_wait().expect("its status").is_none();
         self.child.kill().ok();
@@ -141,14 +141,15 @@ impl Live {
         alive
     }
 
-    /// Waits for its end: exit code and what it said as an error.
+    /// Waits for its end. Returns the exit code and the errors that it printed.
     pub(super) fn end(mut self) -> (i32, String) {
         let until = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("its status").is_none() {
             assert!(Instant::now() < until, "it does not end");
             thread::sleep(Duration::from_millis(5));
         }
-        let code = self.child.wait().expect("its status").code().expect("it ends by itself");
+        let code =
+            self.child.wait().expect("its status").code().expect("it ends with an exit code");
         let err =
             std::io::read_to_string(self.child.stderr.take().expect("its errors")).expect("UTF-8");
         (code, err)
@@ -162,7 +163,7 @@ impl Drop for Live {
     }
 }
 
-/// The entries of an agent, verified.
+/// Reads the entries of an agent and verifies them.
 pub(super) fn entries(file: &Path, agent: &str) -> Vec<Entry> {
     let file = SqliteFile::open_read_only(file).expect("the ledger");
     let mut entries = Vec::new();
@@ -173,8 +174,8 @@ pub(super) fn entries(file: &Path, agent: &str) -> Vec<Entry> {
     entries
 }
 
-/// What an agent has come to: its items, and its turns by what started them and how they ended, in
-/// no order.
+/// The outcome of an agent, without order: its items, and its turns by what started them and how
+/// they ended.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) items: BTreeMap<String, (u64, WorkItemState, Option<String>)>,

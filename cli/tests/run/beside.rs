@@ -1,4 +1,4 @@
-//! What is said to a live agent from outside, and two who would drive it.
+//! Messages to a running agent from outside, and two processes that want to drive it.
 
 use wakeful_core::record::{
     Record,
@@ -9,9 +9,10 @@ use wakeful_core::record::{
 use super::{HEAD, agent::Home};
 use crate::program::{arg, wakeful};
 
-/// A story whose every turn takes its time.
-const SLOW: &str = "[[turns]]\nrepeat = true\nmoves = [{ says = \"a moment\" }, { delay_ms = 600 \
-                    }, { says = \"done\" }]\n";
+/// A story in which every turn takes some time.
+const SLOW: &str = "[[turns]]\n\
+                    repeat = true\n\
+                    moves = [{ says = \"a moment\" }, { delay_ms = 600 }, { says = \"done\" }]\n";
 
 #[test]
 fn what_is_sent_wakes_an_agent_at_rest() {
@@ -91,7 +92,7 @@ fn who_comes_second_drives_and_the_first_says_so() {
     assert_eq!(code, 2);
     assert!(
         err.contains(
-            "another process took the ledger over with entry 5: let one of them drive the agent"
+            "another process took over the ledger at entry 5: let only one process drive the agent"
         ),
         "{err}"
     );
@@ -133,7 +134,7 @@ fn what_became_of_a_fact_is_the_exit_code() {
     let accepted = home.send(&["--virtual", "prompt", "again", "--id", "m1"]);
     assert_eq!(accepted.code, 0, "{}", accepted.err);
     let at = home.entries().last().expect("entries").at.to_string();
-    assert_eq!(at, "2026-05-27T09:00:00Z", "said at the time of the ledger");
+    assert_eq!(at, "2026-05-27T09:00:00Z", "sent at the time of the ledger");
     let ignored = home.send(&["--virtual", "prompt", "again", "--id", "m1"]);
     assert_eq!(ignored.code, 1);
     assert!(ignored.out.starts_with("ignored: duplicate, because of entry "), "{}", ignored.out);
@@ -163,7 +164,7 @@ fn whom_to_say_it_to_is_asked_for() {
     let missing = home.send(&["stop"]);
     assert_eq!(missing.code, 2);
     assert!(missing.err.contains("does not exist"), "{}", missing.err);
-    assert!(!home.file("agent.sqlite").exists(), "asking makes no file");
+    assert!(!home.file("agent.sqlite").exists(), "sending creates no file");
     for agent in ["ada", "bob"] {
         assert_eq!(home.run(&["--virtual", "--until-rest", "--agent", agent]).code, 0);
     }
@@ -208,9 +209,9 @@ fn what_would_come_to_nothing_is_not_said() {
     let unknown = home.send(&["fact", r#"{"fact":"task_interrupted","task_id":"t"}"#, "--virtual"]);
     assert!(
         unknown.code == 1
-            && unknown
-                .out
-                .starts_with("ignored: it names what the agent does not have, up to entry "),
+            && unknown.out.starts_with(
+                "ignored: it names something that the agent does not have, up to entry "
+            ),
         "{}",
         unknown.out
     );

@@ -1,4 +1,4 @@
-//! How a live agent ends, and how it goes on.
+//! How a running agent ends, and how it continues.
 
 use std::{thread, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{program::arg, stories::documented};
 
-/// A second of work: prompts, a task, timers, an item that is completed, and one that is left.
+/// A second of work: prompts, a task, timers, an item that is completed, and one that stays open.
 pub(super) const WORK: &str = r#"
 [[script]]
 fact = { fact = "policy_set", policy = { replay_budget = 1000 } }
@@ -40,7 +40,8 @@ moves = [
   { create = "build", plan = "ready" },
   { pick = "build" },
   { delay_ms = 60 },
-  { start_task = "compile", item = "build", blocking = true, ends = "completed", after_ms = 150, result = "compiled" },
+  { start_task = "compile", item = "build", blocking = true, ends = "completed", after_ms = 150,
+    result = "compiled" },
   { wait_for = "task", task = "compile", item = "build" },
   { delay_ms = 40 },
 ]
@@ -56,7 +57,11 @@ moves = [
 
 [[turns]]
 when = { text = "rest" }
-moves = [{ set_timer = "soon", after_ms = 100 }, { delay_ms = 30 }, { end = "baseline_over_budget" }]
+moves = [
+  { set_timer = "soon", after_ms = 100 },
+  { delay_ms = 30 },
+  { end = "baseline_over_budget" },
+]
 
 [[turns]]
 when = { kind = "timer_tick" }
@@ -64,7 +69,13 @@ moves = [{ delay_ms = 40 }, { block = "publish", by = "the operator's word" }]
 "#;
 
 fn started(entries: &[Entry]) -> usize {
-    entries.iter().filter(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Started)).count()
+    let is_start = |entry: &&Entry| {
+        matches!(
+            &entry.record,
+            Record::Turn(turn) if turn.status == RunStatus::Started
+        )
+    };
+    entries.iter().filter(is_start).count()
 }
 
 #[test]
@@ -72,7 +83,7 @@ fn the_documented_example_crashes_once_and_goes_on_to_its_end() {
     let home = Home::with(&documented());
     let first = home.run(&["--virtual", "--until-rest"]);
     assert_eq!(first.code, 3, "{}{}", first.out, first.err);
-    assert_eq!(first.err, "crashed as the story says; run it again, and it goes on\n");
+    assert_eq!(first.err, "crashed as the story demands; run the same command again to continue\n");
     assert!(
         first.out.ends_with("{\"text\":\"It is built; now the pipeline.\"}\n"),
         "{}",
@@ -117,7 +128,7 @@ fn kill_9_at_any_time_and_another_start_come_to_what_an_unbroken_run_comes_to() 
             }
             kills += 1;
         }
-        assert!(kills > 0, "it was killed in the middle");
+        assert!(kills > 0, "it was killed before its end");
         assert_eq!(
             Outcome::from_entries(&home.entries()),
             expected,
@@ -129,10 +140,16 @@ fn kill_9_at_any_time_and_another_start_come_to_what_an_unbroken_run_comes_to() 
 #[test]
 fn what_was_recorded_is_not_done_again() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [\n  {{ calls = [{{ tool = \
-         \"A\" }}, {{ tool = \"B\" }}] }},\n  {{ create = \"w\" }},\n  {{ update = \"w\", \
-         objective = \"W\" }},\n  {{ delay_ms = 5 }},\n  {{ crash = true }},\n  {{ calls = [{{ \
-         tool = \"C\" }}] }},\n]\n"
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n\
+         [[turns]]\n\
+         moves = [\n\
+         \x20 {{ calls = [{{ tool = \"A\" }}, {{ tool = \"B\" }}] }},\n\
+         \x20 {{ create = \"w\" }},\n\
+         \x20 {{ update = \"w\", objective = \"W\" }},\n\
+         \x20 {{ delay_ms = 5 }},\n\
+         \x20 {{ crash = true }},\n\
+         \x20 {{ calls = [{{ tool = \"C\" }}] }},\n\
+         ]\n"
     );
     let home = Home::with(&text);
     assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 3);
@@ -149,15 +166,17 @@ fn what_was_recorded_is_not_done_again() {
     assert_eq!(Outcome::from_entries(&home.entries()).items["w"].0, 2, "the item was updated once");
 }
 
-/// Real files that cannot grow, at the first append, the second, ...: what was stored stays, what
-/// was not is done again, and no tool twice.
+/// Real files that cannot grow, at the first append, the second, and so on. What was stored stays,
+/// what was not stored is done again, and no tool is called twice.
 #[cfg(unix)]
 #[test]
 fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
     let text = format!(
         "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"three\" \
-         }}]\n[[turns]]\nrepeat = true\nmoves = [{{ says = \"a\" }}, {{ calls = [{{ tool = \"A\" \
-         }}] }}, {{ says = \"b\" }}]\n"
+         }}]\n\
+         [[turns]]\n\
+         repeat = true\n\
+         moves = [{{ says = \"a\" }}, {{ calls = [{{ tool = \"A\" }}] }}, {{ says = \"b\" }}]\n"
     );
     let (mut full, mut worked) = (0, 0);
     for blocks in (8..).step_by(30) {
@@ -179,14 +198,19 @@ fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
         let again = home.run(&["--virtual", "--until-rest"]);
         assert_eq!(again.code, 0, "{blocks} blocks: {}", again.err);
         let entries = home.entries();
-        let completed = |entry: &&Entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Terminal);
+        let completed = |entry: &&Entry| {
+            matches!(
+                &entry.record,
+                Record::Turn(turn) if turn.status == RunStatus::Terminal
+            )
+        };
         let tools = |entry: &&Entry| matches!(&entry.record, Record::Tool(_));
         let counts =
             (entries.iter().filter(completed).count(), entries.iter().filter(tools).count());
         assert_eq!(
             counts,
             (3, 3),
-            "{blocks} blocks: each prompt has its turn, each call of a tool its one record"
+            "{blocks} blocks: each prompt has one turn, and each tool call one record"
         );
     }
     println!("{full} disks were full, {worked} of them after a turn");
@@ -197,8 +221,9 @@ fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
 fn a_signal_shuts_down_and_another_start_goes_on() {
     for signal in ["INT", "TERM"] {
         let text = format!(
-            "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ says = \"a moment\" \
-             }}, {{ delay_ms = 300 }}, {{ says = \"done\" }}]\n"
+            "{HEAD}script = [{{ prompt = \"go\" }}]\n\
+             [[turns]]\n\
+             moves = [{{ says = \"a moment\" }}, {{ delay_ms = 300 }}, {{ says = \"done\" }}]\n"
         );
         let home = Home::with(&text);
         let live = home.start(&[]);
@@ -248,7 +273,7 @@ fn a_shutdown_that_a_story_asks_for_is_asked_for_once() {
     assert_eq!(started(&home.entries()), 1);
     let second = home.run(&["--virtual", "--until-rest"]);
     assert!(second.code == 0 && !second.out.contains("shutdown"), "{}{}", second.out, second.err);
-    assert_eq!(started(&home.entries()), 2, "the next line of the story came");
+    assert_eq!(started(&home.entries()), 2, "the story continued with its next line");
 }
 
 #[test]
@@ -284,8 +309,10 @@ fn the_tasks_of_a_story_outlive_a_crash_but_not_a_stop() {
 #[test]
 fn an_agent_that_never_rests_is_shut_down_too() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\" }}]\n[provider]\nadversary = \
-         \"never_completes\"\nturns = 1_000_000\n"
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n\
+         [provider]\n\
+         adversary = \"never_completes\"\n\
+         turns = 1_000_000\n"
     );
     let home = Home::with(&text);
     let live = home.start(&["--virtual"]);
@@ -309,8 +336,10 @@ fn a_run_at_the_instants_of_an_earlier_one_makes_the_same_entries() {
 #[test]
 fn hours_pass_in_no_time_and_repeating_timers_do_not_hold_the_end_up() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ set_timer = \"often\", \
-         every_ms = 3_600_000 }}, {{ set_timer = \"once\", after_ms = 36_000_000 }}]\n"
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n\
+         [[turns]]\n\
+         moves = [{{ set_timer = \"often\", every_ms = 3_600_000 }}, {{ set_timer = \"once\", \
+         after_ms = 36_000_000 }}]\n"
     );
     let home = Home::with(&text);
     assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
@@ -318,7 +347,7 @@ fn hours_pass_in_no_time_and_repeating_timers_do_not_hold_the_end_up() {
     assert_eq!(
         entries.last().expect("entries").at.to_string(),
         "2026-05-27T19:00:00Z",
-        "the one-shot timer is waited for"
+        "the agent waits for the one-shot timer"
     );
     assert_eq!(started(&entries), 1 + 10 + 1);
 }
@@ -332,7 +361,7 @@ fn a_fact_that_cannot_be_taken_is_told_and_the_story_goes_on() {
     assert_eq!(ran.code, 0);
     assert!(
         ran.err.starts_with(
-            "not taken: {\"fact\":\"pondered\"}: malformed fact: unknown variant `pondered`"
+            "refused: {\"fact\":\"pondered\"}: malformed fact: unknown variant `pondered`"
         ),
         "{}",
         ran.err
@@ -369,6 +398,6 @@ fn an_agent_in_the_sandbox_lives_the_same_life() {
             [(); 2].map(|()| home.run(&["--virtual", "--until-rest", "--engine", engine]).code);
         (codes, home.entries().last().map(Entry::head))
     });
-    assert_eq!(heads[0].0, [3, 0], "it crashes once, as the story says");
+    assert_eq!(heads[0].0, [3, 0], "it crashes once, as the story demands");
     assert_eq!(heads[0], heads[1]);
 }

@@ -1,5 +1,5 @@
-//! `wakeful archive`: the beginning of a ledger in another file, and nothing is lost or told
-//! otherwise (contract 3.4, 3.5).
+//! `wakeful archive`: it moves the old part of a ledger into another file, and nothing is lost or
+//! changed (contract 3.4, 3.5).
 
 use std::{fs, path::Path};
 
@@ -24,13 +24,14 @@ fn execute(path: &Path, sql: &str) {
         .unwrap_or_else(|why| panic!("{sql}: {why}"));
 }
 
-/// How many entries the table of this file has.
+/// The number of entries in the table of this file.
 fn kept(path: &Path) -> i64 {
     let connection = Connection::open(path).expect("it opens");
     connection.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).expect("a count")
 }
 
-/// A file whose newest snapshot has entries before and after it, and its archive's place.
+/// Creates a file whose newest snapshot has entries before and after it. Also returns the path of
+/// its archive.
 fn long(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let path = folder.join("agent.sqlite");
     drop(file_with(&path, 400));
@@ -49,7 +50,10 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     assert_eq!((kept(&path), kept(&moved)), (before.len() as i64 - 513, 513));
 
     let file = SqliteFile::open(&path).expect("it opens");
-    assert!(entries(&mut ledger(&file, "a")) == before, "all of it is read, over the border");
+    assert!(
+        entries(&mut ledger(&file, "a")) == before,
+        "all entries are read, also those in the archive"
+    );
     assert_eq!(wakeful(["log", &arg(&path)]).out, log);
     let last = wakeful(["log", &arg(&path), "--after", "513", "--limit", "1"]);
     assert!(last.out.trim_start().starts_with("514 "), "{}", last.out);
@@ -65,22 +69,20 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}", doctor.out);
     assert!(
-        doctor
-            .out
-            .contains(&format!("archive    has entries 1 to 513, in `{}`\n", moved.display())),
+        doctor.out.contains(&format!("archive    entries 1 to 513 are in `{}`\n", moved.display())),
         "{}",
         doctor.out
     );
-    assert!(doctor.out.contains("says what the log says\n"), "{}", doctor.out);
+    assert!(doctor.out.contains("equal to the log\n"), "{}", doctor.out);
     let of_archive = wakeful(["doctor", &arg(&moved)]);
     assert!(
         of_archive.out.starts_with("a  513 entries in 257 batches\n"),
-        "what was moved is a ledger: {}",
+        "the archive is a ledger: {}",
         of_archive.out
     );
     assert!(
         of_archive.out.contains(&format!(
-            "archive    this is one: the ledger goes on in `{}`\n",
+            "archive    this is an archive; the ledger continues in `{}`\n",
             path.display()
         )),
         "{}",
@@ -90,7 +92,7 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     assert!(
         of_archive
             .out
-            .starts_with(&format!("an archive; the ledger goes on in `{}`", path.display())),
+            .starts_with(&format!("an archive: the ledger continues in `{}`", path.display())),
         "{}",
         of_archive.out
     );
@@ -120,7 +122,7 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
         doctor.out
     );
     assert!(
-        doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"),
+        doctor.out.contains("snapshot   at entry 515; the remaining ledger starts with it\n"),
         "{}",
         doctor.out
     );
@@ -134,7 +136,8 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
     assert_eq!((rest.code, rest.err.contains("were moved to")), (0, true), "{}", rest.err);
     assert!(rest.out.starts_with(log.lines().nth(513).expect("entry 514")), "{}", rest.out);
 
-    // Who asks for the past is told where it is, and so is a version that cannot use the snapshot.
+    // A command that needs old entries says where they are. So does a version that cannot use the
+    // snapshot.
     let past = wakeful(["diff", &arg(&path), "--edition", "2026-05-08"]);
     assert!(
         past.code == 2
@@ -173,7 +176,7 @@ fn damage_in_the_rest_is_found_without_the_archive() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert!(doctor.code == 1 && doctor.out.contains("entry 600"), "{}", doctor.out);
     assert!(
-        doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"),
+        doctor.out.contains("snapshot   at entry 515; the remaining ledger starts with it\n"),
         "{}",
         doctor.out
     );
@@ -216,18 +219,18 @@ fn the_next_move_continues_the_archive_and_an_agent_that_lives_does_not_notice()
     let other = folder.path().join("other.sqlite");
     let ran = wakeful(["archive", &arg(&path), "--before-now", "--to", &arg(&other)]);
     assert!(
-        ran.code == 2 && ran.err.contains("name that file, in which the next ones continue them"),
+        ran.code == 2 && ran.err.contains("name that file, so that the next ones continue them"),
         "{}",
         ran.err
     );
-    assert!(!other.exists(), "what was made for nothing is gone");
+    assert!(!other.exists(), "no file is left of a refused move");
 }
 
 #[test]
 fn a_move_that_did_not_come_to_its_end_is_gone_on_with() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, moved) = long(folder.path());
-    // A process that died after it had copied: the ledger is as it was, the archive has it all.
+    // A process that died after the copy: the ledger is unchanged, and the archive has the entries.
     let copy = folder.path().join("copy.sqlite");
     fs::copy(&path, &copy).expect("a copy");
     assert_eq!(
@@ -249,20 +252,24 @@ fn a_copy_that_goes_on_is_no_archive_and_nothing_is_appended_to_one() {
     let to =
         |from: &Path, to: &Path, how: &str| wakeful(["archive", &arg(from), how, "--to", &arg(to)]);
     let ran = to(&path, &copy, "--before-snapshot");
-    assert!(ran.code == 2 && ran.err.contains("goes on by itself"), "{}", ran.err);
+    assert!(ran.code == 2 && ran.err.contains("holds a live ledger"), "{}", ran.err);
     assert_eq!(to(&path, &moved, "--before-snapshot").code, 0);
     let ran = to(&copy, &path, "--before-snapshot");
-    assert!(ran.code == 2 && ran.err.contains("goes on by itself"), "{}", ran.err);
+    assert!(ran.code == 2 && ran.err.contains("holds a live ledger"), "{}", ran.err);
     let ran = wakeful(["explain", &arg(&path)]);
-    assert!(ran.code == 2 && ran.err.contains("is a file of ledgers: "), "{}", ran.err);
+    assert!(ran.code == 2 && ran.err.contains("is a ledger file: "), "{}", ran.err);
 
     let refusal = format!(
-        "is the archive of agent `a`, whose ledger goes on in `{}`: nothing is appended here",
+        "is the archive of agent `a`: nothing is appended here, the ledger continues in `{}`",
         path.display()
     );
     let story = folder.path().join("story.toml");
-    let text = "story = \"s\"\nshows = \"s\"\nagent_id = \"a\"\nstarts_at = \
-                2030-05-27T09:00:00Z\n[[script]]\nprompt = \"to the archive\"\n";
+    let text = "story = \"s\"\n\
+                shows = \"s\"\n\
+                agent_id = \"a\"\n\
+                starts_at = 2030-05-27T09:00:00Z\n\
+                [[script]]\n\
+                prompt = \"to the archive\"\n";
     fs::write(&story, text).expect("a story");
     for said in [
         wakeful(["send", "--ledger", &arg(&moved), "prompt", "said to the archive"]),
@@ -286,20 +293,20 @@ fn a_copy_that_goes_on_is_no_archive_and_nothing_is_appended_to_one() {
     assert!(why.to_string().ends_with(&refusal), "{why}");
     assert_eq!(kept(&moved), 513);
 
-    // What other hands appended there is not read.
+    // Entries that another program appends to the archive are not read.
     execute(
         &moved,
         "INSERT INTO entries SELECT agent, 514, 514, chain, '{}' FROM entries WHERE seq = 513",
     );
-    assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the rest is what it was");
+    assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the remaining ledger is unaffected");
     execute(&moved, "DELETE FROM entries WHERE seq = 514");
 
-    // Nothing to move makes no file, and another one than that of before is refused.
+    // Another archive file is refused, and it is not created.
     let other = folder.path().join("other.sqlite");
     let ran = to(&path, &other, "--before-snapshot");
     assert!(ran.code == 2 && ran.err.contains("name that file") && !other.exists(), "{}", ran.err);
 
-    // Without the archive nothing is made or stored.
+    // If the archive is missing, nothing is created or stored.
     fs::rename(&moved, folder.path().join("away")).expect("it goes");
     let before = fs::read(&path).expect("the file");
     let ran = wakeful(["archive", &arg(&path), "--before-now"]);
@@ -332,13 +339,13 @@ fn what_cannot_be_moved_stays_and_it_is_said_why() {
     let strange = folder.path().join("strange.archive.sqlite");
     refused(
         &["archive", &file, "--before-snapshot", "--to", &arg(&strange)],
-        "has another history of agent `a`",
+        "holds a different history of agent `a`",
     );
     let young = folder.path().join("young.sqlite");
     drop(file_with(&young, 3));
     refused(&["archive", &arg(&young), "--before-snapshot"], "the ledger has no snapshot yet");
     execute(&path, "UPDATE entries SET canonical = replace(canonical, '\"m5\"', '\"m6\"')");
-    refused(&["archive", &file, "--before-snapshot"], "`wakeful doctor` says more");
+    refused(&["archive", &file, "--before-snapshot"], "run `wakeful doctor` for details");
 }
 
 #[test]
@@ -355,7 +362,7 @@ fn a_file_of_the_first_version_is_read_as_it_is_and_migrated_by_who_writes() {
         Connection::open(&path)
             .and_then(|file| file.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)))
     };
-    assert_eq!(version(), Ok(1), "who only reads changes nothing");
+    assert_eq!(version(), Ok(1), "reading changes nothing");
     let file = SqliteFile::open(&path).expect("it opens");
     assert_eq!(version(), Ok(2));
     let (machine, _) =

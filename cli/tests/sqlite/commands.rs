@@ -1,5 +1,5 @@
-//! `wakeful status` and `wakeful log` on ledgers in files: what people and programs read, and what
-//! each error says.
+//! `wakeful status` and `wakeful log` on ledger files: the output for people and programs, and the
+//! text of each error.
 
 use std::{
     io::{BufRead, BufReader},
@@ -22,7 +22,7 @@ use wakeful_host::{clock::VirtualClock, ledger::SqliteFile};
 use super::agent::{entries, file_with, ledger, observed};
 use crate::program::{Ran, arg, prompt, source, wakeful};
 
-/// The heartbeat of `tests/fixtures/stories`, played into a file.
+/// Plays the heartbeat of `tests/fixtures/stories` into a file.
 pub(crate) fn heartbeat(path: &Path) -> SqliteFile {
     let text = std::fs::read_to_string(source("tests/fixtures/stories/heartbeat.json"))
         .expect("the story");
@@ -40,7 +40,7 @@ pub(crate) fn heartbeat(path: &Path) -> SqliteFile {
             story::Command::Propose { fact } => {
                 drop(agent.propose(fact.as_str()).expect("it is recorded"))
             }
-            story::Command::Run => drop(agent.run_until_rest().expect("it comes to rest")),
+            story::Command::Run => drop(agent.run_until_rest().expect("it reaches rest")),
             story::Command::SetClock { to } => clock.set(to),
         }
     }
@@ -83,7 +83,7 @@ fn status_tells_where_the_agent_stands_on_one_screen() {
     }
     assert!(
         screen.len() < 24 && !ran.out.contains('\u{1b}'),
-        "one screen, and no colours where there is no terminal"
+        "it fits on one screen, and has no colours without a terminal"
     );
     let json: Value = serde_json::from_str(&wakeful(["status", &arg(&path), "--json"]).out)
         .expect("one JSON object");
@@ -155,8 +155,10 @@ fn an_agent_is_named_where_the_file_holds_several() {
     let file = SqliteFile::open(&path).expect("it opens");
     for command in ["status", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
-        let said =
-            format!("error: `{}` holds no agent yet: none has appended to it\n", path.display());
+        let said = format!(
+            "error: `{}` holds no agent yet: start one with `wakeful run`\n",
+            path.display()
+        );
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
     }
     drop(observed("a", ledger(&file, "a")));
@@ -189,8 +191,7 @@ fn what_is_no_ledger_is_refused_by_every_command_and_left_as_it_is() {
         assert_eq!(said(&missing), "error: `/none.sqlite` does not exist\n");
         assert_eq!(
             said(&text),
-            "error: `/notes.txt` is no file of ledgers: another program made it, and it was left \
-             as it is\n"
+            "error: `/notes.txt` is not a Wakeful ledger; it was not changed\n"
         );
         assert_eq!(
             said(folder.path()),
@@ -200,7 +201,7 @@ fn what_is_no_ledger_is_refused_by_every_command_and_left_as_it_is() {
     assert_eq!(
         std::fs::read_dir(folder.path()).expect("the folder").count(),
         1,
-        "nothing was made"
+        "no file was created"
     );
 }
 
@@ -317,7 +318,7 @@ fn log_stops_at_an_entry_that_breaks_the_chain() {
     assert_eq!(
         positions(&wakeful(["log", &arg(&path), "--after", "4"])),
         [5, 6, 7],
-        "what is after it can still be looked at"
+        "the entries after it can still be read"
     );
     drop(file);
 }
@@ -359,7 +360,7 @@ fn log_follows_a_writer_and_ends_well_at_an_interrupt() {
         (ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()),
         (Some(0), "")
     );
-    assert_eq!(agent.state().head().seq, Seq(15), "who follows writes nothing");
+    assert_eq!(agent.state().head().seq, Seq(15), "`log --follow` writes nothing");
 }
 
 #[test]

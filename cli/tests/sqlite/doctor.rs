@@ -1,4 +1,4 @@
-//! `wakeful doctor`: nothing is found in a sound ledger, and each kind of harm is.
+//! `wakeful doctor`: it finds nothing in a sound ledger, and it finds each kind of damage.
 
 use std::path::Path;
 
@@ -41,10 +41,10 @@ fn a_sound_ledger_is_well_and_says_what_is_owed() {
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("default  46 entries in "), "{}", ran.out);
     for line in [
-        "chain      holds, head \
+        "chain      intact, head \
          46@af65f2f6fda4a9275791d5a175cf11e4af9e08166107769cad65c1f773fdc45a",
         "snapshot   none",
-        "must hold  all 25 invariants held after each batch",
+        "invariants all 25 hold after each batch",
         "owed       timer look-again at 2026-05-27T09:20:00Z (entry 37)",
     ] {
         assert!(lines.contains(&line), "`{line}` in\n{}", ran.out);
@@ -66,8 +66,7 @@ fn of_a_long_ledger_ever_fewer_batches_are_checked_and_it_is_said() {
     let path = folder.path().join("ledger.sqlite");
     let file = file_with(&path, 600);
     let ran = doctor(&path);
-    let (before, after) =
-        ("all 25 invariants held after each of ", " of the batches; --thorough checks all");
+    let (before, after) = ("all 25 hold after each of ", " checked batches; --thorough checks all");
     let checked = ran
         .out
         .split_once(before)
@@ -84,8 +83,8 @@ fn a_snapshot_is_held_against_the_log() {
     let file = file_with(&path, 150);
     let ran = doctor(&path);
     assert_eq!(ran.code, 0, "{}", ran.out);
-    assert!(ran.out.contains("snapshot   at entry 257, says what the log says"), "{}", ran.out);
-    // A snapshot that is whole by itself, and of another ledger with as many entries.
+    assert!(ran.out.contains("snapshot   at entry 257, equal to the log"), "{}", ran.out);
+    // A valid snapshot of another ledger with as many entries.
     let other = folder.path().join("other.sqlite");
     let strange = SqliteFile::open(&other).expect("it opens");
     let mut agent = observed("a", ledger(&strange, "a"));
@@ -100,7 +99,7 @@ fn a_snapshot_is_held_against_the_log() {
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
     assert!(
-        ran.out.contains("snapshot   the snapshot at entry 257 is not what the log gives there"),
+        ran.out.contains("snapshot   the snapshot at entry 257 differs from what the log gives"),
         "{}",
         ran.out
     );
@@ -127,15 +126,15 @@ fn damage_is_named_with_its_entry_and_what_is_before_it_is_still_told() {
     for line in [
         "a  20 entries in 10 batches",
         "chain      entry 21 breaks the chain: its bytes or an earlier entry were changed",
-        "           what follows is about the ledger up to entry 20",
-        "snapshot   the snapshot at entry 257 stands beyond the damage, so nothing says whether \
-         it is right",
+        "           the lines below are about the ledger up to entry 20",
+        "snapshot   the snapshot at entry 257 lies beyond the damage, so it cannot be compared \
+         with the log",
         "owed       message m8 now (entry 18)",
     ] {
         assert!(ran.out.lines().any(|found| found == line), "`{line}` in\n{}", ran.out);
     }
     execute(&path, "DELETE FROM entries WHERE seq = 5");
-    assert_eq!(json(&path)["damage"], "entry 6 stands where entry 5 is due");
+    assert_eq!(json(&path)["damage"], "found entry 6, expected entry 5");
     drop(file);
 }
 
@@ -149,8 +148,8 @@ fn entries_that_were_lost_at_the_end_are_missed_by_the_snapshot() {
     assert_eq!(ran.code, 1);
     assert!(
         ran.out.contains(
-            "snapshot   the ledger ends before entry 257, at which its snapshot stands: entries \
-             were lost"
+            "snapshot   the ledger ends before entry 257, which its snapshot covers: entries were \
+             lost"
         ),
         "{}",
         ran.out
@@ -158,7 +157,7 @@ fn entries_that_were_lost_at_the_end_are_missed_by_the_snapshot() {
     drop(file);
 }
 
-/// Appends records as one batch, as no scheduler would.
+/// Appends records as one batch that no scheduler would append.
 fn forge(file: &SqliteFile, records: &[(Class, Value)]) {
     let mut stored = ledger(file, "a");
     let head: Head = stored.head().expect("a head");
@@ -180,13 +179,16 @@ fn a_batch_that_no_scheduler_would_append_is_named_with_the_invariant_that_it_br
     }
     assert_eq!(doctor(&path).code, 0);
     let at = agent.state().head().seq.next();
-    let turn = serde_json::json!({"run_id": "r", "agent_id": "a", "turn_index": 1, "message_id": "m0", "status": "started", "started_at": NOW});
+    let turn = serde_json::json!({
+        "run_id": "r", "agent_id": "a", "turn_index": 1, "message_id": "m0",
+        "status": "started", "started_at": NOW,
+    });
     forge(&file, &[(Class::Turns, turn)]);
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
     let line = format!("broken     I1: entry {at} moves an agent that may not run (entry {at})");
     assert!(ran.out.lines().any(|found| found == line), "`{line}` in\n{}", ran.out);
-    assert!(!ran.out.contains("must hold"), "{}", ran.out);
+    assert!(!ran.out.contains("invariants"), "{}", ran.out);
     assert_eq!(
         (&json(&path)["breaches"][0]["id"], &json(&path)["breaches"][0]["seq"]),
         (&"I1".into(), &at.0.into())
@@ -209,7 +211,7 @@ fn what_looks_wrong_now_is_named_with_its_entry() {
     assert_eq!(ran.code, 1, "{}", ran.out);
     let seq = agent.state().work().items[&"w".into()].seq;
     let line =
-        ran.out.lines().find(|line| line.starts_with("odd")).expect("a diagnostic").to_owned();
+        ran.out.lines().find(|line| line.starts_with("warning")).expect("a diagnostic").to_owned();
     assert!(line.ends_with(&format!("(entry {seq})")), "{line}");
     assert_eq!(json(&path)["diagnostics"][0]["kind"], "blocked_work_item_without_recheck_or_wait");
 }

@@ -1,12 +1,12 @@
-//! Ledgers as text, as `wakeful log --json` prints them and the workbench exports them: read by
-//! whatever only looks, and by nothing else.
+//! Ledgers as JSON lines, as `wakeful log --json` prints them and the workbench exports them.
+//! Commands that only read take them, and other commands refuse them.
 
 use std::{fs, path::Path};
 
 use super::agent::file_with;
 use crate::program::{Ran, arg, wakeful};
 
-/// A file of ledgers, and the same ledger as lines.
+/// Creates a ledger file, and the same ledger as JSON lines.
 fn both(folder: &Path) -> (String, String) {
     let (file, lines) = (folder.join("agent.sqlite"), folder.join("agent.jsonl"));
     drop(file_with(&file, 3));
@@ -14,7 +14,7 @@ fn both(folder: &Path) -> (String, String) {
     (arg(&file), arg(&lines))
 }
 
-/// What is said of the lines once `change` has changed them.
+/// Runs `wakeful why` on lines that `change` has changed.
 fn said_of(change: impl FnOnce(&mut Vec<String>)) -> Ran {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, lines) = both(folder.path());
@@ -44,9 +44,9 @@ fn who_looks_at_lines_sees_what_the_file_shows() {
     }
     let doctor = wakeful(["doctor", &lines]);
     for says in [
-        ", as lines\n",
-        "chain      holds",
-        "held after the last entry; lines do not tell of the batches",
+        ", as JSON lines\n",
+        "chain      intact",
+        "hold after the last entry; JSON lines do not record batches",
     ] {
         assert!(doctor.out.contains(says), "{}", doctor.out);
     }
@@ -63,7 +63,7 @@ fn lines_that_are_no_ledger_say_where() {
         last.truncate(last.len() - 3);
     });
     assert_eq!(torn.code, 2);
-    assert!(torn.err.contains("line 7: this is no whole entry"), "{}", torn.err);
+    assert!(torn.err.contains("line 7: not a whole entry"), "{}", torn.err);
 
     let changed = said_of(|text| text[2] = text[2].replace(r#""at":"20"#, r#""at":"21"#));
     assert!(
@@ -75,17 +75,13 @@ fn lines_that_are_no_ledger_say_where() {
     let without_beginning = said_of(|text| drop(text.remove(0)));
     assert!(
         without_beginning.code == 2
-            && without_beginning.err.contains("line 1: entry 2 stands where entry 1 is due"),
+            && without_beginning.err.contains("line 1: found entry 2, expected entry 1"),
         "{}",
         without_beginning.err
     );
 
     let lost = said_of(|text| drop(text.remove(3)));
-    assert!(
-        lost.code == 2 && lost.err.contains("entry 5 stands where entry 4 is due"),
-        "{}",
-        lost.err
-    );
+    assert!(lost.code == 2 && lost.err.contains("found entry 5, expected entry 4"), "{}", lost.err);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The fields of a struct: found by their names in one table, and read one after the other in the
-//! order of the type.
+//! Reads the fields of a struct: finds them by name in one table, then reads them in the order of
+//! the type.
 
 use alloc::{
     format,
@@ -15,14 +15,14 @@ use super::{
 
 /// The names of a struct's fields.
 pub struct Shape {
-    /// The names of the fields in their order, with a comma between them: one text takes less room
-    /// than a table of them.
+    /// The names in the order of the type, separated by commas. One text takes less room in a guest
+    /// than a table of texts.
     pub names: &'static str,
-    /// How many there are.
+    /// The number of names.
     pub count: usize,
-    /// Other names, and the places of the fields that they stand for.
+    /// Aliases, each with the place of its field.
     pub also: &'static [(&'static str, usize)],
-    /// Whether a member that is no field is wrong.
+    /// Whether an unknown member is an error.
     pub closed: bool,
 }
 
@@ -35,7 +35,8 @@ impl Shape {
         self.names.split(',').nth(place).unwrap_or_default()
     }
 
-    /// The place of a name, which is most often one of those that come next.
+    /// The place of a name. Members usually come in the order of the type, so the search starts at
+    /// the name after the last one found.
     fn place(&self, key: &str, next: &mut Next) -> Option<usize> {
         let ahead = self.names[next.at..].split(',').zip(next.place..self.count);
         let behind = self.names.split(',').zip(0..next.place);
@@ -48,13 +49,13 @@ impl Shape {
     }
 }
 
-/// The name of a shape that is due: its first byte, and its place.
+/// Where the next search starts: the byte in the names, and the place of that name.
 struct Next {
     at: usize,
     place: usize,
 }
 
-/// Names that were expected, in words.
+/// An error text that lists the expected names.
 pub(super) fn one_of(names: &[&str]) -> String {
     match names {
         [] => "there are no fields".to_string(),
@@ -65,7 +66,7 @@ pub(super) fn one_of(names: &[&str]) -> String {
 }
 
 impl<'a> Value<'a> {
-    /// The fields of a struct. A struct is an object; no array can stand for it.
+    /// The fields of a struct. Only an object is read as a struct; an array is an error.
     #[must_use]
     #[inline(never)]
     pub fn fields(&self, shape: &'static Shape) -> Fields<'_> {
@@ -77,6 +78,7 @@ impl<'a> Value<'a> {
                 shape.also.iter().find(|(name, _)| name == key).map(|(_, place)| *place)
             });
             match place {
+                // The first of two equal fields is read; the second is an error anyway.
                 Some(place) if slots[place].is_none() => {
                     slots[place] = Some(index);
                 }
@@ -96,7 +98,7 @@ impl<'a> Value<'a> {
         Fields { entries, shape, slots, read: 0 }
     }
 
-    /// Of an object with a tag the place of its name, and what the rest is read from.
+    /// Reads the tag of an object: the place of its name, and the value to read the rest from.
     #[must_use]
     #[inline(never)]
     pub fn tagged(
@@ -112,21 +114,22 @@ impl<'a> Value<'a> {
                 None
             }
         };
+        // Of an unknown variant nothing is read, so that the tag is the only error.
         known.map_or_else(|| (0, self.blank()), |known| (known, *self))
     }
 }
 
-/// The fields of a struct, which are read in the order of the type.
+/// The fields of a struct, read in the order of the type.
 pub struct Fields<'a> {
     entries: Entries<'a>,
     shape: &'static Shape,
-    /// For each field the place of its member.
+    /// The index of each field's member; `None` if it is absent.
     slots: Vec<Option<usize>>,
     read: usize,
 }
 
 impl Fields<'_> {
-    /// The member of the next field, if it is there.
+    /// The value of the next field, if it is present.
     #[inline(never)]
     fn advance(&mut self) -> Option<Value<'_>> {
         let slot = self.slots[self.read];
@@ -134,7 +137,7 @@ impl Fields<'_> {
         slot.map(|index| self.entries.value(index))
     }
 
-    /// What the next field is read from; where it is not there and must be, that is noted.
+    /// The value of the next field. If it is absent and not optional, that is noted as an error.
     #[inline(never)]
     fn due(&mut self, optional: bool) -> Value<'_> {
         let slot = self.slots[self.read];
@@ -142,7 +145,7 @@ impl Fields<'_> {
         slot.map_or_else(|| self.absent(optional), |index| self.entries.value(index))
     }
 
-    /// The field that was due is not there.
+    /// Notes that the last field is missing, unless it is optional.
     #[inline(never)]
     fn absent(&self, optional: bool) -> Value<'_> {
         let object = self.entries.object;
@@ -156,14 +159,14 @@ impl Fields<'_> {
         object.blank()
     }
 
-    /// The next field; what is not optional must be there.
-    #[allow(clippy::should_implement_trait, reason = "each field has a type of its own")]
+    /// Reads the next field; absent is an error unless its type is optional.
+    #[allow(clippy::should_implement_trait, reason = "each field may have another type")]
     #[inline(never)]
     pub fn next<T: Readable>(&mut self) -> T {
         T::read(&self.due(T::OPTIONAL))
     }
 
-    /// The next field, or the default of its type.
+    /// Reads the next field, or takes the default of its type.
     #[inline(never)]
     pub fn next_or_default<T: Readable + Default>(&mut self) -> T {
         match self.advance() {
@@ -172,7 +175,7 @@ impl Fields<'_> {
         }
     }
 
-    /// The next field, or what this gives.
+    /// Reads the next field, or calls `absent`.
     #[inline(never)]
     pub fn next_or_else<T: Readable>(&mut self, absent: fn() -> T) -> T {
         match self.advance() {
@@ -181,7 +184,7 @@ impl Fields<'_> {
         }
     }
 
-    /// The next field, or this.
+    /// Reads the next field, or takes `absent`.
     #[inline(never)]
     pub fn next_or<T: Readable>(&mut self, absent: T) -> T {
         match self.advance() {

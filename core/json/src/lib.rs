@@ -1,14 +1,14 @@
-//! The JSON boundary: reading with places, writing canonical bytes, and free JSON that cannot
-//! drift.
+//! The JSON boundary: typed reading with error places, canonical writing, and free JSON that is
+//! carried byte for byte.
 //!
-//! There is no JSON value type in the core: builds unify its features differently, and engines
-//! change numbers. What the core reads is typed; what it only carries is [`RawJson`].
+//! There is no JSON value type in the core. Builds unify its features differently, and JavaScript
+//! engines change numbers. What the core reads is typed; what it only carries is [`RawJson`].
 
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-// What is derived names this crate, here and elsewhere.
+// The derive macro names this crate, and this crate uses the macro too.
 extern crate self as wakeful_json;
 
 mod error;
@@ -51,32 +51,33 @@ pub use self::{
 pub struct RawJson(Box<str>);
 
 impl RawJson {
-    /// The text.
+    /// The JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text of a value that the core itself wrote.
+    /// The text of a value that the core itself writes.
     #[must_use]
     pub fn from_value<T: Serialize>(value: &T) -> Self {
         Self(write(value).into())
     }
 
-    /// The object that a value is written as, with a tag before its members.
+    /// The object that `value` is written as, with the member `tag: name` before its own.
     pub fn tagged<T: Serialize>(tag: &str, name: &str, value: &T) -> Self {
         let members = write(value);
+        // An object without members must not end in a comma.
         let comma = if members == "{}" { "" } else { "," };
         Self(format!("{{\"{tag}\":\"{name}\"{comma}{}", &members[1..]).into())
     }
 
-    /// An object with one key.
+    /// An object with one member.
     #[must_use]
     pub fn noting<T: Serialize>(key: &str, value: &T) -> Self {
         Self::from_value(&Map::from([(key, value)]))
     }
 
-    /// The value of a key, where this is an object that has it; null is a value.
+    /// The value of `key`, if this is an object that has it; `null` counts as a value.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<Self> {
         reader::member(self.as_str(), key)
@@ -85,7 +86,7 @@ impl RawJson {
     /// Reads this text as a typed value.
     ///
     /// # Errors
-    /// See [`read`]; the place is relative to this text.
+    /// If the value is not of that type; see [`read`]. The place is relative to this text.
     pub fn read<T: Readable>(&self) -> Result<T, JsonError> {
         reader::read_scanned(self.as_str(), T::read)
     }
@@ -107,12 +108,13 @@ impl Eq for RawJson {}
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Named, so that a serializer can know it: to serde_json the name says nothing.
+        // The name lets a serializer recognise free JSON; serde_json ignores it.
         serializer.serialize_newtype_struct(writer::RAW_JSON, &AsIs(&self.0))
     }
 }
 
-/// A text that serde_json writes as it is: what its own raw values look like to a serializer.
+/// A text that serde_json writes unchanged. It looks like serde_json's own raw value to a
+/// serializer.
 struct AsIs<'a>(&'a str);
 
 impl Serialize for AsIs<'_> {
@@ -134,7 +136,7 @@ impl Readable for RawJson {
     fn read(value: &Value<'_>) -> Self {
         let text = value.raw();
         let text = if has_space(text) { without_space(text) } else { text.to_owned() };
-        // What cannot be read is blank, and nobody sees it.
+        // A value with an error has a blank text, which never leaves the reader.
         Self(text.into())
     }
 }
@@ -150,13 +152,13 @@ impl schemars::JsonSchema for RawJson {
     }
 }
 
-/// Whether a count need not be written.
+/// Whether a count is zero, for fields that are not written then.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A value that serializes as it is printed.
+/// Serializes a value as its `Display` text.
 pub struct Printed<'a, T>(pub &'a T);
 
 impl<T: fmt::Display> Serialize for Printed<'_, T> {
@@ -172,7 +174,7 @@ fn has_space(text: &str) -> bool {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => return true,
             b'"' => {
-                // Over the string, to the quote that ends it.
+                // Skip the string: white space inside it is content.
                 while let Some(byte) = bytes.next() {
                     match byte {
                         b'"' => break,
@@ -205,12 +207,12 @@ fn without_space(text: &str) -> String {
     out
 }
 
-/// What is wrong with a JSON text, and where (contract 2.3).
+/// An error in a JSON text, with its place (contract 2.3).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{message} at {path}line {line} column {column}", path = PathPrefix(path))]
 pub struct JsonError {
-    /// The field, as in `message.origin.kind`; empty where the whole text is meant.
+    /// The path of the field, as in `message.origin.kind`; empty for the whole text.
     pub path: String,
     /// The line in the text that was read, from 1.
     pub line: u64,
@@ -221,13 +223,13 @@ pub struct JsonError {
 }
 
 impl JsonError {
-    /// An error at the field `path` of a text that is JSON but not acceptable.
+    /// An error at the field `path` of a text that is valid JSON but not acceptable.
     #[must_use]
     pub fn at_field(path: &str, message: impl fmt::Display) -> Self {
         Self { path: path.to_owned(), line: 1, column: 1, message: message.to_string() }
     }
 
-    /// The same error, for a text that starts `bytes` into its line.
+    /// The same error for a text that starts `bytes` bytes into its line.
     #[must_use]
     pub fn shifted(mut self, bytes: usize) -> Self {
         if self.line == 1 {
@@ -251,17 +253,21 @@ impl fmt::Display for PathPrefix<'_> {
 /// Reads a typed value from JSON text.
 ///
 /// # Errors
-/// Where the text is not JSON, or not of that type: the field, line, column, and what was expected.
+/// If the text is not JSON or not of that type. The error has the field, line, column, and what was
+/// expected.
 pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
     reader::read(text, T::read)
 }
 
-/// Reads a value of a type that is read in several ways.
+/// Reads a value with the function `how`, for types that are read in several ways.
+///
+/// # Errors
+/// As [`read`].
 pub fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     reader::read(text, how)
 }
 
-/// The same where the text is known to be JSON.
+/// As [`read_by`], for a text that is known to be JSON: it is not scanned first.
 pub fn read_scanned_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     reader::read_scanned(text, how)
 }
@@ -272,7 +278,7 @@ pub fn write<T: Serialize>(value: &T) -> String {
     writer::write(value, writer::Layout::Line)
 }
 
-/// Writes the text of a typed value with line breaks, for files that people read; ends with a line
+/// Writes a typed value with line breaks, for files that people read. The text ends with a line
 /// break.
 #[must_use]
 pub fn write_indented<T: Serialize>(value: &T) -> String {
@@ -305,9 +311,9 @@ mod tests {
             #[allow(dead_code)]
             n: u8,
         }
-        let why = read::<Outer>("{\"inner\":\n {\"n\": 1.5}}").expect_err("a float is no u8");
+        let why = read::<Outer>("{\"inner\":\n {\"n\": 1.5}}").expect_err("a float is not a u8");
         assert_eq!((why.path.as_str(), why.line), ("inner.n", 2));
         assert!(why.message.contains("expected u8"), "{}", why.message);
-        assert!(read::<Inner>(r#"{"n":1} x"#).is_err(), "trailing text is refused");
+        assert!(read::<Inner>(r#"{"n":1} x"#).is_err(), "trailing text is an error");
     }
 }

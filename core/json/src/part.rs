@@ -1,10 +1,10 @@
-//! Parts of a text that are not read: where they stand, and whether they are JSON at all.
+//! Parts of a text that are not read: where they are, and whether they are JSON.
 
 use core::ops::Range;
 
 use super::{Readable, Value, reader, scan};
 
-/// Where the text of a value stands in the text that is read, in bytes.
+/// The byte range of a value in the text that is read.
 pub struct Part(pub Range<usize>);
 
 impl Readable for Part {
@@ -13,12 +13,12 @@ impl Readable for Part {
     }
 }
 
-/// Whether a text is JSON.
+/// Whether a text is valid JSON.
 pub fn is_json(text: &str) -> bool {
     scan::value(text).is_ok()
 }
 
-/// Whether a text is an object with this member.
+/// Whether a text is an object with the member `name`.
 pub fn has_member(text: &str, name: &str) -> bool {
     reader::member(text, name).is_some()
 }

@@ -1,18 +1,18 @@
-//! What stands in a string of JSON as it is, and what does not: quotes, backslashes and control
-//! characters.
+//! Finds the bytes that a JSON string must escape: quotes, backslashes and control characters.
 
-/// A byte in each place of a word.
+/// 1 in each byte of a word.
 const ONES: u64 = u64::MAX / 0xFF;
 /// The highest bit of each byte.
 const HIGH: u64 = ONES << 7;
 
-/// How many bytes of `text`, from the first on, stand in a string as they are. Eight are looked at
-/// together: most of what is read and written stands in strings.
+/// The number of bytes at the start of `text` that a JSON string holds without escapes. It tests
+/// eight bytes at once, because most of what is read and written is in strings.
 pub(super) fn plain(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let special = special(u64::from_le_bytes(*word));
         if special != 0 {
+            // Little-endian, so the lowest set bit belongs to the first special byte.
             return index * 8 + special.trailing_zeros() as usize / 8;
         }
     }
@@ -20,8 +20,8 @@ pub(super) fn plain(text: &[u8]) -> usize {
     text.len() - rest.len() + plain.unwrap_or(rest.len())
 }
 
-/// The highest bit of the first byte of the word that is no plain one; bits of bytes after it may
-/// be there too.
+/// Marks the first byte of the word that needs an escape with its highest bit. Bytes after it may
+/// be marked wrongly, because the subtraction borrows from them.
 fn special(word: u64) -> u64 {
     let less_than = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
     let is = |byte: u8| less_than(word ^ (ONES * u64::from(byte)), 1);
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_found_in_every_place_and_whatever_stands_beside_it() {
+    fn every_byte_is_found_at_every_offset_beside_any_other() {
         let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
         for byte in 0..=0xFF {
             for beside in [b' ', b'!', b'#', b'[', b']', 0x7F, 0x80, 0xFF] {

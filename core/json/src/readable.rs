@@ -1,4 +1,4 @@
-//! What can be read: the trait, and how the types of the standard library are read.
+//! The trait of types that are read from JSON, and its implementations for the standard library.
 
 use alloc::{
     boxed::Box,
@@ -13,25 +13,25 @@ use serde::{Deserialize, Deserializer, de::Error};
 use super::{RawJson, Value};
 use crate::map::Map;
 
-/// A type that is read from JSON by [`read`](super::read); `#[derive(Readable)]` makes it one.
+/// A type that [`read`](super::read) reads from JSON. Implement it with `#[derive(Readable)]`.
 pub trait Readable: Sized {
     /// Whether a field of this type may be absent.
     const OPTIONAL: bool = false;
 
-    /// Reads it from a value. What is wrong is noted there; what is then given is blank, and nobody
-    /// sees it.
+    /// Reads the type from a value. An error is noted in the reader; the value returned then is
+    /// blank and never leaves the reader.
     fn read(value: &Value<'_>) -> Self;
 }
 
-/// Reads a typed value where serde asks for it: its text is read as [`read`](super::read) reads it.
+/// Reads a typed value through serde: its text is read as [`read`](super::read) reads it.
 ///
 /// # Errors
-/// As the deserializer says it.
+/// If the text is not JSON or not of that type, as an error of the deserializer.
 pub fn deserialize<'de, T: Readable, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     RawJson::deserialize(deserializer)?.read().map_err(D::Error::custom)
 }
 
-/// Lets serde read a type that is read by hand.
+/// Implements serde's `Deserialize` for a type that implements [`Readable`] by hand.
 #[macro_export]
 macro_rules! through_readable {
     ($Type:ty) => {
@@ -125,12 +125,15 @@ impl Readable for bool {
     }
 }
 
-/// Numbers of every width are read in one way.
+/// Reads unsigned numbers of every width through one function.
 macro_rules! numbers {
     ($($number:ident)*) => {$(
         impl Readable for $number {
             fn read(value: &Value<'_>) -> Self {
-                $number::try_from(value.unsigned(stringify!($number), $number::MAX.into())).unwrap_or_default()
+                $number::try_from(
+                    value.unsigned(stringify!($number), $number::MAX.into()),
+                )
+                .unwrap_or_default()
             }
         }
     )*};
@@ -148,7 +151,10 @@ macro_rules! signed_numbers {
     ($($number:ident)*) => {$(
         impl Readable for $number {
             fn read(value: &Value<'_>) -> Self {
-                $number::try_from(value.signed(stringify!($number), $number::MIN.into()..=$number::MAX.into())).unwrap_or_default()
+                $number::try_from(
+                    value.signed(stringify!($number), $number::MIN.into()..=$number::MAX.into()),
+                )
+                .unwrap_or_default()
             }
         }
     )*};

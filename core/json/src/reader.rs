@@ -1,12 +1,12 @@
-//! Reading typed values with places.
+//! Reads typed values and reports errors with their places.
 //!
-//! An object or an array is scanned once into its raw members, and each member is read by its type
-//! when its turn comes. What does not depend on the type is here, once for all types: a guest
-//! carries no code per struct but a table of names and a call per field.
+//! An object or array is scanned once into its raw members. Each member is then read by its type
+//! when it is needed. Code that does not depend on the type is here once. Per struct, a guest
+//! carries only a table of names and a call per field.
 //!
-//! What is wrong is noted where it is found, and reading goes on with something blank, which nobody
-//! sees: at the end the first thing that is wrong in the text is the answer. So no call has to look
-//! whether the one before it went well.
+//! An error is noted where it is found, and reading continues with a blank value that never leaves
+//! the reader. At the end the error that shows first in the text is returned. So no call has to
+//! check whether the one before it succeeded.
 
 use alloc::{
     borrow::Cow,
@@ -27,51 +27,52 @@ use super::{
     scan::{self, Member, Syntax},
 };
 
-/// Reads a typed value from a text in this way.
+/// Reads a typed value from a text with the function `how`.
 pub(super) fn read<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     let reader = Reader { whole: text, fault: Cell::new(None) };
     let value = how(&reader.root());
     reader.done().map(|()| value)
 }
 
-/// The same with a text of which it is known that it is JSON, with nothing around it: it was
-/// scanned, or written here.
+/// As [`read`], for a text that is known to be JSON without space around it: it was scanned before,
+/// or written here.
 pub(super) fn read_scanned<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     let reader = Reader { whole: text, fault: Cell::new(None) };
     let value = how(&reader.scanned(0..text.len()));
     reader.done().map(|()| value)
 }
 
-/// The value of a key, where a text is an object that has it.
+/// The value of `name`, if the text is an object that has it.
 pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
     let reader = Reader { whole: text, fault: Cell::new(None) };
     let root = reader.root();
     let members = root.members("an object");
-    // Of two the last one counts, as in a map.
+    // Of two equal keys the last one counts, as in a map.
     let index = members.members.iter().rposition(|(key, _)| key == name)?;
     let found = <RawJson as Readable>::read(&members.value(index));
     reader.done().is_ok().then_some(found)
 }
 
-/// A text that is read.
+/// A text that is being read.
 struct Reader<'a> {
     whole: &'a str,
-    /// What is wrong, as far as it is known; the first of it in the text.
+    /// The error that shows first in the text, of those found so far.
     fault: Cell<Option<Box<Fault>>>,
 }
 
-/// What is wrong.
+/// An error, and where it is.
 struct Fault {
     message: String,
     path: String,
-    /// The byte of the whole text at which it is.
+    /// The byte of the whole text that is reported.
     at: usize,
-    /// The byte at which it shows; of all that is wrong what shows first is said.
+    /// The byte at which a reader from left to right would notice it. The error with the smallest
+    /// such byte is returned.
     shows: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// The whole text as a value.
+    /// The whole text as a value; blank if it is not JSON.
     #[inline(never)]
     fn root(&'a self) -> Value<'a> {
         match scan::value(self.whole) {
@@ -88,7 +89,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A part of the text as a value, of which it is known that it is one.
+    /// A part of the text that is known to be a value.
     fn scanned(&'a self, place: Range<usize>) -> Value<'a> {
         let at = place.start;
         Value {
@@ -116,30 +117,30 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A value that is read: its raw text, and how it was come to.
+/// A value that is being read: its raw text, and the path that led to it.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     reader: &'a Reader<'a>,
     raw: &'a str,
-    /// Where it begins in the whole text, in bytes.
+    /// Its first byte in the whole text.
     pub(super) at: usize,
     form: Form,
     step: Step<'a>,
     parent: Option<&'a Value<'a>>,
 }
 
-/// As what a value stands there.
+/// How the raw text of a value is to be understood.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// As JSON.
     Json,
-    /// As the key of a member: a string, or what its text stands for.
+    /// As the key of a member: the string's content, without quotes and escapes.
     Key,
-    /// As nothing: something else is wrong, and this is not looked at.
+    /// Not at all: another error was noted already, and this value is not looked at.
     Blank,
 }
 
-/// The last step of the way to a value.
+/// The last step of the path to a value.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Root,
@@ -147,18 +148,18 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// Where a part begins in the whole text, in bytes.
+/// The byte of `whole` at which its part `part` begins.
 pub(super) fn begins(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-// What does not depend on the type that is read is not inlined: it is there once, and not once for
-// each type.
+// What does not depend on the type is not inlined, so that it is compiled once and not per type.
 impl<'a> Value<'a> {
-    /// Notes what is wrong at a byte of the whole text, and where it shows.
+    /// Notes an error at the byte `at` of the whole text that shows at the byte `shows`.
     #[cold]
     #[inline(never)]
     pub(super) fn note(&self, message: String, at: usize, shows: usize) {
+        // A blank value means that an error was noted already.
         if self.form == Form::Blank {
             return;
         }
@@ -169,7 +170,7 @@ impl<'a> Value<'a> {
             .set(first.or_else(|| Some(Box::new(Fault { message, path: self.path(), at, shows }))));
     }
 
-    /// The fields and members on the way to it, as in `message.origin.kind` and `todos[2]`.
+    /// The path to the value, as in `message.origin.kind` and `todos[2]`.
     fn path(&self) -> String {
         let before = self.parent.map(Self::path).unwrap_or_default();
         match self.step {
@@ -187,14 +188,14 @@ impl<'a> Value<'a> {
         self.note(message, self.at, self.at);
     }
 
-    /// Notes that this value is read well in all its parts and still means nothing.
+    /// Notes that the value is well-formed in all its parts but not acceptable as a whole.
     #[cold]
     #[inline(never)]
     pub fn is_wrong(&self, why: &dyn fmt::Display) {
         self.note(why.to_string(), self.at, self.ends());
     }
 
-    /// Its last byte.
+    /// The last byte of the value in the whole text.
     pub(super) fn ends(&self) -> usize {
         self.at + self.raw.len().saturating_sub(1)
     }
@@ -207,37 +208,37 @@ impl<'a> Value<'a> {
         self.raw.as_bytes().first().copied().unwrap_or_default()
     }
 
-    /// The raw text, without change.
+    /// The raw text, unchanged.
     #[must_use]
     pub(super) fn raw(&self) -> &'a str {
         self.raw
     }
 
-    /// Where the raw text is in the whole one, in bytes.
+    /// The byte range of the raw text in the whole text.
     #[must_use]
     pub(super) fn place(&self) -> Range<usize> {
         self.at..self.at + self.raw.len()
     }
 
-    /// Whether nothing stands here.
+    /// Whether the value is `null` or blank.
     #[must_use]
     pub(super) fn is_none(&self) -> bool {
         self.form == Form::Blank || self.form == Form::Json && self.raw == "null"
     }
 
-    /// Whether an array stands here.
+    /// Whether the value is an array.
     #[must_use]
     pub fn is_array(&self) -> bool {
         self.first() == b'[' && self.form == Form::Json
     }
 
-    /// Whether an object stands here.
+    /// Whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.first() == b'{' && self.form == Form::Json
     }
 
-    /// Notes that it has another type than is expected.
+    /// Notes that the value has another type than `expected`.
     #[cold]
     #[inline(never)]
     pub fn has_wrong_type(&self, expected: &str) {
@@ -259,19 +260,19 @@ impl<'a> Value<'a> {
         self.is_not(format!("invalid type: {found}, expected {expected}"));
     }
 
-    /// A string's content, where it can be read.
+    /// The content of a string, if it can be decoded.
     fn string(&self) -> Option<Cow<'a, str>> {
         scan::string(self.raw).map_err(|why| self.breaks(self.at + why.at, why.message)).ok()
     }
 
-    /// Notes that a string in it cannot be said.
+    /// Notes that a string of this value cannot be decoded.
     #[cold]
     #[inline(never)]
     fn breaks(&self, at: usize, message: &str) {
         self.note(message.to_string(), at, self.at);
     }
 
-    /// A string.
+    /// Reads a string.
     #[must_use]
     #[inline(never)]
     pub fn text(&self, expected: &str) -> Cow<'a, str> {
@@ -286,14 +287,13 @@ impl<'a> Value<'a> {
         text.unwrap_or_default()
     }
 
-    /// A whole number up to this one.
+    /// Reads an unsigned number of at most `most`.
     #[must_use]
     #[inline(never)]
     pub(super) fn unsigned(&self, expected: &str, most: u64) -> u64 {
         match Number::parse(self.raw) {
             Some(Number::Unsigned(number)) if number <= most => return number,
-            // What is no number is of another type; a number that is out of bounds is another
-            // value.
+            // A number out of bounds is a wrong value; everything else is a wrong type.
             Some(Number::Unsigned(number)) => {
                 self.is_not(format!("invalid value: integer `{number}`, expected {expected}"))
             }
@@ -305,20 +305,20 @@ impl<'a> Value<'a> {
         0
     }
 
-    /// A whole number that is not zero, or zero.
+    /// Reads a number that is not zero; returns zero after an error.
     #[must_use]
     #[inline(never)]
     pub(super) fn nonzero(&self) -> u64 {
         const EXPECTED: &str = "a nonzero u64";
         let number = self.unsigned(EXPECTED, u64::MAX);
         if number == 0 {
-            // Where it was no number that is noted already.
+            // If it was not a number, that is noted already, and the first error wins.
             self.is_not(format!("invalid value: integer `0`, expected {EXPECTED}"));
         }
         number
     }
 
-    /// A whole number of either sign.
+    /// Reads a signed number within `bounds`.
     #[must_use]
     #[inline(never)]
     pub(super) fn signed(&self, expected: &str, bounds: RangeInclusive<i64>) -> i64 {
@@ -336,7 +336,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// True or false.
+    /// Reads a boolean.
     #[must_use]
     #[inline(never)]
     pub(super) fn boolean(&self) -> bool {
@@ -346,7 +346,7 @@ impl<'a> Value<'a> {
         self.raw == "true"
     }
 
-    /// One of these names, or of those that stand for one: its place.
+    /// The place of a name among `names`, or the place that `also` gives it.
     #[must_use]
     #[inline(never)]
     pub fn name(&self, names: &'static [&'static str], also: &[(&str, usize)]) -> usize {
@@ -368,7 +368,7 @@ impl<'a> Value<'a> {
         meant
     }
 
-    /// The members of an array.
+    /// The items of an array.
     #[must_use]
     #[inline(never)]
     pub(super) fn items(&self, expected: &str) -> Items<'_> {
@@ -382,7 +382,7 @@ impl<'a> Value<'a> {
         Items { array: self, members, read: 0 }
     }
 
-    /// The members of an array of two.
+    /// The items of an array of two.
     #[must_use]
     #[inline(never)]
     pub(super) fn pair(&self) -> Items<'_> {
@@ -417,7 +417,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A whole number; the core reads no others.
+/// A whole number. The core reads no other numbers.
 enum Number {
     Unsigned(u64),
     Negative(i64),
@@ -428,7 +428,7 @@ impl Number {
         if !matches!(raw.as_bytes().first(), Some(b'-' | b'0'..=b'9')) {
             return None;
         }
-        // Minus zero is a float in JSON.
+        // `-0` is a float in serde_json, so it is not a whole number here.
         raw.parse()
             .map(Self::Unsigned)
             .ok()
@@ -436,7 +436,7 @@ impl Number {
     }
 }
 
-/// The members of an array, which are read one after the other.
+/// The items of an array, read one after the other.
 pub(super) struct Items<'a> {
     array: &'a Value<'a>,
     members: Vec<&'a str>,
@@ -461,7 +461,7 @@ impl<'a> Items<'a> {
 }
 
 impl Items<'_> {
-    /// The next member; one that is not there is noted already.
+    /// The next item. If it is missing, that is noted already, and a blank value is returned.
     #[inline(never)]
     pub(super) fn next_or_blank(&mut self) -> Value<'_> {
         let blank = self.array.blank();
@@ -469,7 +469,7 @@ impl Items<'_> {
     }
 }
 
-/// The members of an object, which are read one after the other.
+/// The members of an object, read one after the other.
 pub(super) struct Entries<'a> {
     pub(super) object: &'a Value<'a>,
     pub(super) members: Vec<(Cow<'a, str>, &'a str)>,
@@ -486,7 +486,8 @@ impl<'a> Entries<'a> {
         Some((self.key(index), self.value(index)))
     }
 
-    /// Where a key stands. A key with escapes is not where it was read from; the object is.
+    /// The byte at which a key begins. A key with escapes was decoded into a copy and has lost its
+    /// place, so its object's place is returned.
     pub(super) fn key_at(&self, index: usize) -> usize {
         match &self.members[index].0 {
             Cow::Borrowed(text) => begins(self.object.reader.whole, text).saturating_sub(1),

@@ -1,29 +1,28 @@
-//! The grammar of JSON: whether a text is JSON, where its parts are, and what its strings say.
+//! The grammar of JSON: whether a text is JSON, where its parts are, and what its strings contain.
 //!
-//! Messages and places are those of `serde_json`, which hosts use beside the core; a test holds one
-//! against the other. The core has its own since a guest that only looks for parts need not carry a
-//! reader of floats, and of everything else that serde knows.
+//! Messages and places are those of `serde_json`, which hosts use beside the core; a test compares
+//! the two. The core has its own scanner because a guest that only looks for parts need not carry
+//! serde's reader of floats and the rest.
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::ops::Range;
 
 use super::plain::plain;
 
-/// What is wrong with a text, and at which byte of it.
+/// A syntax error, and the byte at which it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Syntax {
     pub(super) message: &'static str,
     pub(super) at: usize,
 }
 
-/// A member of an object or an array that is JSON: where its key stands, with quotes, and its
-/// value.
+/// The byte ranges of a member: its key with quotes (empty in an array), and its value.
 pub(super) struct Member {
     pub(super) key: Range<usize>,
     pub(super) value: Range<usize>,
 }
 
-/// The place of the one value that a text is.
+/// The byte range of the one value in a text.
 pub(super) fn value(text: &str) -> Result<Range<usize>, Syntax> {
     let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
     scanner.next_token();
@@ -36,7 +35,7 @@ pub(super) fn value(text: &str) -> Result<Range<usize>, Syntax> {
     done.map_err(|why| why.on_char(text))
 }
 
-/// The members of an object or an array, of which it is known that it is JSON.
+/// The members of an object or array that is known to be JSON.
 pub(super) fn members(raw: &str) -> Vec<Member> {
     let mut scanner = Scanner { text: raw.as_bytes(), at: 1 };
     let is_object = raw.starts_with('{');
@@ -59,11 +58,11 @@ pub(super) fn members(raw: &str) -> Vec<Member> {
     members
 }
 
-/// What a string says, of which it is known that it is JSON; with quotes. What cannot be said is
+/// The content of a string that is known to be JSON, given with its quotes. The only error left is
 /// half a surrogate pair.
 pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
     let content = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    // In a string that is JSON, only a backslash is not plain.
+    // The string is known to be JSON, so only a backslash stops `plain`.
     let escape = plain(content.as_bytes());
     if escape == content.len() {
         return Ok(Cow::Borrowed(content));
@@ -71,7 +70,7 @@ pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
     let mut scanner = Scanner { text: raw.as_bytes(), at: escape + 1 };
     let mut said = String::from(&content[..escape]);
     while scanner.at + 1 < raw.len() {
-        // Now at a backslash.
+        // The scanner is at a backslash.
         scanner.at += 2;
         let escaped = match raw.as_bytes()[scanner.at - 1] {
             b'b' => '\x08',
@@ -92,7 +91,7 @@ pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
 }
 
 impl Syntax {
-    /// At the beginning of the character that it is in.
+    /// Moves the error to the first byte of the character that it is in.
     fn on_char(mut self, text: &str) -> Self {
         while !text.is_char_boundary(self.at) {
             self.at -= 1;
@@ -118,7 +117,7 @@ impl Scanner<'_> {
         Some(byte)
     }
 
-    /// Goes on to what is no white space.
+    /// Skips white space; returns the byte after it.
     #[inline(never)]
     fn next_token(&mut self) -> Option<u8> {
         loop {
@@ -129,22 +128,23 @@ impl Scanner<'_> {
         }
     }
 
-    /// Something is wrong with the byte that was read last.
+    /// An error at the byte that was read last.
     #[inline(never)]
     fn at_last(&self, message: &'static str) -> Syntax {
-        // A place is that of a byte in its line; before the first of a line there is none.
+        // serde_json counts columns from the last line break. Before the first byte of a line it
+        // has no column to go back to.
         let is_first = self.at == 0 || self.text[self.at - 1] == b'\n';
         Syntax { message, at: if is_first { self.at } else { self.at - 1 } }
     }
 
-    /// Something is wrong with the byte that would be read next.
+    /// An error at the byte that would be read next.
     #[inline(never)]
     fn at_next(&self, message: &'static str) -> Syntax {
         Scanner { text: self.text, at: self.text.len().min(self.at + 1) }.at_last(message)
     }
 
-    /// The next value, of which it is known that it is one: as far as its brackets or its quotes,
-    /// or to what ends a number or a word.
+    /// The byte range of the next value, which is known to be JSON. It ends with the bracket or
+    /// quote that closes it, or before the byte that ends a number or word.
     fn part(&mut self) -> Range<usize> {
         self.next_token();
         let start = self.at;
@@ -176,7 +176,7 @@ impl Scanner<'_> {
         start..self.at
     }
 
-    /// Over one value.
+    /// Skips one value, without recursion: open brackets are on a stack of their own.
     fn value(&mut self) -> Result<(), Syntax> {
         let mut open = Vec::new();
         loop {
@@ -232,7 +232,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Over a key and its colon.
+    /// Skips a key and its colon.
     fn key(&mut self) -> Result<(), Syntax> {
         match self.next_token() {
             Some(b'"') => self.text()?,
@@ -258,7 +258,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Over digits; says whether there are any.
+    /// Skips digits; returns whether there were any.
     fn digits(&mut self) -> bool {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
@@ -299,7 +299,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Over a string.
+    /// Skips a string.
     fn text(&mut self) -> Result<(), Syntax> {
         self.at += 1;
         loop {
@@ -323,7 +323,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Over what stands after a backslash.
+    /// Skips the part of an escape after the backslash.
     fn escape(&mut self) -> Result<(), Syntax> {
         match self.take() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(()),
@@ -333,7 +333,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Four hexadecimal digits.
+    /// Reads four hexadecimal digits.
     fn hex(&mut self) -> Result<u32, Syntax> {
         let Some(digits) = self.text.get(self.at..self.at + 4) else {
             self.at = self.text.len();
@@ -345,7 +345,7 @@ impl Scanner<'_> {
         digits.iter().fold(Some(0), digit).ok_or_else(|| self.at_last("invalid escape"))
     }
 
-    /// The character of an escape `\u`, which two of them may make together.
+    /// Reads the character of a `\u` escape; two escapes may form one surrogate pair.
     fn unicode(&mut self) -> Result<char, Syntax> {
         const LONE: &str = "lone leading surrogate in hex escape";
         let mut code = self.hex()?;
@@ -361,7 +361,7 @@ impl Scanner<'_> {
             }
             code = 0x1_0000 + ((code - 0xD800) << 10) + (trail - 0xDC00);
         }
-        // What is left without a character is a half that comes first.
+        // Only a trailing surrogate without a leading one is left without a character.
         char::from_u32(code).ok_or_else(|| self.at_last(LONE))
     }
 }

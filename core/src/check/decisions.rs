@@ -1,4 +1,4 @@
-//! Invariants of decisions, of the ticks that they emit, and of the evidence that they name.
+//! Invariants of decisions, of the ticks that they emit, and of their evidence.
 
 use alloc::format;
 
@@ -32,7 +32,7 @@ pub(super) fn i08(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let asks =
             item.is_some_and(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
         hold("I8", !asks, Some(entry.seq), || {
-            format!("item `{}` needs input and is offered", note.work_item_id)
+            format!("item `{}` needs input but is offered", note.work_item_id)
         })
     })
 }
@@ -75,6 +75,7 @@ pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         else {
             return Ok(());
         };
+        // A hint whose key is spent gets no second tick, so it holds back no work.
         let ticked = state
             .control
             .hint_ticked
@@ -93,7 +94,7 @@ pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), 
             ladder::decide(before.control.edition, &View::new(before, decision.boundary, entry.at));
         hold("I17", ruling.decision.says_the_same(&decision), Some(entry.seq), || {
             format!(
-                "entry {} records {:?}, the ladder says {:?}",
+                "entry {} records {:?}, but the ladder says {:?}",
                 entry.seq, decision.reason, ruling.decision.reason
             )
         })?;
@@ -107,7 +108,7 @@ pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), 
     hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
 }
 
-/// Quiescence (contract 9.2).
+/// Quiescence (contract 9.2): no rest while an obligation is enabled and not held.
 pub(super) fn i19(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     let rest = decision(batch).filter(|(decision, _)| decision.kind.rests_as().is_some());
     let Some((_, entry)) = rest else { return Ok(()) };

@@ -9,7 +9,12 @@ use crate::{
 };
 
 pub(super) fn i15(_: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    let compacts = |entry: &&Entry| matches!(&entry.record, Record::Event(event) if event.known() == Some(EventKind::ContextCompacted));
+    let compacts = |entry: &&Entry| {
+        matches!(
+            &entry.record,
+            Record::Event(event) if event.known() == Some(EventKind::ContextCompacted)
+        )
+    };
     let Some(compaction) = batch.iter().find(compacts) else { return Ok(()) };
     let decides = batch
         .iter()
@@ -34,7 +39,7 @@ pub(super) fn i16(before: &State, batch: &[Entry], after: &State) -> Result<(), 
 
 pub(super) fn i21(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
     hold("I21", !batch.is_empty() || before == after, None, || {
-        "nothing was appended, and the state has changed".to_string()
+        "nothing was appended, but the state has changed".to_string()
     })
 }
 

@@ -1,4 +1,4 @@
-//! Invariants of the agent's life and of its runs.
+//! Invariants of the agent's lifecycle and of its runs.
 
 use alloc::{format, vec::Vec};
 
@@ -25,8 +25,8 @@ pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let may_run = state.control.stopped.is_none() && state.control.closing.is_none();
         let moves = match &entry.record {
             Record::QueueEntry(record) => record.status == QueueStatus::Dequeued,
-            // contract 5.11: what a stop interrupts is told in its own batch, and read once the
-            // agent may run.
+            // contract 5.11: the batch of a stop queues the message about interrupted tasks, which
+            // is read once the agent may run again.
             Record::Message(record) if record.raw_note(NoteKey::InterruptedTasks).is_some() => {
                 false
             }
@@ -68,7 +68,7 @@ pub(super) fn i20(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     })
 }
 
-/// Kills the agent after the batch and takes its ledger over: what was owed is owed still.
+/// Kills the agent after the batch and takes over its ledger: every obligation must remain.
 pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     if after.control.live_from.is_none() {
         return Ok(());
@@ -85,6 +85,7 @@ pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
         .collect();
     hold("I25", lost.is_empty(), None, || format!("a restart loses {lost:?}"))?;
     let replays = after.turns.run.as_ref().is_none_or(|run| {
+        // An import does not name the message of its open run.
         let is_imported = !after.control.is_live(run.seq);
         is_imported
             || owed

@@ -1,9 +1,9 @@
-//! The invariants of contract 14, as one list: each a function over a state, the batch that was
+//! The invariants of contract 14 as one list. Each is a function of a state, the batch that was
 //! appended to it, and the state after.
 //!
-//! Tests run them after every step; a doctor runs them over a whole ledger, a model checker over
-//! every state that it reaches. What other runtimes wrote keeps to no rule but the fold's (contract
-//! 2.4), so what is said about records is said about those of a driver.
+//! Tests run them after every step, the doctor over a whole ledger, and the model checker over
+//! every state that it reaches. Records of other runtimes obey only the rules of the fold (contract
+//! 2.4), so invariants about records check only the records of a driver.
 
 mod decisions;
 mod history;
@@ -24,64 +24,65 @@ use crate::{
 #[error("{id} is broken: {says}")]
 #[non_exhaustive]
 pub struct Breach {
-    /// Its number in contract 14.
+    /// The number of the invariant in contract 14.
     pub id: &'static str,
     /// What is wrong, in a sentence.
     pub says: String,
-    /// The entry that breaks it, where one does.
+    /// The entry that breaks it; `None` if no single entry does.
     pub seq: Option<Seq>,
 }
 
 /// One invariant.
 #[derive(Clone, Copy, Debug)]
 pub struct Invariant {
-    /// Its number in contract 14.
+    /// The number in contract 14.
     pub id: &'static str,
-    /// What holds, in a sentence.
+    /// What always holds, in a sentence.
     pub says: &'static str,
-    /// Checks it.
+    /// The function that finds a breach.
     pub check: Check,
 }
 
-/// What a check takes: the state before, the batch, the state after.
+/// A check of the state before, the batch, and the state after.
 pub type Check = fn(&State, &[Entry], &State) -> Result<(), Breach>;
 
 macro_rules! invariants {
     ($($id:literal $module:ident::$function:ident $says:literal)*) => {
-        /// All of them, in order.
-        pub const ALL: &[Invariant] = &[$(Invariant { id: $id, says: $says, check: $module::$function }),*];
+        /// The invariants in the order of contract 14.
+        pub const ALL: &[Invariant] =
+            &[$(Invariant { id: $id, says: $says, check: $module::$function }),*];
     };
 }
 
 invariants! {
-    "I1" lifecycle::i01 "while stopped or closing nothing is dequeued, ticked or started"
-    "I2" lifecycle::i02 "at most one run is open, and a run id names no other"
-    "I3" records::i03 "a terminal status absorbs: nothing is recorded against one"
+    "I1" lifecycle::i01 "while stopped or closing, nothing is dequeued, ticked or started"
+    "I2" lifecycle::i02 "at most one run is open, and only its id ends it"
+    "I3" records::i03 "a terminal status is final: no record contradicts it"
     "I4" records::i04 "a terminal task is never active"
     "I5" records::i05 "a task's end is recorded before its result"
     "I6" records::i06 "a completed item is never runnable or current"
     "I7" records::i07 "the focus changes only by pick, completion or clear"
     "I8" decisions::i08 "an item that needs input is not offered to the model"
-    "I9" decisions::i09 "a key gives one tick"
-    "I10" decisions::i10 "a pending wake hint goes before the ticks of work"
+    "I9" decisions::i09 "a key gives at most one tick"
+    "I10" decisions::i10 "a pending wake hint goes before work ticks"
     "I11" waits::i11 "a mismatched trigger ends no wait and leaves a record"
     "I12" waits::i12 "a wait is consumed at most once"
     "I13" waits::i13 "no trigger ends a wait for the operator"
-    "I14" records::i14 "a turn-end commit stands with the terminal of its run"
-    "I15" history::i15 "compaction changes nothing that is decided on"
+    "I14" records::i14 "a turn-end commit is in the batch of its run's terminal"
+    "I15" history::i15 "compaction changes nothing that a decision reads"
     "I16" history::i16 "the state is the fold of the entries"
-    "I17" decisions::i17 "a recorded decision is the ladder's, and the ladder answers alike twice"
-    "I18" records::i18 "a message is queued when it is recorded, and is not lost before its terminal status"
-    "I19" decisions::i19 "a rest is recorded only with no enabled obligation"
+    "I17" decisions::i17 "a recorded decision is the ladder's, and the ladder repeats its answer"
+    "I18" records::i18 "a recorded message is queued, and stays until its terminal status"
+    "I19" decisions::i19 "a rest is recorded only if no obligation is enabled"
     "I20" lifecycle::i20 "a tool call is recorded in the run that made it, never by a restart"
-    "I21" history::i21 "what was not appended changes nothing"
-    "I22" decisions::i22 "the evidence of a decision names entries before it"
+    "I21" history::i21 "nothing changes without an append"
+    "I22" decisions::i22 "the evidence of a decision names earlier entries"
     "I23" history::i23 "the same records give the same bytes and the same chain"
-    "I24" history::i24 "what has ended leaves the state that is decided on"
+    "I24" history::i24 "what has ended leaves the state that decisions read"
     "I25" lifecycle::i25 "a restart after any entry keeps every obligation"
 }
 
-/// Every invariant that this step breaks.
+/// The breaches of this step, at most one per invariant.
 #[must_use]
 pub fn breaches(before: &State, batch: &[Entry], after: &State) -> Vec<Breach> {
     ALL.iter().filter_map(|invariant| (invariant.check)(before, batch, after).err()).collect()
@@ -96,7 +97,7 @@ fn hold(
     if holds { Ok(()) } else { Err(Breach { id, says: says(), seq }) }
 }
 
-/// Asks each entry of a batch that a driver recorded, with the state that it met.
+/// Checks each entry of a batch that a driver recorded, with the state before that entry.
 fn driven(
     before: &State,
     batch: &[Entry],
@@ -107,7 +108,7 @@ fn driven(
         if met.control.live_from.is_some() && !is_import(entry) {
             ask(&met, entry)?;
         }
-        // A copy of the state is dear, and no entry meets what the last one makes.
+        // Copying the state is expensive, and nothing reads the state after the last entry.
         if at + 1 < batch.len() {
             met.to_mut().apply(entry);
         }

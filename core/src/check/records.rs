@@ -1,4 +1,4 @@
-//! Invariants of what is recorded: terminal statuses, results, items, messages.
+//! Invariants of records: terminal statuses, results, items, messages.
 
 use alloc::format;
 
@@ -25,6 +25,7 @@ pub(super) fn i03(before: &State, batch: &[Entry], after: &State) -> Result<(), 
     let refused = |state: &State| {
         state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused
     };
+    // The folds count refused records, so an unchanged count saves the search.
     if refused(before) == refused(after) {
         return Ok(());
     }
@@ -32,7 +33,7 @@ pub(super) fn i03(before: &State, batch: &[Entry], after: &State) -> Result<(), 
         let mut next = state.clone();
         next.apply(entry);
         hold("I3", refused(&next) == refused(state), Some(entry.seq), || {
-            format!("entry {} is recorded against a terminal status", entry.seq)
+            format!("entry {} contradicts a terminal status", entry.seq)
         })
     })
 }
@@ -41,7 +42,7 @@ pub(super) fn i04(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     let tasks = &after.tasks;
     for (id, task) in &tasks.active {
         let ended = task.record.status.is_terminal() || tasks.ended.contains_key(id);
-        hold("I4", !ended, Some(task.seq), || format!("task `{id}` is active and has ended"))?;
+        hold("I4", !ended, Some(task.seq), || format!("task `{id}` is active but has ended"))?;
     }
     Ok(())
 }
@@ -65,7 +66,7 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
                 "I5",
                 !ends || batch.iter().any(|entry| tells_end(&entry.record, &task.id)),
                 Some(entry.seq),
-                || format!("task `{}` ended and nothing in its batch tells the model", task.id),
+                || format!("task `{}` ended, but no message in its batch reports it", task.id),
             )?;
         }
         let Record::Event(event) = &entry.record else { return Ok(()) };
@@ -76,12 +77,12 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let task = event.particular("task_id");
         let has_ended = task.as_ref().is_some_and(|id| state.tasks.ended.contains_key(id));
         hold("I5", !of_result || has_ended, Some(entry.seq), || {
-            format!("entry {} tells of a result of {task:?}, which has not ended", entry.seq)
+            format!("entry {} reports a result of {task:?}, which has not ended", entry.seq)
         })
     })
 }
 
-/// Whether this record is the message that tells how the task ended (contract 5.11).
+/// Whether this record is the message that reports the end of the task (contract 5.11).
 fn tells_end(record: &Record, task: &TaskId) -> bool {
     let Record::Message(message) = record else { return false };
     let interrupted = || message.note::<InterruptedTasksNote>();
@@ -93,9 +94,7 @@ pub(super) fn i06(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     let work = &after.work;
     for (id, item) in &work.items {
         let done = item.record.state == WorkItemState::Completed || work.ended.contains_key(id);
-        hold("I6", !done, Some(item.seq), || {
-            format!("item `{id}` is completed and still among the open ones")
-        })?;
+        hold("I6", !done, Some(item.seq), || format!("item `{id}` is completed but still open"))?;
     }
     Ok(())
 }
@@ -114,7 +113,7 @@ pub(super) fn i07(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         };
         hold("I7", fits, Some(entry.seq), || {
             format!(
-                "the focus moves from {held:?} to {:?}, said to be a {}",
+                "the focus moves from {held:?} to {:?}, with the cause {}",
                 set.work_item_id, set.cause
             )
         })
@@ -147,7 +146,7 @@ pub(super) fn i18(before: &State, batch: &[Entry], after: &State) -> Result<(), 
         let Record::Message(record) = &entry.record else { return Ok(()) };
         let known = after.queue.has_entry(&record.id) || after.queue.ended(&record.id).is_some();
         hold("I18", known, Some(entry.seq), || {
-            format!("message `{}` is recorded and not queued", record.id)
+            format!("message `{}` is recorded but not queued", record.id)
         })
     })?;
     for id in before.queue.open() {

@@ -1,4 +1,4 @@
-//! Invariants of waits: what ends them, how often, and what must not.
+//! Invariants of waits: what ends them, how often, and what must not end them.
 
 use alloc::{collections::BTreeSet, format, string::ToString};
 
@@ -45,7 +45,7 @@ pub(super) fn i11(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     });
     hold("I11", !mismatched || ends.is_none(), Some(entry.seq), || {
         format!(
-            "decision {} passes a mismatched trigger over, and entry {:?} ends a wait",
+            "decision {} ignores a mismatched trigger, but entry {:?} ends a wait",
             entry.seq,
             ends.map(|entry| entry.seq)
         )
@@ -66,7 +66,7 @@ pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         };
         let once = active && consumed.insert(id.clone());
         hold("I12", once, Some(entry.seq), || {
-            format!("entry {} ends the wait `{id}`, which is over", entry.seq)
+            format!("entry {} ends the wait `{id}`, which has ended", entry.seq)
         })
     })
 }
@@ -77,7 +77,7 @@ pub(super) fn i13(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let by_trigger =
             wait.kind == WaitConditionKind::Operator && wait.ended_by == Some(EndedBy::Trigger);
         hold("I13", !by_trigger, Some(entry.seq), || {
-            format!("a trigger ends `{}`, a wait for the operator", wait.id)
+            format!("a trigger ends `{}`, which waits for the operator", wait.id)
         })
     })
 }

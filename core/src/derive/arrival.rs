@@ -1,4 +1,4 @@
-//! Arrivals: what is due and must become a message before anything is decided (contract 7.2).
+//! Arrivals that are due: they must become messages before anything is decided (contract 7.2).
 
 use alloc::{format, string::ToString, vec::Vec};
 
@@ -17,6 +17,7 @@ use crate::{
             message::MessageRecord,
             note::{self, DeadlineNote, NoteKey, RecheckNote},
         },
+        text,
         waiting::{TimerRecord, WaitConditionRecord},
     },
     state::{
@@ -29,20 +30,21 @@ use crate::{
     time::Timestamp,
 };
 
-/// What arrives up to an instant and has no message that waits already, earliest first.
+/// The arrivals up to `now` that have no waiting message yet, earliest first.
 #[must_use]
 pub fn due(state: &State, now: Timestamp) -> Vec<Arrival<'_>> {
     coming(state, now, usize::MAX)
 }
 
-/// When something arrives next, if anything does; it may be past.
+/// The instant of the next arrival, if there is one; it may be in the past.
 #[must_use]
 pub fn next(state: &State) -> Option<Timestamp> {
     coming(state, Timestamp::MAX, 1).first().map(Arrival::at)
 }
 
-/// The first that arrive up to an instant, this many and retries.
+/// The arrivals up to an instant: the first `most`, and all retries.
 fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
+    // The index lists all arrivals except retries.
     let mut coming: Vec<_> =
         state.arrivals(until).filter(|arrival| arrives(state, arrival)).take(most).collect();
     for arrival in state.turns.retries.values().map(Arrival::Retry) {
@@ -54,29 +56,31 @@ fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
     coming
 }
 
-/// Whether it has no message that waits already, and is not held back by parking.
+/// Whether it has no waiting message yet, and parking does not hold it back.
 fn arrives(state: &State, arrival: &Arrival<'_>) -> bool {
     let message = match arrival {
         Arrival::Timer(timer) => timer.record.tick_message_id.as_ref(),
         Arrival::Deadline(wait) => state.waiting.deadlines_told.get(&wait.record.id),
         Arrival::Recheck(item) => item.recheck.as_ref().map(|told| &told.message_id),
-        // The message of a retry is that of the run; it does not come back.
+        // A retry arrives once: its message is then in the queue or in a run, and a new failure
+        // owes a new retry.
         Arrival::Retry(retry) => return retry.message_id.is_none() && !autonomy::is_parked(state),
     };
     let waits = message.is_some_and(|message| state.queue.is_queued(message));
     !waits && (arrival.is_from_outside() || !autonomy::is_parked(state))
 }
 
-/// When the open run is called stalled; none where it was, or where none is open (contract 5.8).
+/// When the open run counts as stalled. `None` if no run is open, or if it was reported already
+/// (contract 5.8).
 #[must_use]
 pub fn stalls_at(state: &State) -> Option<Timestamp> {
     let run = state.turns.run.as_ref().filter(|run| !run.stalled)?;
     Some(run.heard_at.plus_ms(state.control.policy.run_lease_ms.get()))
 }
 
-/// The records that turn everything that has arrived into queued messages, and tell the operator
-/// once that the host's clock is behind the ledger, or its run silent; empty where nothing has, or
-/// nothing may arrive. `now` is what the host's clock says.
+/// The records that queue everything that has arrived as messages. They also report, once each, a
+/// clock behind the ledger and a stalled run. Empty if nothing has arrived or nothing may arrive.
+/// `now` is the host's clock.
 #[must_use]
 pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let control = &state.control;
@@ -84,12 +88,13 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         return Vec::new();
     }
     let behind = clock_behind(state, now).filter(|_| !state.clock_behind);
-    // contract 1.3: nothing is due by a clock that ran backwards that was not due before.
+    // contract 1.3: a clock that ran backwards makes nothing due that was not due before.
     let now = now.max(state.at);
     let told = |diagnostic| {
         Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, now, &diagnostic))
     };
     let mut records: Vec<_> = behind.map(told).into_iter().collect();
+    // While stopped or closing, nothing but a clock that is behind is reported.
     if control.stopped.is_some() || control.closing.is_some() {
         return records;
     }
@@ -98,7 +103,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     {
         records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
     }
-    // contract 10: what one batch cannot hold arrives with the next step.
+    // contract 10: arrivals beyond the limit of a batch follow in the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
     for arrival in due(state, now).into_iter().take(room) {
         let seq = state.head.seq.plus(records.len() + 1);
@@ -130,7 +135,7 @@ fn deadline_tick(
     at: Timestamp,
 ) -> MessageRecord {
     let note = DeadlineNote { wait_condition_id: wait.id.clone(), deadline };
-    let text = format!("Deadline reached, still waiting for: {}", wait.waiting_for);
+    let text = text::deadline(&wait.waiting_for);
     MessageRecord {
         work_item_id: wait.work_item_id.clone(),
         ..tick(state, seq, NoteKey::WaitDeadline, (Priority::Next, &text), &note, at)
@@ -152,10 +157,7 @@ fn recheck_tick(
         blocked_by: record.blocked_by.clone().unwrap_or_default(),
         recheck_at,
     };
-    let text = format!(
-        "Recheck is due, inspect the blocker and refresh or clear it: {}",
-        record.objective
-    );
+    let text = text::recheck(&record.objective);
     MessageRecord {
         work_item_id: Some(record.id.clone()),
         ..tick(state, seq, NoteKey::WorkItemRecheck, (Priority::Background, &text), &note, at)
@@ -163,8 +165,7 @@ fn recheck_tick(
 }
 
 fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRecord {
-    let text =
-        format!("The turn failed ({}). Try again, attempt {}.", retry.failure, retry.attempt);
+    let text = text::retry(&retry.failure, retry.attempt);
     MessageRecord {
         origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
         work_item_id: retry.work_item_id.clone(),
@@ -181,7 +182,7 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
     }
 }
 
-/// A tick of the core whose metadata says under the subsystem's name what it is about.
+/// A tick of the core. `key` names its subsystem, and its metadata has the note under that key.
 pub(crate) fn tick(
     state: &State,
     seq: Seq,
@@ -204,7 +205,8 @@ pub(crate) fn tick(
     }
 }
 
-/// An open run of which no fact came for as long as the policy allows (contract 5.8).
+/// The diagnostic of an open run that recorded no fact for as long as the policy allows (contract
+/// 5.8).
 #[must_use]
 pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
     let evidence = Vec::from([
@@ -214,31 +216,25 @@ pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
     ]);
     Diagnostic {
         work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
-        ..Diagnostic::new(
-            DiagnosticKind::StalledRun,
-            "the open run says nothing any more",
-            evidence,
-        )
+        ..Diagnostic::new(DiagnosticKind::StalledRun, text::STALLED_RUN, evidence)
     }
 }
 
-/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract
-/// 1.3).
+/// How far the host's clock may be behind the ledger before that is reported, in milliseconds
+/// (contract 1.3).
 const CLOCK_SLACK_MS: u64 = 60_000;
 
-/// A host whose clock says `now`, where that is more than a minute below the newest entry; none
-/// where it is not (contract 1.3).
+/// The diagnostic of a host's clock that is more than a minute behind the newest entry; `None` if
+/// it is not (contract 1.3).
 #[must_use]
 pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
     let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
-    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; \
-                   set it right, or wait";
     (now.plus_ms(CLOCK_SLACK_MS) < state.at)
-        .then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
+        .then(|| Diagnostic::new(DiagnosticKind::ClockBehind, text::CLOCK_BEHIND, evidence))
 }
 
 impl<'a> Arrival<'a> {
-    /// What kind of obligation it is until it arrives (contract 9.1).
+    /// The kind of obligation that it is until it arrives (contract 9.1).
     #[must_use]
     pub fn kind(&self) -> ObligationKind {
         match self {
@@ -249,7 +245,7 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// The records that turn it into a queued message; the entry at `seq` records the message.
+    /// The records that turn it into a queued message. The entry at `seq` records the message.
     fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
         match self {
             Self::Timer(timer) => {

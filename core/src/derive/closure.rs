@@ -1,4 +1,4 @@
-//! Closure: what the facts add up to between turns (contract 6.1).
+//! Closure: what the facts amount to between turns (contract 6.1).
 
 use alloc::{
     format,
@@ -32,96 +32,96 @@ use crate::{
 use wakeful_json::Readable;
 
 names! {
-    /// How work is taken up again.
+    /// How work resumes.
     pub enum WorkReactivationMode {
-        /// The item that has the focus goes on.
+        /// The item with the focus continues.
         ContinueActive,
         /// Another item is offered.
         ActivateQueued,
     }
 
-    /// Whether the runtime rests.
+    /// Whether the runtime is at rest.
     pub enum RuntimePosture {
-        /// It does not.
+        /// It is not at rest.
         Awake,
-        /// It does.
+        /// It is at rest.
         Sleeping,
     }
 }
 
-/// The work that there is to go on with.
+/// The work that can continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkSignal {
-    /// The item.
+    /// The work item.
     pub work_item_id: WorkItemId,
-    /// Its state.
+    /// The state of that item.
     pub state: WorkItemState,
-    /// How it is taken up.
+    /// How the item resumes.
     pub reactivation_mode: WorkReactivationMode,
 }
 
-/// A closure and the reference runtime's evidence strings for it.
+/// A closure, with the reference runtime's evidence strings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Closure {
-    /// What the facts add up to.
+    /// What the facts amount to.
     pub outcome: ClosureOutcome,
-    /// What is waited for; there exactly where the outcome is waiting.
+    /// What the agent waits for; set exactly if the outcome is waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_reason: Option<WaitingReason>,
-    /// The work; there exactly where the outcome is continuable.
+    /// The work; set exactly if the outcome is continuable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_signal: Option<WorkSignal>,
-    /// Whether the runtime rests.
+    /// Whether the runtime is at rest.
     pub runtime_posture: RuntimePosture,
-    /// What speaks for it.
+    /// The reference runtime's evidence strings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
 
-/// What closure is derived from.
+/// The input of the closure table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// A runtime error holds.
+    /// Whether a runtime error is in force.
     pub runtime_error: bool,
-    /// How many blocking tasks are active.
+    /// The number of active blocking tasks.
     pub blocking_tasks: usize,
-    /// How many intents are active.
+    /// The number of active intents.
     pub intents: usize,
-    /// How many of them are the agent's own.
+    /// The number of active intents of the agent's scope.
     pub agent_intents: usize,
-    /// How many timers are active.
+    /// The number of active timers.
     pub timers: usize,
-    /// What the agent itself waits for by conditions of its own.
+    /// The agent's own wait conditions.
     pub agent: AgentWaits,
     /// Whether the current item waits for the operator.
     pub awaiting_operator: bool,
-    /// Where the current item stands.
+    /// The scheduling state of the current item.
     pub current: Option<SchedulingState>,
-    /// The work that there is to go on with.
+    /// The work that can continue.
     pub work_signal: Option<WorkSignal>,
-    /// Whether a turn was started that no restart interrupted.
+    /// Whether the newest turn started and no restart interrupted it.
     pub turn_started: bool,
     /// Whether a run is open.
     pub run_open: bool,
-    /// How the newest turn ended, if it did.
+    /// The terminal of the newest turn, if it has one.
     pub terminal: Option<TurnTerminalKind>,
-    /// Whether the runtime rests.
+    /// Whether the runtime is at rest.
     pub posture: RuntimePosture,
 }
 
-/// The conditions without item that are active, by kind (contract 5.17).
+/// The kinds of active conditions without an item (contract 5.17).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AgentWaits {
-    /// For the operator.
+    /// One waits for the operator.
     pub operator: bool,
-    /// For something external, or for the runtime itself (D2).
+    /// One waits for something external, or for the runtime itself (D2).
     pub external: bool,
-    /// For an instant.
+    /// One waits for an instant.
     pub timer: bool,
-    /// For a task.
+    /// One waits for a task.
     pub task: bool,
 }
 
@@ -153,7 +153,7 @@ impl Facts {
             awaiting_operator: current == Some(SchedulingState::WaitingOperator),
             current,
             work_signal: work_signal(state, current),
-            // contract D10: a run that a restart interrupted does not count as started.
+            // contract D10: an interrupted run does not count as started.
             turn_started: state.turns.turn_index > 0 && !state.turns.newest_interrupted,
             run_open: state.turns.run.is_some(),
             terminal: state.turns.terminal_of_newest(),
@@ -161,7 +161,7 @@ impl Facts {
         }
     }
 
-    /// The same facts once the open run has settled with this terminal.
+    /// The same facts after the open run settles with this terminal.
     #[must_use]
     pub fn settled(mut self, kind: TurnTerminalKind) -> Self {
         self.run_open = false;
@@ -211,7 +211,7 @@ fn work_signal(state: &State, current: Option<SchedulingState>) -> Option<WorkSi
     })
 }
 
-/// What a row makes of the facts for which it holds.
+/// What a row says about the facts for which it holds.
 #[derive(Debug)]
 pub struct Verdict {
     outcome: ClosureOutcome,
@@ -239,8 +239,8 @@ fn waits(reason: WaitingReason) -> Verdict {
     Verdict { reason: Some(reason), ..closed(ClosureOutcome::Waiting) }
 }
 
-/// The closure table (contract 6.1), one order in both editions: the first row that holds decides.
-/// The last one always does.
+/// The closure table (contract 6.1), in one order for both editions. The first row that holds
+/// decides, and the last one always holds.
 pub static ROWS: [Row<Facts, Verdict>; 15] = [
     Row::new("runtime_error", |facts| facts.runtime_error, |_| closed(ClosureOutcome::Failed)),
     Row::new(
@@ -291,7 +291,7 @@ pub static ROWS: [Row<Facts, Verdict>; 15] = [
         |facts| facts.item_is(SchedulingState::WaitingOperator),
         |_| waits(WaitingReason::AwaitingOperatorInput),
     ),
-    // contract D2: a wait for the runtime counts as external, so that something can end it.
+    // contract D2: a system wait counts as external, so that something can end it.
     Row::new(
         "item_system",
         |facts| facts.item_is(SchedulingState::WaitingSystem),
@@ -306,15 +306,15 @@ pub static ROWS: [Row<Facts, Verdict>; 15] = [
     ),
 ];
 
-/// The closure of some facts.
+/// The closure of `facts`.
 #[must_use]
 pub fn decide(facts: &Facts) -> Closure {
-    // INVARIANT: the last row always holds, so some row does.
+    // INVARIANT: the last row always holds, so one row does.
     decide_by(ROWS.iter(), facts)
         .unwrap_or_else(|| closed_with(closed(ClosureOutcome::Completed), facts))
 }
 
-/// The closure of some facts by some of the rows; none where none of them holds.
+/// The closure of `facts` by a subset of the rows; `None` if none of them holds.
 pub(crate) fn decide_by<'a>(
     rows: impl Iterator<Item = &'a Row<Facts, Verdict>>,
     facts: &Facts,
@@ -332,7 +332,7 @@ fn closed_with(Verdict { outcome, reason, evidence }: Verdict, facts: &Facts) ->
     }
 }
 
-/// The evidence that stands first, whatever the outcome.
+/// The evidence that comes first for every outcome.
 fn common_evidence(facts: &Facts) -> Vec<String> {
     let mut evidence = Vec::new();
     if facts.runtime_error {
@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_of_the_agent_itself_is_waited_for_like_one_of_its_item() {
+    fn a_wait_of_the_agent_counts_like_one_of_its_item() {
         let idle = Facts::from_state(&State::default());
         let reason = |agent| decide(&Facts { agent, ..idle.clone() }).waiting_reason;
         let none = AgentWaits::default();

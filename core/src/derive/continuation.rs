@@ -1,4 +1,4 @@
-//! Continuation: what a message at the head of the queue means under the closure before it
+//! Continuation: what the message at the head of the queue means under the closure before it
 //! (contract 5.15, 6.3).
 
 use alloc::{
@@ -38,11 +38,11 @@ use crate::{
 /// The active waits that a trigger ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Satisfied {
-    /// Intents.
+    /// Waiting intents.
     pub intents: Vec<WaitingIntentId>,
-    /// Conditions; the mirrors of intents follow their intents.
+    /// Wait conditions. The mirror of an intent is not listed, because it follows its intent.
     pub conditions: Vec<WaitConditionId>,
-    /// Entries of waits that need no record to end: a timer that fired, an item that asked for
+    /// The entries of waits that end without a record: a timer that fired, an item that needs
     /// input.
     pub others: Vec<Seq>,
 }
@@ -52,7 +52,7 @@ impl Satisfied {
         self.intents.is_empty() && self.conditions.is_empty() && self.others.is_empty()
     }
 
-    /// The entries of the waits.
+    /// The entries of all these waits.
     #[must_use]
     pub fn seqs(&self, state: &State) -> Vec<Seq> {
         let waiting = &state.waiting;
@@ -63,7 +63,7 @@ impl Satisfied {
         intents.chain(conditions).chain(self.others.iter().copied()).collect()
     }
 
-    /// The records that consume the waits, in the batch that admits the turn (contract 5.16).
+    /// The records that consume the waits in the batch that admits the turn (contract 5.16).
     #[must_use]
     pub(crate) fn records(&self, state: &State, by: EndedBy, at: Timestamp) -> Vec<Record> {
         let waiting = &state.waiting;
@@ -74,35 +74,33 @@ impl Satisfied {
     }
 }
 
-/// The waits that a trigger is about.
+/// The active waits that a trigger meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It names waits that are active and that it can end.
+    /// It names active waits that it can end.
     ById(Satisfied),
-    /// It names something, but no active wait.
+    /// It names ids, but none of an active wait that it can end.
     Mismatch,
-    /// It names nothing: the closure's reason decides, and external waits that name nothing end.
+    /// It names no id. The closure's reason decides, and external waits without an id end.
     Nameless(Satisfied),
 }
 
-/// A resolution and the waits that the turn consumes.
+/// A resolution, and the waits that the turn consumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
-    /// The resolution.
+    /// How the message met the closure.
     pub resolution: Resolution,
-    /// The waits; empty where the model is not re-entered.
+    /// The waits; empty if the message does not re-enter the model.
     pub satisfied: Satisfied,
-    /// Whether it names nothing and was matched by the closure's reason alone (contract 5.15).
+    /// Whether it names no id and only the closure's reason matched (contract 5.15).
     pub by_reason_class: bool,
 }
 
-/// How the message at the head of the queue meets the closure; none where its kind triggers
-/// nothing.
+/// How the message at the head of the queue meets the closure; `None` if its kind triggers nothing.
 #[must_use]
 pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     let message = &held.record;
-    // contract 6.3: a message that replays re-enters as it first did; the waits that it ended are
-    // ended.
+    // contract 6.3: a replay re-enters as it first did. The waits that it ended then have ended.
     if let Some(first) = state.queue.resolution(&message.id) {
         return Some(Met {
             resolution: first.clone(),
@@ -127,12 +125,12 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     Some(Met { resolution, satisfied, by_reason_class })
 }
 
-/// What was waited for before a message.
+/// The closure before a message, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Readable)]
 pub struct Prior {
-    /// What the facts added up to.
+    /// The outcome of that closure.
     pub outcome: ClosureOutcome,
-    /// What was waited for.
+    /// What the agent waited for.
     pub waiting_reason: Option<WaitingReason>,
 }
 
@@ -142,16 +140,15 @@ impl Prior {
     }
 }
 
-/// How a trigger meets the closure before it: the table's cell, and what is said about every
-/// trigger.
+/// How a trigger meets the closure before it: the table's cell, with the evidence of the trigger.
 #[must_use]
 pub fn classify(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Resolution {
-    // INVARIANT: the last row always holds, so some row does.
+    // INVARIANT: the last row always holds, so one row does.
     let nothing = || resolution_of(mismatch(), trigger, prior);
     classify_by(ROWS.iter(), trigger, prior, found, overrides).unwrap_or_else(nothing)
 }
 
-/// The resolution by some of the rows; none where none of them holds.
+/// The resolution by a subset of the rows; `None` if none of them holds.
 pub(crate) fn classify_by<'a>(
     rows: impl Iterator<Item = &'a Row<Meeting, Cell>>,
     trigger: &Trigger,
@@ -194,20 +191,19 @@ fn common_evidence(trigger: &Trigger) -> Vec<String> {
     evidence
 }
 
-/// What the table is about: a trigger, what it was found to be about, and the closure before it.
+/// The input of the table: a trigger, the waits it met, and the closure before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Meeting {
     kind: TriggerKind,
-    /// It carries what its kind must carry to re-enter the model.
+    /// It carries what its kind needs to re-enter the model.
     says_enough: bool,
-    /// It names waits that are active.
+    /// It names active waits that it can end.
     names_a_wait: bool,
-    /// The agent waits, for the reason that a trigger of this kind ends, and the trigger names
-    /// nothing.
+    /// The agent waits for the reason that this kind of trigger ends, and the trigger names no id.
     is_expected: bool,
-    /// It carries what the kind as which it meets waits must carry.
+    /// It carries what the kind as which it meets waits needs.
     meets_enough: bool,
-    /// It is not operator input that came as a prompt of somebody else.
+    /// It meets waits as its own kind: it is not a prompt of someone other than the operator.
     meets_as_itself: bool,
     waiting: bool,
     overrides: bool,
@@ -273,8 +269,8 @@ impl Cell {
     }
 }
 
-/// The continuation table (contract 5.15, 6.3; `observed-decisions.md` section 6): the first row
-/// that holds decides. The last one always does.
+/// The continuation table (contract 5.15, 6.3; `observed-decisions.md` section 6). The first row
+/// that holds decides, and the last one always holds.
 pub static ROWS: [Row<Meeting, Cell>; 10] = [
     Row::new("named", |meeting| meeting.names_a_wait, |_| Cell::expected()),
     Row::new("local", Meeting::goes_on, |_| Cell::local()),
@@ -316,7 +312,7 @@ fn mismatch() -> Cell {
     Cell::keeps_alive("does_not_satisfy_waiting_reason")
 }
 
-/// The reason for which a kind of trigger is waited for.
+/// The waiting reason that this kind of trigger ends.
 fn expected_reason(kind: TriggerKind) -> Option<WaitingReason> {
     match kind {
         TriggerKind::OperatorInput => Some(WaitingReason::AwaitingOperatorInput),
@@ -347,11 +343,13 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
                 .collect(),
             ..Satisfied::default()
         },
+        // A hint ends external waits even without content; other triggers need content.
         TriggerKind::ExternalEvent | TriggerKind::SystemTick if trigger.contentful || is_hint => {
             external_waits(state, names)
         }
         _ => Satisfied::default(),
     };
+    // Operator input names its waits by item and agent, so it never matches by reason alone.
     let names_something = names.no_wait
         || !names.tasks.is_empty()
         || names.condition.is_some()
@@ -366,7 +364,7 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
     }
 }
 
-/// The operator waits of the item that the input is about, and of the agent.
+/// The operator waits of the item that the input is about, and those of the agent.
 fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     let about = about(state, message);
     let conditions = readiness::conditions(state).filter(|wait| {
@@ -383,14 +381,19 @@ fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     }
 }
 
-/// The item that operator input is about: its own, else the current one.
+/// The item that operator input is about: the message's, else the current one.
 #[must_use]
 pub fn about(state: &State, message: &MessageRecord) -> Option<WorkItemId> {
     message.work_item_id.clone().or_else(|| state.work.current().map(|item| item.record.id.clone()))
 }
 
 fn task_waits(state: &State, names: &Names) -> Satisfied {
-    let is_named = |source: &WakeSource| matches!(source, WakeSource::TaskResult { task_id } if names.tasks.contains(task_id));
+    let is_named = |source: &WakeSource| {
+        matches!(
+            source,
+            WakeSource::TaskResult { task_id } if names.tasks.contains(task_id)
+        )
+    };
     Satisfied { conditions: conditions_woken(state, is_named), ..Satisfied::default() }
 }
 
@@ -400,17 +403,19 @@ fn timer_waits(state: &State, names: &Names) -> Satisfied {
     };
     let active = state.waiting.timers.values().filter(|wait| wait.record.id.as_str() == timer);
     Satisfied {
-        conditions: conditions_woken(
-            state,
-            |source| matches!(source, WakeSource::Timer { timer_id: Some(id), .. } if id.as_str() == timer),
-        ),
+        conditions: conditions_woken(state, |source| {
+            matches!(
+                source,
+                WakeSource::Timer { timer_id: Some(id), .. } if id.as_str() == timer
+            )
+        }),
         others: active.map(|wait| wait.seq).collect(),
         ..Satisfied::default()
     }
 }
 
-/// The external waits that the names meet; a trigger with an id also ends those that name none, one
-/// without id only those.
+/// The external waits that these names meet. Waits without a trigger id are met by every trigger,
+/// except one that names only intents.
 fn external_waits(state: &State, names: &Names) -> Satisfied {
     let by_intent = names.triggers.is_empty() && !names.intents.is_empty();
     let unnamed = |trigger: &ExternalTriggerId| trigger.as_str().is_empty() && !by_intent;
@@ -444,7 +449,7 @@ fn external_waits(state: &State, names: &Names) -> Satisfied {
 }
 
 fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<WaitConditionId> {
-    // I13: whatever a wait for the operator names as its waker, only operator input ends it.
+    // I13: only operator input ends a wait for the operator, even if it names another wake source.
     let triggered =
         readiness::conditions(state).filter(|wait| wait.record.kind != WaitConditionKind::Operator);
     triggered

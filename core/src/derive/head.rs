@@ -1,4 +1,5 @@
-//! Which message a boundary is about, and whether it still has a subject (contract 5.1, 5.2, 5.9).
+//! The head: which message a boundary is about, and whether it still has a subject (contract 5.1,
+//! 5.2, 5.9).
 
 use crate::{
     id::{TimerId, WorkItemId},
@@ -20,13 +21,12 @@ use crate::{
     },
 };
 
-/// The message that goes next: while a run is open only an interjection can, otherwise the queue
-/// says.
+/// The message that goes next. While a run is open it can only be an interjection.
 #[must_use]
 pub fn next(state: &State) -> Option<&Held> {
     match &state.turns.run {
         Some(_) => state.queue.interjection(),
-        // contract 9.5: input from outside goes past the rest of the queue of a parked agent.
+        // contract 9.5: outside input passes the rest of the queue of a parked agent.
         None if autonomy::is_parked(state) => {
             state.queue.waiting().find(|held| autonomy::may_be_taken(state, held))
         }
@@ -34,9 +34,9 @@ pub fn next(state: &State) -> Option<&Held> {
     }
 }
 
-/// Whether this is a message of the core whose subject is gone, so that it would tell the model
-/// what is no longer true (contract 5.2): an item that is not as it was offered, a wait that ended,
-/// a timer that was cancelled.
+/// Whether this is a message of the core whose subject is gone (contract 5.2). The subject is gone
+/// if an item changed since it was offered, a wait ended, or a timer was cancelled. The message
+/// would tell the model something that is no longer true.
 #[must_use]
 pub fn is_stale(state: &State, held: &Held) -> bool {
     if !held.is_core_made() {
@@ -49,8 +49,8 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
     if let Some(note) = message.note::<RetryNote>() {
         return is_stale_retry(state, message, &note.subject);
     }
-    // A wait that ended with the turn that was told of it had its subject; a message that replays
-    // keeps it (contract 6.3).
+    // The turn that was told of a wait also ended it, so its replay must not count as stale
+    // (contract 6.3).
     if state.queue.resolution(&message.id).is_some() {
         return false;
     }
@@ -77,7 +77,8 @@ fn is_offered(state: &State, id: &WorkItemId, reason: TickReason) -> bool {
         && is_current == (reason == TickReason::ContinueActive)
 }
 
-/// A retry has the subject of what it tries again; one about an item also ends with the item.
+/// A retry has the subject of the turn it repeats. One about an item is also stale once the item is
+/// completed.
 fn is_stale_retry(state: &State, message: &MessageRecord, subject: &Subject) -> bool {
     let item = message.work_item_id.as_ref();
     item.is_some_and(|item| {
@@ -90,8 +91,8 @@ fn is_cancelled(state: &State, timer: &TimerId) -> bool {
     matches!(state.waiting.ended_timers.get(timer), Some((TimerStatus::Cancelled, _)))
 }
 
-/// Why this message cannot be classified, if it cannot (contract 5.2, D15): a task message that
-/// carries no task and is about none that is known.
+/// Why this message cannot be classified, if so (contract 5.2, D15). Such a task message has no
+/// task in its metadata and is about no known task.
 #[must_use]
 pub fn malformed(state: &State, held: &Held) -> Option<TaskPayloadError> {
     let message = &held.record;

@@ -1,5 +1,5 @@
-//! Derivations: pure readings of the state. Nothing here is kept, so nothing here can drift
-//! (contract 6, 9).
+//! Derivations: pure readings of the state. Nothing here is stored, so nothing can drift (contract
+//! 6, 9).
 
 pub mod arrival;
 pub mod closure;

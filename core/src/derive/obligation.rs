@@ -1,4 +1,4 @@
-//! Obligations: durable reasons not to rest. Derived, never kept (contract 9.1).
+//! Obligations: durable reasons not to rest. They are derived and never stored (contract 9.1).
 
 use alloc::string::{String, ToString};
 
@@ -7,26 +7,26 @@ use serde::Serialize;
 use crate::{id::Seq, tagged::names, time::Timestamp};
 
 names! {
-    /// What kind of reason it is.
+    /// The kind of an obligation.
     #[non_exhaustive]
     pub enum ObligationKind {
-        /// A message waits.
+        /// A message is waiting.
         Message,
         /// A timer is due, or will be.
         Timer,
-        /// The deadline of a condition is reached, or will be.
+        /// The deadline of a condition is due, or will be.
         Deadline,
-        /// A failed turn is to be tried again.
+        /// A failed turn will be retried.
         Retry,
-        /// The blocker of an item is to be looked at again.
+        /// The recheck of a blocked item is due, or will be.
         Recheck,
         /// A wake hint is pending.
         WakeHint,
-        /// A runnable item was not yet offered.
+        /// A runnable item was not offered yet.
         RunnableItem,
-        /// A wait for the runtime itself was not yet ticked.
+        /// A system wait has not had its tick yet.
         SystemWait,
-        /// A run was interrupted and its message has not started another.
+        /// A run was interrupted, and its message has not started another one.
         InterruptedRun,
     }
 }
@@ -36,13 +36,13 @@ names! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Obligation {
-    /// What kind of reason it is.
+    /// The kind of the obligation.
     pub kind: ObligationKind,
-    /// What it is about: a message, timer, key or run.
+    /// The id of its subject: a message, timer, key or run.
     pub id: String,
-    /// The entry that made it.
+    /// The entry that created it.
     pub seq: Seq,
-    /// When it becomes enabled; already is where there is none.
+    /// When it becomes enabled; `None` if it already is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_at: Option<Timestamp>,
     /// The rule of the active wait that holds it back in this edition (contract 7.3).

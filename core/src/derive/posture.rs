@@ -1,5 +1,5 @@
-//! Posture: the agent in one word, for people and programs that look at it; never an input
-//! (contract 6.4).
+//! Posture: the agent in one word, for people and programs that observe it. It is never an input of
+//! a decision (contract 6.4).
 
 use alloc::{
     format,
@@ -14,7 +14,7 @@ use crate::{
         work_queue::{Candidate, WorkQueue},
     },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
-    record::control::AgentStatus,
+    record::{control::AgentStatus, text},
     state::{State, autonomy, readiness::SchedulingState},
     tagged::names,
 };
@@ -23,13 +23,13 @@ use wakeful_json::Readable;
 names! {
     /// The agent in one word.
     pub enum Posture {
-        /// It is stopped.
+        /// The agent is stopped.
         Archived,
         /// A run is open.
         ActiveTurn,
-        /// Messages wait.
+        /// Messages are waiting.
         HasQueuedInput,
-        /// Work can go on.
+        /// An item is runnable.
         HasRunnableWork,
         /// An item waits for a task.
         WaitingForTask,
@@ -37,31 +37,31 @@ names! {
         WaitingForExternal,
         /// An item waits for the operator.
         WaitingForOperator,
-        /// An item is blocked.
+        /// An item is blocked, or an item or the agent is parked.
         Blocked,
-        /// None of these.
+        /// None of the above.
         Idle,
     }
 }
 
-/// A posture, why, and what it is about.
+/// A posture with its reason and subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentPosture {
-    /// The posture.
+    /// The agent in one word.
     pub posture: Posture,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// The item that it is about.
+    /// The work item concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// The intent that is waited for.
+    /// The waiting intent concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_intent_id: Option<WaitingIntentId>,
-    /// The task that is waited for.
+    /// The task concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// The run that is open.
+    /// The open run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
@@ -79,24 +79,24 @@ impl AgentPosture {
     }
 }
 
-/// The posture of a state: the first row of `observed-decisions.md` section 7 that matches.
+/// The posture of a state: the first matching row of `observed-decisions.md` section 7.
 #[must_use]
 pub fn posture(state: &State) -> AgentPosture {
     if status::status(state) == AgentStatus::Stopped {
-        return AgentPosture::new(Posture::Archived, "agent lifecycle is stopped");
+        return AgentPosture::new(Posture::Archived, text::POSTURE_STOPPED);
     }
     if let Some(run) = &state.turns.run {
         return AgentPosture {
             run_id: Some(run.run_id.clone()),
             work_item_id: state.turns.item_of_run().cloned(),
-            ..AgentPosture::new(Posture::ActiveTurn, "agent has an active turn")
+            ..AgentPosture::new(Posture::ActiveTurn, text::POSTURE_RUN)
         };
     }
     if autonomy::is_parked(state) {
-        return AgentPosture::new(Posture::Blocked, "agent is parked until input from outside");
+        return AgentPosture::new(Posture::Blocked, text::POSTURE_PARKED);
     }
     if state.queue.has_queued() {
-        return AgentPosture::new(Posture::HasQueuedInput, "agent has queued input");
+        return AgentPosture::new(Posture::HasQueuedInput, text::POSTURE_QUEUED);
     }
     let queue = WorkQueue::new(state);
     let rows = [
@@ -112,16 +112,12 @@ pub fn posture(state: &State) -> AgentPosture {
     let first = rows.into_iter().find_map(|(candidate, posture)| Some((candidate?, posture)));
     match first {
         Some((candidate, posture)) => about(state, candidate, posture),
-        None => AgentPosture::new(
-            Posture::Idle,
-            "no queued input, active turn, runnable work, or active waits",
-        ),
+        None => AgentPosture::new(Posture::Idle, text::POSTURE_IDLE),
     }
 }
 
 fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPosture {
     let id = candidate.id();
-    let which = if candidate.is_current { "current" } else { "queued" };
     let task = (posture == Posture::WaitingForTask).then(|| state.blocking_tasks(id));
     let intent =
         state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
@@ -132,6 +128,6 @@ fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPos
         work_item_id: Some(id.clone()),
         task_id: task.and_then(|tasks| Some(tasks.first()?.record.id.clone())),
         waiting_intent_id: intent.map(|intent| intent.record.id.clone()),
-        ..AgentPosture::new(posture, format!("{which} WorkItem {id} is {stands}"))
+        ..AgentPosture::new(posture, text::posture_of_item(candidate.is_current, id, &stands))
     }
 }

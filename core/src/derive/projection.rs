@@ -1,4 +1,4 @@
-//! The projection: the scalars that a replay asserts (`observed-decisions.md` 11.4).
+//! The projection: the scalars that a replay compares (`observed-decisions.md` 11.4).
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -16,37 +16,38 @@ use wakeful_json::sort::sort_by_key;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Projection {
-    /// The open item that has the focus.
+    /// The open item with the focus.
     pub current_work_item_id: Option<WorkItemId>,
-    /// Its revision.
+    /// The revision of that item.
     pub current_work_item_revision: Option<u64>,
-    /// How many other items are runnable.
+    /// The number of other runnable items.
     pub queued_work_items: u64,
-    /// How many tasks are active.
+    /// The number of active tasks.
     pub active_tasks: u64,
-    /// Whether one of them blocks its item.
+    /// Whether one of these tasks blocks its item.
     pub has_blocking_active_tasks: bool,
     /// Whether a wake hint is pending.
     pub pending_wake_hint: bool,
-    /// How many intents are active.
+    /// The number of active intents.
     pub active_waiting_intents: u64,
-    /// How many of them are a work item's.
+    /// The number of active intents of item scope.
     pub active_work_item_waiting_intents: u64,
-    /// How many of them are the agent's.
+    /// The number of active intents of agent scope.
     pub active_agent_waiting_intents: u64,
-    /// How many timers are active.
+    /// The number of active timers.
     pub active_timers: u64,
-    /// Whether a runtime error holds.
+    /// Whether a runtime error is in force.
     pub runtime_error: bool,
-    /// How the last settled turn ended.
+    /// The terminal of the last settled turn.
     pub turn_terminal_kind: Option<TurnTerminalKind>,
-    /// The messages that would replay, in order.
+    /// The messages that would replay after a restart, in order.
     pub replay_message_ids: Vec<MessageId>,
-    /// How many tool calls were executed.
+    /// The number of tool calls that were executed.
     pub tool_executions: u64,
 }
 
-/// The active tasks, most recently updated first, of two at one instant the one recorded later.
+/// The active tasks, the most recently updated first. Of two updated at one instant, the one
+/// recorded later comes first.
 #[must_use]
 pub fn active_tasks(state: &State) -> Vec<&Task> {
     let mut tasks: Vec<_> = state.tasks.active.values().collect();

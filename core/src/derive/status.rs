@@ -1,8 +1,8 @@
-//! The agent's status: derived, never written by anybody else (contract 4.1).
+//! The status of the agent. It is derived, and nothing else writes it (contract 4.1).
 
 use crate::{record::control::AgentStatus, state::State};
 
-/// Where the agent stands in its life.
+/// The lifecycle status of the agent. The first condition below that holds decides.
 #[must_use]
 pub fn status(state: &State) -> AgentStatus {
     let control = &state.control;

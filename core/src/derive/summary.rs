@@ -1,4 +1,4 @@
-//! The summary of an agent, and its line in a list: assembled when somebody asks, kept nowhere
+//! The summary of an agent, and its line in a list. Both are assembled on demand and not stored
 //! (contract 6.4).
 
 use alloc::vec::Vec;
@@ -25,42 +25,42 @@ use crate::{
 };
 use wakeful_json::sort::sort_by;
 
-/// What people and programs ask about an agent.
+/// The overview of an agent, for people and programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AgentSummary {
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
-    /// Where it stands in its life.
+    /// The lifecycle status.
     pub status: AgentStatus,
-    /// The same as one word with its reason.
+    /// The agent in one word, with the reason.
     pub scheduling_posture: AgentPosture,
-    /// What it can be asked to do.
+    /// What the agent can be asked to do.
     pub lifecycle: Lifecycle,
-    /// What the facts add up to.
+    /// What the facts amount to.
     pub closure: Closure,
-    /// The item that has the focus, if it is open.
+    /// The item with the focus, if it is open.
     pub current_work_item_id: Option<WorkItemId>,
-    /// The run that is open.
+    /// The open run.
     pub current_run_id: Option<RunId>,
     /// The number of the newest turn.
     pub turn_index: u64,
-    /// How the newest turn ended, if it did.
+    /// The terminal of the newest turn, if it has one.
     pub last_turn_terminal: Option<TurnTerminalKind>,
-    /// How many messages wait.
+    /// The number of waiting messages.
     pub pending: usize,
-    /// How many tasks are active.
+    /// The number of active tasks.
     pub active_task_count: usize,
-    /// The active intents, newest first.
+    /// The active intents, the newest first.
     pub active_waiting_intents: Vec<IntentSummary>,
     /// The active conditions that count, by id.
     pub active_wait_conditions: Vec<ConditionSummary>,
-    /// The entry of the newest checkpoint, while it describes the work as it is (contract 5.22).
+    /// The entry of the newest checkpoint, if no work item has changed since (contract 5.22).
     pub checkpoint: Option<Seq>,
-    /// What of the ledger does not count (contract 3.3, 3.6).
+    /// Records of the ledger that do not count (contract 3.3, 3.6).
     pub set_aside: SetAside,
-    /// What stays of what is over (contract 3.3).
+    /// The ids that remain of ended things (contract 3.3).
     pub tombstones: Tombstones,
 }
 
@@ -71,9 +71,9 @@ pub struct AgentSummary {
 pub struct Lifecycle {
     /// Whether it must be started before it does anything.
     pub resume_required: bool,
-    /// Whether messages from outside are of use before that.
+    /// Whether messages from outside have an effect before that.
     pub accepts_external_messages: bool,
-    /// Whether a wake hint is refused until then.
+    /// Whether wake hints are refused until it is started.
     pub wake_requires_resume: bool,
 }
 
@@ -82,17 +82,17 @@ pub struct Lifecycle {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct IntentSummary {
-    /// The intent.
+    /// The id of the intent.
     pub id: WaitingIntentId,
-    /// Whose wait it is.
+    /// Whether the wait belongs to an item or to the agent.
     pub scope: ExternalTriggerScope,
-    /// The item that it names.
+    /// The work item that the intent names.
     pub work_item_id: Option<WorkItemId>,
-    /// What is waited for, in words.
+    /// What is awaited, in words.
     pub description: alloc::string::String,
-    /// When it was made.
+    /// When the intent was created.
     pub created_at: Timestamp,
-    /// How often its trigger came.
+    /// The number of times that its trigger arrived.
     pub trigger_count: u64,
 }
 
@@ -101,75 +101,76 @@ pub struct IntentSummary {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ConditionSummary {
-    /// The condition.
+    /// The id of the condition.
     pub id: WaitConditionId,
-    /// The item that waits; none where it is the agent.
+    /// The item that waits; `None` if the agent itself does.
     pub work_item_id: Option<WorkItemId>,
-    /// What it waits for.
+    /// What kind of thing is awaited.
     pub kind: WaitConditionKind,
-    /// The same in words.
+    /// What is awaited, in words.
     pub waiting_for: alloc::string::String,
-    /// What can end it.
+    /// What can end the wait.
     pub wake_sources: Vec<WakeSource>,
-    /// Whether an external wait ends when its event is lost.
+    /// Whether an external wait can end if its event is lost.
     pub external_recoverability: Option<Recoverability>,
-    /// When it was made.
+    /// When the wait was registered.
     pub created_at: Timestamp,
 }
 
-/// Records that were counted and do not count.
+/// The numbers of records that do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SetAside {
-    /// Of other agents.
+    /// Records of other agents.
     pub foreign_records: u64,
-    /// Carried, because no rule reads them.
+    /// Carried lines, which no rule reads.
     pub carried_records: u64,
-    /// Refused by a terminal status.
+    /// Records that a terminal status refused.
     pub refused_records: u64,
-    /// Queue entries without message.
+    /// Queue entries without a message.
     pub queue_entries_without_message: usize,
 }
 
-/// How many ids stay after what they named is over, so that a terminal status absorbs (contract
-/// 3.3). An id costs about as many bytes as it has, and a few words; no decision reads it.
+/// The number of ids that remain after the things they name have ended, so that a terminal status
+/// stays final (contract 3.3). An id costs about its own length and a few words. No decision reads
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Tombstones {
-    /// Of messages that are settled.
+    /// Settled messages.
     pub messages: usize,
-    /// Of tasks that have ended.
+    /// Ended tasks.
     pub tasks: usize,
-    /// Of work items that are completed.
+    /// Completed work items.
     pub work_items: usize,
-    /// Of intents that were cancelled.
+    /// Cancelled intents.
     pub waiting_intents: usize,
-    /// Of conditions that have ended.
+    /// Ended conditions.
     pub wait_conditions: usize,
-    /// Of timers that have ended.
+    /// Ended timers.
     pub timers: usize,
 }
 
-/// An agent's line in a list.
+/// The line of an agent in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AgentListEntry {
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
-    /// Where it stands in its life.
+    /// The lifecycle status.
     pub status: AgentStatus,
-    /// The same as one word with its reason.
+    /// The agent in one word, with the reason.
     pub scheduling_posture: AgentPosture,
-    /// What it can be asked to do.
+    /// What the agent can be asked to do.
     pub lifecycle: Lifecycle,
-    /// How many messages wait.
+    /// The number of waiting messages.
     pub pending: usize,
-    /// The run that is open.
+    /// The open run.
     pub current_run_id: Option<RunId>,
-    /// What is waited for; said only of an agent that rests on a task.
+    /// What the agent waits for; set only if it rests on a task.
     pub waiting_reason: Option<WaitingReason>,
 }
 
@@ -247,7 +248,7 @@ impl AgentSummary {
 }
 
 impl AgentListEntry {
-    /// The line of a state.
+    /// The list line of a state.
     #[must_use]
     pub fn new(state: &State) -> Self {
         let status = status::status(state);

@@ -1,6 +1,6 @@
 //! The work queue: every open item and the newest completed ones, in the order in which people and
-//! models are shown them (contract 5.13; `observed-decisions.md` 3.3.5, 3.3.6). Nothing is cut but
-//! what is over (D14).
+//! models see them (contract 5.13; `observed-decisions.md` 3.3.5, 3.3.6). Only completed items are
+//! cut (D14).
 
 use alloc::{string::String, vec::Vec};
 use core::cmp::Ordering;
@@ -24,79 +24,79 @@ use wakeful_json::{
     sort::{sort_by, sort_by_key},
 };
 
-/// How many completed items [`WorkQueue::completed_recent`] shows. They are told, not scheduled: no
-/// wait or offer hides behind this cut.
+/// The number of completed items in [`WorkQueue::completed_recent`]. They are for display, so this
+/// cut hides no wait and no offer.
 pub const COMPLETED_SHOWN: usize = 3;
 
 names! {
-    /// The list in which an item stands; the order of the names is the order of the lists.
+    /// The list of an item. The order of the names is the order of the lists.
     pub enum CandidateClass {
-        /// It has the focus and can be worked on.
+        /// It has the focus and is runnable.
         CurrentRunnable,
-        /// It has a blocker, and the trigger of one of its waits has come.
+        /// It has a blocker, and the trigger of one of its intents has arrived.
         TriggeredBlocked,
-        /// It can be worked on.
+        /// It is runnable.
         QueuedRunnable,
         /// It waits for the operator.
         WaitingForOperator,
-        /// It waits for something else, or something blocks it.
+        /// It waits for something else, or is blocked.
         Blocked,
-        /// It is done.
+        /// It is completed.
         CompletedRecent,
     }
 
-    /// Where an item stands, in the words that are shown to models: what is waited for is one
-    /// thing, unless it is the operator.
+    /// The state of an item in the words for models. All waits but those for the operator are one
+    /// word.
     pub enum WorkItemReadiness {
-        /// It can be worked on.
+        /// It is runnable.
         Runnable,
         /// It waits for the operator.
         WaitingForOperator,
-        /// It waits for something else, or something blocks it.
+        /// It waits for something else, or is blocked.
         Blocked,
-        /// It is done.
+        /// It is completed.
         Completed,
     }
 
-    /// Where an entry of a todo list stands.
+    /// The state of an entry in a todo list.
     pub enum TodoItemState {
-        /// Not begun.
+        /// Not started.
         Pending,
-        /// Being done.
+        /// In progress.
         InProgress,
         /// Done.
         Completed,
     }
 }
 
-/// An entry of an item's todo list.
+/// An entry in the todo list of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TodoItem {
-    /// What is to be done.
+    /// The task in words.
     pub text: String,
-    /// Where it stands.
+    /// The state of the entry.
     pub state: TodoItemState,
 }
 
-/// An item and what its place in the lists rests on.
+/// An item, and what its place in the lists rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate<'a> {
-    /// Its newest snapshot.
+    /// The newest snapshot.
     pub record: &'a WorkItemRecord,
-    /// Where it stands.
+    /// The scheduling state.
     pub state: SchedulingState,
-    /// The list in which it stands.
+    /// The list that the item is in.
     pub class: CandidateClass,
-    /// Whether it has the focus.
+    /// Whether the item has the focus.
     pub is_current: bool,
-    /// Whether an intent or a condition of its own is active.
+    /// Whether an intent or condition of the item is active.
     pub has_active_waits: bool,
-    /// Whether it waits for a task.
+    /// Whether the item waits for a task.
     pub has_active_task_waits: bool,
-    /// When the trigger of one of its active intents last came.
+    /// When the trigger of one of its active intents last arrived.
     pub last_triggered_at: Option<Timestamp>,
-    /// The entry of its newest snapshot, where a driver recorded it.
+    /// The entry of the newest snapshot, if a driver recorded it.
     pub recorded: Option<Seq>,
 }
 
@@ -144,19 +144,19 @@ impl<'a> Candidate<'a> {
         self
     }
 
-    /// Its id.
+    /// The id of the item.
     #[must_use]
     pub fn id(&self) -> &'a WorkItemId {
         &self.record.id
     }
 
-    /// Whether the trigger of one of its active intents has come.
+    /// Whether the trigger of one of its active intents has arrived.
     #[must_use]
     pub fn has_triggered_waits(&self) -> bool {
         self.last_triggered_at.is_some()
     }
 
-    /// Where it stands, in the words that are shown to models.
+    /// The state of the item in the words for models.
     #[must_use]
     pub fn readiness(&self) -> WorkItemReadiness {
         match self.state {
@@ -167,8 +167,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The entry of its todo list that is at hand: the first in progress, else the first pending;
-    /// none where the list is of another shape.
+    /// The current entry of the todo list: the first in progress, else the first pending. `None` if
+    /// the list has another shape.
     #[must_use]
     pub fn current_todo(&self) -> Option<TodoItem> {
         let todos: Vec<TodoItem> = self.record.todo_list.as_ref()?.read().ok()?;
@@ -176,8 +176,8 @@ impl<'a> Candidate<'a> {
         first(TodoItemState::InProgress).or_else(|| first(TodoItemState::Pending)).cloned()
     }
 
-    /// By class; in it, the runnable ones least recently touched first, all others most recently
-    /// first; then by id.
+    /// Orders by class. Within a class, runnable items come least recently touched first, all
+    /// others most recently first. Equal items are ordered by id.
     fn order(&self, other: &Self) -> Ordering {
         let newest_first = || other.record.updated_at.cmp(&self.record.updated_at);
         let touched = |of: &Self| (of.record.updated_at, of.recorded, of.record.created_at);
@@ -218,25 +218,25 @@ impl<'a> WorkQueue<'a> {
         self.candidates.iter().filter(move |candidate| candidate.class == class)
     }
 
-    /// The first candidate that stands so, in the order of the lists.
+    /// The first candidate in this state, in the order of the lists.
     #[must_use]
     pub fn first_that(&self, stands: SchedulingState) -> Option<&Candidate<'a>> {
         self.candidates.iter().find(|candidate| candidate.state == stands)
     }
 
-    /// The open item that has the focus.
+    /// The open item with the focus.
     #[must_use]
     pub fn current(&self) -> Option<&Candidate<'a>> {
         self.candidates.iter().find(|candidate| candidate.is_current)
     }
 
-    /// It too, but only where it can be worked on.
+    /// The open item with the focus, if it is runnable.
     #[must_use]
     pub fn current_runnable(&self) -> Option<&Candidate<'a>> {
         self.of_class(CandidateClass::CurrentRunnable).next()
     }
 
-    /// Blocked items whose trigger has come, newest trigger first.
+    /// Blocked items whose trigger has arrived, the newest trigger first.
     pub fn triggered_blocked(&self) -> impl Iterator<Item = &Candidate<'a>> {
         self.of_class(CandidateClass::TriggeredBlocked)
     }
@@ -251,20 +251,20 @@ impl<'a> WorkQueue<'a> {
         self.of_class(CandidateClass::WaitingForOperator)
     }
 
-    /// Items that wait or are blocked. Those that wait for a task are not shown: the task's result
-    /// takes them up again by itself.
+    /// Items that wait or are blocked, except those that wait for a task: its result resumes them
+    /// automatically.
     pub fn blocked(&self) -> impl Iterator<Item = &Candidate<'a>> {
         self.of_class(CandidateClass::Blocked)
             .filter(|candidate| candidate.state != SchedulingState::WaitingTask)
     }
 
-    /// The newest completed items.
+    /// The newest completed items, [`COMPLETED_SHOWN`] at most.
     pub fn completed_recent(&self) -> impl Iterator<Item = &Candidate<'a>> {
         self.of_class(CandidateClass::CompletedRecent).take(COMPLETED_SHOWN)
     }
 
-    /// The open items without the focus that wait for no task, those without a blocker first, then
-    /// the oldest.
+    /// The open items without focus and without a task wait. Those without a blocker come first,
+    /// then the oldest.
     #[must_use]
     pub fn queued_blocked(&self) -> Vec<&Candidate<'a>> {
         let is_queued = |of: &&Candidate| {
@@ -275,7 +275,7 @@ impl<'a> WorkQueue<'a> {
         queued
     }
 
-    /// Whether any list shows an item besides the one that has the focus.
+    /// Whether any list shows another item than the one with the focus.
     #[must_use]
     pub fn has_non_current_candidates(&self) -> bool {
         let is_shown = |of: &&Candidate| {
@@ -284,8 +284,8 @@ impl<'a> WorkQueue<'a> {
         self.candidates.iter().filter(is_shown).any(|candidate| !candidate.is_current)
     }
 
-    /// The item that work would be about next: the one that has the focus, else the blocked one
-    /// without a task wait that was touched last.
+    /// The item that the next work is about: the one with the focus, else the blocked item without
+    /// a task wait that was touched last.
     #[must_use]
     pub fn anchor(&self) -> Option<&Candidate<'a>> {
         let is_blocked = |of: &&Candidate| {
@@ -311,16 +311,18 @@ mod tests {
 
     fn item(id: &str, minute: u32, more: &str) -> String {
         format!(
-            r#"{{"id":"{id}","agent_id":"default","objective":"o","state":"open","plan_status":"ready",
-            "created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:{minute:02}:00Z"{more}}}"#
+            r#"{{"id":"{id}","agent_id":"default","objective":"o",
+            "state":"open","plan_status":"ready","created_at":"2026-05-27T09:00:00Z",
+            "updated_at":"2026-05-27T09:{minute:02}:00Z"{more}}}"#
         )
         .replace('\n', " ")
     }
 
     fn intent(item: &str, triggered_minute: u32) -> String {
         format!(
-            r#"{{"id":"i-{item}","agent_id":"default","scope":"work_item","work_item_id":"{item}","description":"d","source":"s",
-            "delivery_mode":"wake_hint","status":"active","external_trigger_id":"e","created_at":"2026-05-27T09:00:00Z","trigger_count":1,
+            r#"{{"id":"i-{item}","agent_id":"default","scope":"work_item","work_item_id":"{item}",
+            "description":"d","source":"s","delivery_mode":"wake_hint","status":"active",
+            "external_trigger_id":"e","created_at":"2026-05-27T09:00:00Z","trigger_count":1,
             "last_triggered_at":"2026-05-27T09:{triggered_minute:02}:00Z"}}"#
         )
         .replace('\n', " ")
@@ -433,7 +435,7 @@ mod tests {
         let machine = machine("none", &(0..count).map(done).collect::<Vec<_>>(), &[]);
         let queue = WorkQueue::new(machine.state());
         assert_eq!(ids(queue.completed_recent()), ["w17", "w16", "w15"]);
-        assert_eq!(queue.candidates.len(), COMPLETED_KEPT, "of older ones only the id is known");
+        assert_eq!(queue.candidates.len(), COMPLETED_KEPT, "of older items only the id is kept");
         assert_eq!(machine.state().work.ended.len(), COMPLETED_KEPT + 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The fixed list of changes: for each atom, the facts that make it true, or false, in this state
+//! The fixed list of changes: for each atom, the facts that make it true or false in this state
 //! (contract 11.2).
 
 use alloc::{format, string::String, vec::Vec};
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// A change, and what it says to a person.
+/// A change of facts, and its description for people.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) fact: Fact,
@@ -46,9 +46,8 @@ fn change(says: impl Into<String>, fact: Fact) -> Change {
     Change { fact, says: says.into() }
 }
 
-/// What flips an atom that is now false (`to` true) or true (`to` false). Atoms that no fact can
-/// flip have no changes: a boundary is where the host asks, and an agent falls asleep by a
-/// decision.
+/// The changes that flip an atom to `to`. Some atoms have none because no fact can flip them: the
+/// host chooses the boundary, and a decision puts the agent to sleep.
 pub(super) fn flipping(atom: &str, to: Flip, state: &State, view: &View) -> Vec<Change> {
     match (atom, to) {
         ("stopped", Flip::On) => {
@@ -113,17 +112,18 @@ pub(super) fn flipping(atom: &str, to: Flip, state: &State, view: &View) -> Vec<
     }
 }
 
-/// Which way an atom is to change.
+/// The direction in which an atom changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flip {
     On,
     Off,
 }
 
-/// What gives the model a new reason to look, where a spent key is all that stands in the way.
+/// The changes that give the model a new reason to look, if only a spent key is in the way.
 pub(super) fn unspent(state: &State) -> Vec<Change> {
     let updated = runnable(state).map(|item| {
         let id = item.record.id.clone();
+        // Any update raises the revision, which gives the item a new key (contract 8.2).
         let same = WorkItemUpdated {
             work_item_id: id.clone(),
             objective: None,
@@ -149,7 +149,7 @@ fn run_ends(state: &State) -> Vec<Change> {
         .collect()
 }
 
-/// An id that the ledger does not know.
+/// An id that is not in the ledger.
 fn fresh(state: &State, what: &str) -> String {
     format!("why-not-{what}-{}", state.head.seq)
 }
@@ -164,6 +164,7 @@ fn plain(state: &State, kind: MessageKind, origin: MessageOrigin, trust: TrustLe
         kind,
         origin,
         trust,
+        // The first lane, so that the message is the head. A prompt is then also an interjection.
         priority: Priority::Interject,
         work_item_id: None,
         task_id: None,
@@ -188,7 +189,7 @@ fn webhook(state: &State) -> Change {
     let origin = MessageOrigin::Webhook { source: "why-not".into(), event_type: None };
     let message = plain(state, MessageKind::WebhookEvent, origin, TrustLevel::TrustedIntegration);
     change(
-        "an event without content comes in first",
+        "an event without content arrives first",
         queued(NewMessage { body: MessageBody::text(""), ..message }),
     )
 }
@@ -198,7 +199,7 @@ fn drops(state: &State) -> Vec<Change> {
     waiting
         .map(|id| {
             change(
-                format!("message `{id}` is withdrawn"),
+                format!("message `{id}` is dropped"),
                 Fact::MessageDropped(MessageNamed { message_id: id, reason: None }),
             )
         })
@@ -207,7 +208,7 @@ fn drops(state: &State) -> Vec<Change> {
 
 fn hint() -> Change {
     let hint = WakeHint::new("why not");
-    change("a wake hint comes in", Fact::WakeHintSubmitted(hint))
+    change("a wake hint arrives", Fact::WakeHintSubmitted(hint))
 }
 
 fn new_item(state: &State) -> Change {
@@ -217,7 +218,7 @@ fn new_item(state: &State) -> Change {
         objective: "something to do".into(),
         plan_status: None,
     };
-    change("there is a new work item", Fact::WorkItemCreated(created))
+    change("a work item is created", Fact::WorkItemCreated(created))
 }
 
 fn runnable(state: &State) -> impl Iterator<Item = &Item> {
@@ -241,8 +242,8 @@ fn items_blocked(state: &State) -> Vec<Change> {
     runnable(state).map(blocked).collect()
 }
 
-/// What lets open items go on: the focus on a runnable one, and the end of whatever holds the
-/// others.
+/// The changes that release open items: the focus on an item, and the end of each thing that it
+/// waits for.
 fn items_released(state: &State) -> Vec<Change> {
     let mut changes = Vec::new();
     for item in state.work.items.values() {
@@ -261,7 +262,7 @@ fn items_released(state: &State) -> Vec<Change> {
                 todo_list: None,
             };
             changes.push(change(
-                format!("item `{id}` needs no input any more"),
+                format!("item `{id}` no longer needs input"),
                 Fact::WorkItemUpdated(ready),
             ));
         }
@@ -290,6 +291,7 @@ fn items_released(state: &State) -> Vec<Change> {
 
 fn waits_ended(state: &State) -> Vec<Change> {
     let waiting = &state.waiting;
+    // A mirror ends with its intent, so it is not a change of its own.
     let conditions =
         readiness::conditions(state).filter(|wait| !wait.record.is_mirror()).map(|wait| {
             let id = wait.record.id.clone();
@@ -353,7 +355,8 @@ fn asks_operator(state: &State, view: &View) -> Vec<Change> {
     asked.into_iter().chain(waits(state, view, WaitConditionKind::Operator)).collect()
 }
 
-/// The agent, or the current item, waits for this; for a task, for one that runs.
+/// Waits of this kind for the agent and the current item. A wait for a task names an active one,
+/// so there is none without an active task.
 fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
     let task = state.tasks.active.keys().next();
     let source = match kind {

@@ -1,5 +1,5 @@
-//! What looks wrong in a state, for people. Never an input (contract 11.3; `observed-decisions.md`
-//! section 10).
+//! Diagnostics: what looks wrong in a state, for people. No decision reads them (contract 11.3;
+//! `observed-decisions.md` section 10).
 
 use alloc::{
     format,
@@ -30,14 +30,14 @@ use crate::{
 };
 
 impl State {
-    /// All that looks wrong, for people; no decision reads it.
+    /// Everything that looks wrong, for people; no decision reads it.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         all(self)
     }
 
-    /// The newest entry of what a diagnostic is about. `None` if that is over, or if it is about
-    /// nothing in particular.
+    /// The newest entry of the diagnostic's subject. `None` if the subject has ended, or if the
+    /// diagnostic has none.
     #[must_use]
     pub fn subject_of(&self, diagnostic: &Diagnostic) -> Option<Seq> {
         let item = diagnostic
@@ -59,7 +59,7 @@ impl State {
     }
 }
 
-/// All that looks wrong in a state.
+/// Everything that looks wrong in a state.
 #[must_use]
 pub fn all(state: &State) -> Vec<Diagnostic> {
     let mut all = known_to_the_reference(state, state.queue.len() as u64);
@@ -75,8 +75,8 @@ pub fn all(state: &State) -> Vec<Diagnostic> {
     all
 }
 
-/// What the reference runtime calls wrong too, in its order and words; `queue_len` is how many
-/// messages wait.
+/// The diagnostics that the reference runtime has too, in its order and words. `queue_len` is the
+/// number of waiting messages.
 #[must_use]
 pub fn known_to_the_reference(state: &State, queue_len: u64) -> Vec<Diagnostic> {
     let mut found: Vec<_> = idle_posture(state, queue_len).into_iter().collect();
@@ -145,8 +145,8 @@ fn hard_to_recover(condition: &WaitConditionRecord) -> Option<Diagnostic> {
 
 fn forgotten_blocker(candidate: &Candidate<'_>) -> Option<Diagnostic> {
     let record = candidate.record;
-    // An item that is blocked waits for nothing else (contract 5.13), so only a recheck looks at it
-    // again; a parked one has no blocker, and was reported (contract 9.4).
+    // A blocked item has no other wait (contract 5.13), so only a recheck looks at it again. A
+    // parked item has no blocker, and was reported when it was parked (contract 9.4).
     let is_blocked = candidate.state == SchedulingState::Blocked && record.blocked_by.is_some();
     (is_blocked && record.recheck_at.is_none()).then(|| Diagnostic {
         work_item_id: Some(record.id.clone()),
@@ -179,8 +179,8 @@ fn without_trigger(intent: &WaitingIntentRecord) -> Diagnostic {
     }
 }
 
-/// Whether no trigger can end this condition (contract 5.15) and no deadline does. External events,
-/// operator input and ticks of the runtime end theirs unnamed.
+/// Whether neither a trigger (contract 5.15) nor a deadline can end this condition. External
+/// events, operator input and ticks of the runtime can end a wait without being named.
 fn has_no_waker(condition: &WaitConditionRecord) -> bool {
     let mut sources = condition.wake_sources.iter();
     let has_waker = match condition.kind {
@@ -208,15 +208,14 @@ fn without_waker(condition: &WaitConditionRecord) -> Diagnostic {
         wait_condition_id: Some(condition.id.clone()),
         ..Diagnostic::new(
             DiagnosticKind::WaitWithoutWaker,
-            "active wait names nothing that could end it, and no deadline",
+            "active wait names no waker and no deadline",
             evidence,
         )
     }
 }
 
-/// A wait for tasks that have all ended, where no result of one waits to be told. A driver ends
-/// such a wait (contract 5.11, 5.17); another runtime may have left one behind, and it would last
-/// for ever.
+/// A wait for tasks that have all ended, if none of their results is still queued. A driver ends
+/// such a wait (contract 5.11, 5.17). Another runtime may have left one, and it would never end.
 fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic> {
     if condition.kind != WaitConditionKind::Task || condition.expires_at.is_some() {
         return None;
@@ -225,6 +224,7 @@ fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic
     for source in &condition.wake_sources {
         let WakeSource::TaskResult { task_id } = source else { continue };
         let (status, _) = state.tasks.ended.get(task_id)?;
+        // A reported result may be the message that still waits.
         if state.tasks.told.contains_key(task_id) && !state.queue.is_empty() {
             return None;
         }
@@ -236,7 +236,7 @@ fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic
         wait_condition_id: Some(condition.id.clone()),
         ..Diagnostic::new(
             DiagnosticKind::WaitWithoutWaker,
-            "active wait is for a task that has ended, and its result does not come any more",
+            "active wait is for a task that has ended, and its result will not arrive",
             evidence,
         )
     })
@@ -244,7 +244,7 @@ fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic
 
 fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
     let view = View::new(state, Boundary::RunLoopIdle, state.at);
-    // contract 9.4: what is offered again after a while is no oddity.
+    // contract 9.4: an item that is offered again later is not an oddity.
     let items = view.current.iter().map(|(item, _)| item).chain(&view.queued);
     if items
         .filter(|item| item.state == SchedulingState::Runnable)
@@ -261,7 +261,7 @@ fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
         work_item_id: Some(work_item_id),
         ..Diagnostic::new(
             DiagnosticKind::RunnableWorkAtRest,
-            "agent rests although work can go on: it was offered already",
+            "agent rests although work is runnable: it was already offered",
             evidence,
         )
     })
@@ -272,7 +272,7 @@ fn wake_sources(condition: &WaitConditionRecord) -> String {
     format!("wake_sources=[{}]", sources.join(", "))
 }
 
-/// A wake source as the reference runtime's evidence spells it.
+/// A wake source in the spelling of the reference runtime's evidence.
 fn told(source: &WakeSource) -> String {
     match source {
         WakeSource::TaskResult { task_id } => {
@@ -389,7 +389,7 @@ mod tests {
             [(DiagnosticKind::WaitWithoutWaker, "task_id=t; task_status=Interrupted".into())];
         assert_eq!(found(&state), lost);
         state.tasks.told.insert("t".into(), Seq(4));
-        assert_eq!(found(&state), lost, "it was told, and that message is gone");
+        assert_eq!(found(&state), lost, "its result was reported, and that message is gone");
         let (place, message) = (
             Place { seq: Seq(4), live: false },
             r#"{"id":"m","agent_id":"a","kind":"task_result","origin":{"kind":"task","task_id":"t"},"trust":"trusted_system","priority":"next","body":{"type":"text","text":"x"},"created_at":"2026-05-27T09:00:00Z"}"#,

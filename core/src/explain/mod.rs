@@ -1,6 +1,6 @@
-//! Explaining: the decision, what each rule said, what is owed, and the entries behind each
-//! (contract 11.1); in one sentence; and what would have to change for another decision (contract
-//! 11.2); and what would be decided under another edition or policy.
+//! Explaining: the decision, the outcome of each rule, the obligations, and the entries behind each
+//! (contract 11.1). Also one sentence for people, what would have to change for another decision
+//! (contract 11.2), and the decision under another edition or policy.
 
 mod change;
 pub mod diagnose;
@@ -36,30 +36,30 @@ pub use self::{
     why_not::{Way, WhyNot},
 };
 
-/// Everything that one looks at when an agent seems stuck.
+/// Everything to look at when an agent seems stuck.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The history that is explained.
+    /// The newest entry of the explained history.
     pub head: Head,
-    /// Where the agent stands.
+    /// The lifecycle status of the agent.
     pub status: AgentStatus,
-    /// What would be decided now.
+    /// The decision that would be made now.
     pub decision: Decision,
-    /// What the agent does and why, in a sentence.
+    /// What the agent does and why, in one sentence.
     pub sentence: String,
-    /// What each rule said, in the order of the edition.
+    /// The outcome of each rule, in the order of the edition.
     pub rules: Vec<RuleTrace>,
-    /// What the facts add up to.
+    /// The closure of the facts, with its reason.
     pub closure: Closure,
-    /// The agent in one word.
+    /// The posture of the agent, with its reason.
     pub posture: AgentPosture,
-    /// What is owed.
+    /// The durable reasons not to rest.
     pub obligations: Vec<Obligation>,
-    /// What looks wrong.
+    /// What looks wrong, for people.
     pub diagnostics: Vec<Diagnostic>,
-    /// When to look again, where an instant is known.
+    /// The instant at which to look again, if there is one.
     pub next_wake: Option<Timestamp>,
     /// The scalars of the state.
     pub projection: Projection,

@@ -1,4 +1,4 @@
-//! What an agent does and why, in one sentence that needs no knowledge of the contract.
+//! One sentence about what an agent does and why. It needs no knowledge of the contract.
 
 use alloc::{
     format,
@@ -32,7 +32,7 @@ pub(super) fn write(state: &State, decision: &Decision, now: Timestamp) -> Strin
             "Stopped: nothing runs until the agent is started.".into()
         }
         DecisionKind::Stop => {
-            "Closing: the runtime goes down, nothing is started until the next restart.".into()
+            "Closing: the runtime is shutting down; nothing starts until it restarts.".into()
         }
         DecisionKind::StartModelTurn => {
             format!("Starts a turn: {} goes to the model.", message(state, decision))
@@ -73,24 +73,24 @@ fn reduced(state: &State, decision: &Decision) -> String {
         "3.replay_budget" => {
             return format!("Drops {message}: its runs were interrupted too often.");
         }
-        "3.stale_tick" => "what it was about is no longer so",
+        "3.stale_tick" => "it is out of date",
         _ if held.is_some_and(|held| head::malformed(state, held).is_some()) => {
             return format!("Drops {message}: it cannot be understood.");
         }
         _ if !decision.ignored.is_empty() => "it is not what the agent waits for",
-        _ => "it asks for nothing",
+        _ => "it needs no turn",
     };
     format!("Settles {message} without the model: {why}.")
 }
 
 fn emitted(state: &State, decision: &Decision) -> String {
     let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
-    // contract 9.4: what rests was seen as it is, and is offered once more after a while.
+    // contract 9.4: the model has seen a resting item, which is offered again after a backoff.
     let why = match item.and_then(|item| item.progress.rest) {
         Some(rest) => {
-            format!("and nothing has changed since {}, so it is offered once more", rest.since)
+            format!("and nothing has changed since {}, so it is offered again", rest.since)
         }
-        None => "and was not offered to the model as it now is".into(),
+        None => "and the model has not seen its current state".into(),
     };
     let item = item.map_or_else(|| "the agent".into(), named);
     match decision.reason.as_str() {
@@ -100,30 +100,30 @@ fn emitted(state: &State, decision: &Decision) -> String {
             format!("Wakes itself: a hint said `{reason}`.")
         }
         "continue_active" => {
-            format!("Goes on with {item}: it has the focus, can be worked on, {why}.")
+            format!("Continues {item}: it has the focus, can be worked on, {why}.")
         }
         "queued_available" => format!("Takes up {item}: it can be worked on, {why}."),
-        _ => format!("Wakes itself: {item} waits for the runtime itself."),
+        _ => format!("Wakes itself: {item} waits for the runtime."),
     }
 }
 
 fn working(state: &State) -> String {
     match &state.turns.run {
+        // An import does not name the message of its open run.
         Some(run) if run.message_id.as_str().is_empty() => {
-            format!("Working: run `{}` is open since before the import.", run.run_id)
+            format!("Working: run `{}` was open before the import.", run.run_id)
         }
         Some(run) => format!(
-            "Working: turn {} runs on message `{}` since {}.",
+            "Working: turn {} on message `{}` started at {}.",
             run.turn_index, run.message_id, run.started_at
         ),
-        None => format!(
-            "Has {} waiting, to be taken at the next boundary.",
-            counted(state.queue.len(), "message")
-        ),
+        None => {
+            format!("Has {} waiting for the next boundary.", counted(state.queue.len(), "message"))
+        }
     }
 }
 
-/// The first few, and how many more there are.
+/// The first few, and the number of the others.
 fn some_of(all: &[String]) -> String {
     match all {
         [first, second, third, rest @ ..] if rest.len() > 1 => {
@@ -133,18 +133,20 @@ fn some_of(all: &[String]) -> String {
     }
 }
 
-/// What there is although nothing is to be done now.
+/// What is pending although there is nothing to do now.
 fn nothing(state: &State) -> String {
     if autonomy::is_parked(state) {
-        let turns = counted(usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX), "turn");
-        return format!(
-            "the agent is parked until input from outside, after {turns} that it started by itself"
+        let turns = counted(
+            usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX),
+            "self-started turn",
         );
+        return format!("parked after {turns}, until outside input arrives");
     }
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());
     let mut all: Vec<_> = retries
         .map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id))
         .collect();
+    // The line about the retry covers its item.
     let is_tried = |item: &&Item| {
         state
             .turns
@@ -163,10 +165,10 @@ fn nothing(state: &State) -> String {
     match runnable.map(|(item, _)| named(item)).collect::<Vec<_>>().as_slice() {
         [] => {}
         [one] => {
-            all.push(format!("{one} could go on, but the model has seen it as it is and left it"))
+            all.push(format!("{one} could continue, but the model saw it and left it as it is"))
         }
         many => all.push(format!(
-            "{} could go on, but the model has seen them as they are and left them",
+            "{} could continue, but the model saw them and left them as they are",
             some_of(many)
         )),
     }
@@ -181,7 +183,7 @@ fn nothing(state: &State) -> String {
     if all.is_empty() { "nothing is pending".into() } else { all.join("; ") }
 }
 
-/// Why an item does not go on.
+/// Why an item does not continue.
 fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
     let waits = state.waiting.conditions.values().find(|wait| stands.waits.contains(&wait.seq));
     match (stands.state, waits, &item.record.blocked_by) {
@@ -200,7 +202,7 @@ fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
             format!("waits for task {}", tasks.join(", "))
         }
         (SchedulingState::WaitingOperator, None, _) => "waits for the operator".into(),
-        // An import may hold an intent without the condition that mirrors it.
+        // An import may have an intent without its mirror condition.
         _ => {
             let intent =
                 state.waiting.intents.values().find(|intent| stands.waits.contains(&intent.seq));
@@ -216,6 +218,7 @@ fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
 fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     let waiting = &state.waiting;
     let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
+    // The evidence names the waits that the decision is about.
     let is_meant = |seq: &Seq| decision.because.iter().any(|because| because.seqs.contains(seq));
     if decision.reason == "active_timers" {
         let timers: Vec<_> = waiting.timers.keys().map(|id| format!("`{id}`")).collect();
@@ -277,8 +280,8 @@ fn without_condition(
     }
 }
 
-/// Whether what is waited for can still come by itself: at rest no result waits to be told, so that
-/// of a task that has ended does not.
+/// Whether this source can still wake the agent. At rest no result is queued, so a task that has
+/// ended will not report one.
 fn may_come(state: &State, source: &WakeSource) -> bool {
     !matches!(source, WakeSource::TaskResult { task_id } if state.tasks.ended.contains_key(task_id))
 }

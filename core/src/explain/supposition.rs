@@ -1,4 +1,4 @@
-//! Supposing: what would be decided if the edition, or values of the policy, were others (contract
+//! Supposing: what would be decided under another edition or other values of the policy (contract
 //! 7.3).
 
 use alloc::string::String;
@@ -6,31 +6,30 @@ use alloc::string::String;
 use crate::record::{control::PolicySet, edition::Edition, policy::Policy};
 use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
-/// What is supposed of edition and policy; what it does not name is as the ledger has it.
+/// A supposed edition and policy. Everything that it does not name stays as the ledger has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 pub struct Supposition {
     edition: Option<Edition>,
-    /// Values by their names in [`Policy`], each of which that type can read.
+    /// Values by field name of [`Policy`]; each was checked to be valid there.
     policy: Option<Map<String, RawJson>>,
 }
 
 impl Supposition {
-    /// Reads one from JSON text: an object that may have `edition`, and `policy` with some of the
-    /// values of a [`Policy`].
+    /// Reads a supposition from JSON: an object with optional `edition`, and optional `policy` with
+    /// some of the fields of a [`Policy`].
     ///
     /// # Errors
-    /// Those of the fact `policy_set` with these parts.
+    /// The errors that the fact `policy_set` would have with these parts.
     pub fn read(text: &str) -> Result<Self, JsonError> {
+        // Only checks the values; reading them as a policy would add defaults for absent ones.
         json::read::<PolicySet>(text)?;
         json::read(text)
     }
 
-    /// The change of edition and policy that gives what is supposed, where the ledger has this
-    /// policy.
+    /// The change that turns this policy of the ledger into the supposed one.
     pub(crate) fn over(&self, policy: &Policy) -> PolicySet {
         let policy = self.policy.as_ref().map(|supposed| {
-            // INVARIANT: a policy is an object, and each value in it is one of its field's type, as
-            // `read` has seen.
+            // INVARIANT: a policy is an object, and `read` has checked the type of each value.
             let mut values: Map<String, RawJson> = own(&RawJson::from_value(policy));
             values.extend(supposed.clone());
             own(&RawJson::from_value(&values))
@@ -39,9 +38,9 @@ impl Supposition {
     }
 }
 
-/// Reads what the core itself wrote.
+/// Reads text that the core itself wrote.
 fn own<T: Readable>(text: &RawJson) -> T {
-    text.read().unwrap_or_else(|why| unreachable!("a core type failed to be read again: {why}"))
+    text.read().unwrap_or_else(|why| unreachable!("a core type cannot read its own text: {why}"))
 }
 
 #[cfg(test)]

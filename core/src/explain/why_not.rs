@@ -1,5 +1,4 @@
-//! Why not: the smallest changes to facts under which another decision would be made (contract
-//! 11.2).
+//! Why not: the smallest changes of facts that lead to another decision (contract 11.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -18,11 +17,10 @@ use crate::{
 };
 use wakeful_json::RawJson;
 
-/// How many changes are tried together.
+/// The most changes that are combined.
 const TOGETHER: usize = 3;
 
-/// How many changes are tried at all; the list is ordered by the ladder, so the nearest ones come
-/// first.
+/// The most changes that are tried. The list follows the ladder, so the nearest changes come first.
 const TRIED: usize = 40;
 
 /// What would have to change for another decision.
@@ -30,30 +28,30 @@ const TRIED: usize = 40;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WhyNot {
-    /// What was asked for.
+    /// The kind of decision that was asked for.
     pub asked: DecisionKind,
-    /// What is decided now.
+    /// The decision that is made now.
     pub decision: Decision,
-    /// The ways to get what was asked for, the shortest first; none where it is decided already, or
-    /// no change of the list leads there.
+    /// The shortest ways to that kind of decision. Empty if it is decided already, or if no change
+    /// of the list leads there.
     pub ways: Vec<Way>,
 }
 
-/// Changes that together lead to the decision, none of which can be left out.
+/// Changes that together lead to the decision. None of them can be left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Way {
-    /// What they say, in words.
+    /// The changes, in words.
     pub says: Vec<String>,
-    /// The facts, as JSON text that can be proposed.
+    /// The changes as facts in JSON, ready to propose.
     pub facts: Vec<RawJson>,
     /// The decision that they lead to.
     pub decision: Decision,
 }
 
-/// What would have to change for a decision of this kind. Appends nothing: each way was applied to
-/// a copy and decided.
+/// What would have to change for a decision of this kind. Appends nothing: each way is applied to a
+/// copy of the state and decided there.
 #[must_use]
 pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> WhyNot {
     let decision = decide(state, boundary, now);
@@ -63,6 +61,7 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
         let mut found: Vec<Vec<usize>> = Vec::new();
         for together in 1..=TOGETHER {
             for chosen in subsets(changes.len(), together) {
+                // A larger set that contains a found one is not minimal.
                 if found.iter().any(|smaller| smaller.iter().all(|at| chosen.contains(at))) {
                     continue;
                 }
@@ -78,7 +77,7 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
                     found.push(chosen);
                 }
             }
-            // What needs more is of interest only where less does not do.
+            // A way with more changes is of interest only if no shorter one exists.
             if !ways.is_empty() {
                 break;
             }
@@ -91,7 +90,7 @@ fn decide(state: &State, boundary: Boundary, now: Timestamp) -> Decision {
     ladder::decide(state.control.edition, &View::new(state, boundary, now.max(state.at))).decision
 }
 
-/// The state with these facts; none where one of them is refused.
+/// The state after these facts; `None` if one of them is not accepted.
 fn applied<'a>(
     state: &State,
     facts: impl Iterator<Item = &'a Fact>,
@@ -109,8 +108,8 @@ fn applied<'a>(
     Some(state)
 }
 
-/// The changes that can matter: those that let a rule of the asked kind hold, and those that take
-/// away what stands above it.
+/// The changes that can matter: those that make a rule of the asked kind hold, and those that
+/// disable the rules above it.
 fn candidates(
     state: &State,
     boundary: Boundary,

@@ -1,5 +1,5 @@
-//! The context plane: evidence for the model and for explanations. Apart from the runtime error, no
-//! decision reads it (contract 5.22, 6.2).
+//! The plane of evidence for the model and for explanations. No decision reads it, apart from the
+//! runtime error (contract 5.22, 6.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -25,56 +25,56 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable};
 
-/// Fact `assistant_round_recorded`: the model said something.
+/// Fact `assistant_round_recorded`: the model answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AssistantRoundRecorded {
-    /// The run.
+    /// The open run.
     pub run_id: RunId,
-    /// What it said, carried as given.
+    /// The answer, carried as given.
     pub data: RawJson,
 }
 
-/// Fact `tool_execution_recorded`.
+/// Fact `tool_execution_recorded`: a tool call was executed.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolExecutionRecorded {
-    /// The run.
+    /// The open run.
     pub run_id: RunId,
-    /// The call's id, once per agent.
+    /// The id of the call, unique within the agent.
     pub tool_execution_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool_name: String,
-    /// How it ended.
+    /// How the call ended.
     pub status: ToolExecutionStatus,
-    /// What went in, carried as given.
+    /// The arguments, carried as given.
     pub input: RawJson,
-    /// What came out, carried as given.
+    /// The result, carried as given.
     pub output: RawJson,
-    /// Both in a line.
+    /// Arguments and result in one line.
     pub summary: String,
 }
 
-/// Fact `brief_recorded`.
+/// Fact `brief_recorded`: a brief was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BriefRecorded {
-    /// Its id, once per agent.
+    /// The id of the brief, unique within the agent.
     pub brief_id: String,
-    /// What it tells.
+    /// What the brief reports.
     pub kind: BriefKind,
-    /// Its text.
+    /// The text for people.
     pub text: String,
 }
 
-/// Fact `transcript_appended`: a piece of the transcript, inside a run or between runs.
+/// Fact `transcript_appended`: a piece of the transcript, inside or outside a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TranscriptAppended {
-    /// The run that it belongs to.
+    /// The run that the piece belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// What was said, carried as given.
+    /// The content, carried as given.
     pub data: RawJson,
 }
 
@@ -88,13 +88,12 @@ pub(crate) fn transcript(state: &State, fact: TranscriptAppended, at: Timestamp)
     })]))
 }
 
-/// The transition of the facts that are evidence and nothing else.
+/// The transition of facts that are only evidence.
 pub(crate) fn evidence<T: Serialize>(kind: EventKind, fact: &T, at: Timestamp) -> Outcome {
     Outcome::accepted(Vec::from([Record::Event(EventRecord::new(kind, at, fact))]))
 }
 
-/// The transition of `checkpoint_recorded`: one that describes an older state of the work is not
-/// taken.
+/// The transition of `checkpoint_recorded`. A checkpoint of an older state of the work is refused.
 pub(crate) fn checkpoint(state: &State, fact: &CheckpointRecorded, at: Timestamp) -> Outcome {
     match state.context.anchored_by {
         Some(seq) if fact.anchor_generation < state.context.anchor => {
@@ -123,6 +122,7 @@ pub(crate) fn assistant_round(
 /// The transition of `tool_execution_recorded`.
 pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Timestamp) -> Outcome {
     let run = state.turns.run.as_ref().filter(|run| run.run_id == fact.run_id);
+    // A host may report a call again if it is unsure whether it was recorded.
     if let Some(seq) = run.and_then(|run| run.calls.get(&fact.tool_execution_id)) {
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
@@ -144,7 +144,7 @@ pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Tim
     })
 }
 
-/// The transition of `brief_recorded`; a brief without item is about the item of the open run.
+/// The transition of `brief_recorded`. The brief is about the item of the open run.
 pub(crate) fn brief(state: &State, fact: BriefRecorded, at: Timestamp) -> Outcome {
     let run = state.turns.run.as_ref();
     Outcome::accepted(Vec::from([Record::Brief(BriefRecord {

@@ -1,5 +1,4 @@
-//! The control plane: who the agent is, whether it may run, and what it was last told (contract
-//! 1.4, 4, 5.21, 10).
+//! The control plane: identity, lifecycle, policy and wake hints (contract 1.4, 4, 5.21, 10).
 
 use alloc::vec::Vec;
 
@@ -16,6 +15,7 @@ use crate::{
         control::{ControlRecord, Marker, PolicySet, WakeHint},
         effect::Effect,
         event::{EventKind, EventRecord},
+        text,
         turn::AbortReason,
     },
     state::State,
@@ -23,8 +23,8 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped
-/// (contract 4.2, 5.21).
+/// The transition of `wake_hint_submitted`: the hint is pending until a tick names it. While
+/// stopped it is ignored (contract 4.2, 5.21).
 pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     if let Some(seq) = state.control.stopped {
         return Outcome::ignored(Refusal::Stopped, seq);
@@ -32,8 +32,8 @@ pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     Outcome::accepted(record(ControlRecord::WakeHintPending(hint)))
 }
 
-/// The transition of `wake_hint_coalesced`: elsewhere it was folded into the pending one, so here
-/// it is pending.
+/// The transition of `wake_hint_coalesced`: another runtime coalesced it into its pending hint, so
+/// it is pending here too.
 pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Outcome {
     let said = Record::Event(EventRecord::new(EventKind::WakeHintCoalesced, at, &hint));
     let mut outcome = wake_hint(state, hint);
@@ -43,7 +43,7 @@ pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Ou
     outcome
 }
 
-/// The transition of `wake_hint_ignored`: elsewhere it was refused; that is all there is to know.
+/// The transition of `wake_hint_ignored`: another runtime refused it, which is evidence only.
 pub(crate) fn hint_ignored(hint: &WakeHint, at: Timestamp) -> Outcome {
     Outcome::accepted(Vec::from([Record::Event(EventRecord::new(
         EventKind::WakeHintIgnored,
@@ -52,13 +52,13 @@ pub(crate) fn hint_ignored(hint: &WakeHint, at: Timestamp) -> Outcome {
     ))]))
 }
 
-/// The transition of `start_requested`: no message, no turn (contract 4.2).
+/// The transition of `start_requested`: it makes no message and starts no turn (contract 4.2).
 pub(crate) fn start(_: &State) -> Outcome {
     Outcome::accepted(record(ControlRecord::StartRequested(Marker {})))
 }
 
-/// The transition of `stop_requested`: breaks off the run, interrupts the tasks and lets the host
-/// release what it holds; hints stay (contract 4.2, 5.11, D26).
+/// The transition of `stop_requested`: aborts the run, interrupts the tasks and makes the host
+/// release what it holds. Hints stay (contract 4.2, 5.11, D26).
 pub(crate) fn stop(state: &State, at: Timestamp) -> Outcome {
     let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn {
         run_id: run.run_id.clone(),
@@ -66,10 +66,11 @@ pub(crate) fn stop(state: &State, at: Timestamp) -> Outcome {
     });
     let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
     if state.control.live_from.is_some() {
+        // The record of the stop comes first, so those of the tasks start one entry later.
         outcome.records.extend(result::interrupt(
             state,
             &[],
-            "agent stopped",
+            text::AGENT_STOPPED,
             state.head.seq.plus(2),
             at,
         ));
@@ -91,24 +92,32 @@ pub(crate) fn shutdown(state: &State) -> Outcome {
     outcome
 }
 
-/// Fact `runtime_restarted`: a driver takes the ledger over.
+/// Fact `runtime_restarted`: a driver takes over the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restarted {
-    /// The active tasks that the host proves alive; the others are interrupted (contract 5.23).
+    /// The active tasks that the host proves to be alive. The others are interrupted (contract
+    /// 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alive_task_ids: Vec<TaskId>,
 }
 
-/// The transition of `runtime_restarted`: an open run becomes interrupted, its message replays;
-/// tasks that nobody proves alive become interrupted too (contract 5.11, 5.23).
+/// The transition of `runtime_restarted`: an open run and all tasks not proved alive become
+/// interrupted (contract 5.11, 5.23). The message of the run replays.
 pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outcome {
     let mut records = record(ControlRecord::RuntimeRestarted(Marker {}));
     if let Some(run) = &state.turns.run {
         records.push(Record::Turn(run.interrupted(&state.control.agent_id, at)));
     }
+    // The entry after the records so far.
     let first = state.head.seq.plus(records.len() + 1);
-    records.extend(result::interrupt(state, &fact.alive_task_ids, "runtime restarted", first, at));
+    records.extend(result::interrupt(
+        state,
+        &fact.alive_task_ids,
+        text::RUNTIME_RESTARTED,
+        first,
+        at,
+    ));
     Outcome::accepted(records)
 }
 

@@ -1,4 +1,5 @@
-//! Facts: what a host can say (contract 2). One vocabulary; each plane says what follows.
+//! Facts: everything that a host can report (contract 2). This is the vocabulary; each plane has
+//! its transitions.
 
 pub mod context;
 pub mod control;
@@ -55,107 +56,107 @@ use crate::{
 
 vocabulary! {
     tag "fact";
-    /// One typed input: `{"fact": "<name>", ...}` (contract 2.1).
+    /// A typed input: `{"fact": "<name>", ...}` (contract 2.1).
     pub enum Fact {
-        /// Something came in.
+        /// A message arrived.
         "message_queued" => MessageQueued(MessageQueued),
-        /// A message was taken by a run elsewhere.
+        /// A run of another runtime took a message.
         "message_dequeued" => MessageDequeued(MessageNamed),
-        /// A message was done with elsewhere.
+        /// Another runtime settled a message.
         "message_processed" => MessageProcessed(MessageNamed),
-        /// The run of a message was aborted elsewhere.
+        /// Another runtime aborted the run of a message.
         "message_aborted" => MessageAborted(MessageNamed),
-        /// A message was withdrawn.
+        /// The host withdraws a message.
         "message_dropped" => MessageDropped(MessageNamed),
-        /// A message was inserted into a run elsewhere.
+        /// Another runtime inserted a message into a run.
         "message_interjected" => MessageInterjected(MessageNamed),
-        /// A turn is being executed.
+        /// The host executes a turn.
         "turn_started" => TurnStarted(TurnStarted),
         /// A round with the provider ended.
         "provider_round_completed" => ProviderRoundCompleted(RoundCompleted),
-        /// The model said something.
+        /// The model answered.
         "assistant_round_recorded" => AssistantRoundRecorded(AssistantRoundRecorded),
         /// A round of tool calls ended.
         "tool_round_completed" => ToolRoundCompleted(RoundCompleted),
         /// A turn ended.
         "turn_terminal" => TurnTerminal(TurnTerminal),
-        /// A run was broken off.
+        /// A run was aborted.
         "turn_aborted" => TurnAborted(TurnAborted),
-        /// The prompt of a turn does not fit any more.
+        /// The prompt of a turn no longer fits.
         "turn_baseline_over_budget" => TurnBaselineOverBudget(TurnOverBudget),
-        /// A task exists.
+        /// A task was created.
         "task_created" => TaskCreated(TaskChanged),
-        /// A task runs.
+        /// A task is running.
         "task_running" => TaskRunning(TaskChanged),
         /// A task was asked to stop.
         "task_cancelling" => TaskCancelling(TaskChanged),
-        /// A task ended well.
+        /// A task ended successfully.
         "task_completed" => TaskCompleted(TaskChanged),
         /// A task ended with an error.
         "task_failed" => TaskFailed(TaskChanged),
         /// A task was stopped on request.
         "task_cancelled" => TaskCancelled(TaskChanged),
-        /// A task was lost to a stop or a restart.
+        /// A task was lost in a stop or a restart.
         "task_interrupted" => TaskInterrupted(TaskChanged),
         /// The result of a task was queued as a message.
         "task_result_queued" => TaskResultQueued(TaskResultMoved),
         /// The result of a task reached the model.
         "task_result_delivered" => TaskResultDelivered(TaskResultMoved),
-        /// There is something to reach.
+        /// A work item was created.
         "work_item_created" => WorkItemCreated(WorkItemCreated),
         /// The focus moves to an item.
         "work_item_picked" => WorkItemPicked(WorkItemNamed),
-        /// An item changed.
+        /// A work item changed.
         "work_item_updated" => WorkItemUpdated(WorkItemUpdated),
-        /// Something blocks an item.
+        /// A work item is blocked.
         "work_item_blocked" => WorkItemBlocked(WorkItemBlocked),
-        /// Nothing blocks an item any more.
+        /// A work item is no longer blocked.
         "work_item_unblocked" => WorkItemUnblocked(WorkItemNamed),
-        /// An item is done.
+        /// A work item is done.
         "work_item_completed" => WorkItemCompleted(WorkItemCompleted),
-        /// An item was handed to another agent.
+        /// A work item was handed to another agent.
         "work_item_delegated" => WorkItemDelegated(WorkItemDelegated),
-        /// A delegation is over.
+        /// A delegation ended.
         "work_item_delegation_completed" => WorkItemDelegationCompleted(DelegationCompleted),
-        /// Something external is waited for.
+        /// An item or the agent waits for something external.
         "waiting_intent_created" => WaitingIntentCreated(WaitingIntentCreated),
-        /// Its trigger came.
+        /// The trigger of an intent arrived.
         "waiting_intent_triggered" => WaitingIntentTriggered(WaitingIntentNamed),
-        /// It is waited for no longer.
+        /// An intent was cancelled.
         "waiting_intent_cancelled" => WaitingIntentCancelled(WaitingIntentNamed),
-        /// An owner waits.
+        /// An item or the agent waits.
         "wait_condition_registered" => WaitConditionRegistered(WaitConditionRegistered),
-        /// What it waited for came.
+        /// What a condition waited for arrived.
         "wait_condition_resolved" => WaitConditionResolved(WaitConditionNamed),
-        /// It waits no longer.
+        /// A condition was cancelled.
         "wait_condition_cancelled" => WaitConditionCancelled(WaitConditionNamed),
-        /// Its deadline passed.
+        /// The deadline of a condition passed.
         "wait_condition_expired" => WaitConditionExpired(WaitConditionNamed),
-        /// A timer was set.
+        /// A timer was created.
         "timer_created" => TimerCreated(TimerCreated),
-        /// A timer fired elsewhere.
+        /// Another runtime fired a timer.
         "timer_fired" => TimerFired(TimerNamed),
-        /// A timer fired elsewhere for the last time.
+        /// Another runtime fired a timer for the last time.
         "timer_completed" => TimerCompleted(TimerNamed),
-        /// A timer was withdrawn.
+        /// A timer was cancelled.
         "timer_cancelled" => TimerCancelled(TimerNamed),
-        /// Something says: look again.
+        /// The agent should look again.
         "wake_hint_submitted" => WakeHintSubmitted(WakeHint),
-        /// A hint was folded into the pending one elsewhere.
+        /// Another runtime coalesced a hint into the pending one.
         "wake_hint_coalesced" => WakeHintCoalesced(WakeHint),
-        /// A hint was refused elsewhere.
+        /// Another runtime ignored a hint.
         "wake_hint_ignored" => WakeHintIgnored(WakeHint),
-        /// The agent may run.
+        /// The agent may run again.
         "start_requested" => StartRequested(Marker),
-        /// The agent may not run.
+        /// The agent must not run.
         "stop_requested" => StopRequested(Marker),
-        /// The runtime goes down.
+        /// The runtime is shutting down.
         "shutdown_requested" => ShutdownRequested(Marker),
-        /// A driver took the ledger over.
+        /// A driver takes over the ledger.
         "runtime_restarted" => RuntimeRestarted(Restarted),
         /// Policy or edition changes.
         "policy_set" => PolicySet(PolicySet),
-        /// Something was said.
+        /// A piece of the transcript was written.
         "transcript_appended" => TranscriptAppended(TranscriptAppended),
         /// A tool call was executed.
         "tool_execution_recorded" => ToolExecutionRecorded(ToolExecutionRecorded),
@@ -163,9 +164,9 @@ vocabulary! {
         "brief_recorded" => BriefRecorded(BriefRecorded),
         /// The host or the provider failed.
         "runtime_error" => RuntimeError(RuntimeFailed),
-        /// The context of the model got shorter.
+        /// The model's context was shortened.
         "context_compacted" => ContextCompacted(ContextCompacted),
-        /// A checkpoint was made.
+        /// A checkpoint was recorded.
         "checkpoint_recorded" => CheckpointRecorded(CheckpointRecorded),
     }
 }
@@ -178,8 +179,8 @@ struct FactIgnored<'a> {
 }
 
 impl Fact {
-    /// What became of an effect that a provider did not carry out: its run failed, or, if it has
-    /// none, the runtime did.
+    /// The fact that reports an effect that a provider could not carry out. It aborts the run, or
+    /// is a runtime error if there is no run.
     #[must_use]
     pub fn failure(run_id: Option<RunId>, error: String) -> Self {
         match run_id {
@@ -192,13 +193,13 @@ impl Fact {
         }
     }
 
-    /// The same once more. To clone it is much code, which is here once and not where it is called.
+    /// Out-of-line clone: one copy of this code keeps the guest small.
     #[inline(never)]
     pub(crate) fn copied(&self) -> Self {
         self.clone()
     }
 
-    /// What follows from this fact in a state: total, and free of effects (contract 2.2).
+    /// What follows from this fact in a state. It is total and has no side effects (contract 2.2).
     pub(crate) fn transition(self, state: &State, at: Timestamp) -> Outcome {
         let name = self.name();
         let mut outcome = self.route(state, at);
@@ -210,7 +211,7 @@ impl Fact {
         outcome
     }
 
-    /// The id that this fact brings into the ledger, if it brings one.
+    /// The id that this fact adds to the ledger, if it adds one.
     pub(crate) fn new_id(&self) -> Option<&str> {
         Some(match self {
             Self::MessageQueued(fact) => fact.message.id.as_str(),
@@ -230,7 +231,7 @@ impl Fact {
         })
     }
 
-    /// What this fact says to the model, if it says anything.
+    /// The content for the model, if there is any.
     pub(crate) fn body(&self) -> Option<&MessageBody> {
         match self {
             Self::MessageQueued(fact) => Some(&fact.message.body),

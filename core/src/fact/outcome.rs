@@ -1,4 +1,4 @@
-//! What becomes of a fact: an answer, the records that follow, the effects that they release.
+//! The outcome of a fact: an answer, records to append, and effects to release.
 
 use alloc::vec::Vec;
 
@@ -14,27 +14,27 @@ names! {
     /// Why a fact changed nothing.
     #[non_exhaustive]
     pub enum Refusal {
-        /// Its id is taken.
+        /// Its id is in use.
         Duplicate,
-        /// What it is about is over.
+        /// Its subject has ended.
         AlreadyTerminal,
-        /// It comes after something that overtook it.
+        /// Something newer came before it.
         Stale,
         /// Its run is not open.
         StaleRun,
-        /// What it is about does not exist.
+        /// Its subject does not exist.
         Unknown,
         /// The agent is stopped.
         Stopped,
         /// A run is open.
         RunOpen,
-        /// The driver of this ledger decides it itself; such facts are for observed ledgers.
+        /// The driver of this ledger decides this itself. Such facts are for observed ledgers.
         SchedulerDecides,
-        /// The task that it is about has not ended yet.
+        /// Its task has not ended yet.
         NotYetTerminal,
-        /// What is waited for is there already: no wait is recorded, the turn goes on.
+        /// What it waits for is there already. No wait is recorded, and the turn continues.
         AlreadySatisfied,
-        /// A wait that nothing can end: it names no wake source and no deadline.
+        /// Nothing can end the wait: it has no wake source and no deadline.
         NoWaker,
         /// The condition mirrors an intent and ends with it.
         FollowsItsIntent,
@@ -43,23 +43,23 @@ names! {
     }
 }
 
-/// What became of a fact.
+/// The answer to a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// It changed the state.
     Accepted,
-    /// It changed nothing; that it came is recorded (contract 2.2).
+    /// It changed nothing, and the ledger records that (contract 2.2).
     Ignored {
-        /// Why.
+        /// Why it changed nothing.
         reason: Refusal,
-        /// The entry that decides so.
+        /// The entry that decides this.
         because: Seq,
     },
 }
 
-/// What follows from a fact: records to append and effects to release once they are durable.
+/// The records to append, and the effects to release once they are durable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) answer: Answer,

@@ -1,4 +1,4 @@
-//! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to
+//! The plane of turns: the open run, how turns end, and what a failed one owes (contract 5.4 to
 //! 5.9).
 
 use alloc::{
@@ -31,34 +31,34 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable};
 
-/// Fact `turn_terminal`: the provider says that the turn ended.
+/// Fact `turn_terminal`: the provider reports the end of the turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnTerminal {
-    /// The run.
+    /// The open run.
     pub run_id: RunId,
-    /// How it ended.
+    /// How the turn ended.
     pub kind: TurnTerminalKind,
-    /// Why it ended so.
+    /// Why the turn ended so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The last thing that the model said.
+    /// The last text of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_assistant_message: Option<String>,
-    /// A turn-local checkpoint, carried as given.
+    /// A checkpoint of this turn, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<RawJson>,
 }
 
-/// Fact `turn_aborted`: the run was broken off.
+/// Fact `turn_aborted`: the run was aborted.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnAborted {
-    /// The run.
+    /// The open run.
     pub run_id: RunId,
-    /// Why.
+    /// Why it was aborted.
     pub reason: AbortReason,
-    /// What went wrong, in words.
+    /// The error in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -67,41 +67,41 @@ pub struct TurnAborted {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundCompleted {
-    /// The run.
+    /// The open run.
     pub run_id: RunId,
-    /// The round, from 1.
+    /// The number of the round, from 1.
     pub round: u64,
-    /// Tokens, timing and the like, carried as given.
+    /// Tokens, timing and so on, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<RawJson>,
 }
 
-/// Fact `turn_started`: the host began to execute a turn.
+/// Fact `turn_started`: the host started to execute a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnStarted {
-    /// The run.
+    /// The run of the turn.
     pub run_id: RunId,
-    /// The message that started it.
+    /// The message that started the turn.
     pub message_id: MessageId,
-    /// The number of the turn; the next one where nothing is said.
+    /// The number of the turn; absent means the next one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_index: Option<u64>,
 }
 
-/// Fact `turn_baseline_over_budget`: the prompt does not fit any more.
+/// Fact `turn_baseline_over_budget`: the prompt no longer fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnOverBudget {
-    /// The run.
+    /// The open run.
     pub run_id: RunId,
-    /// Why, in words.
+    /// The reason in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The transition of `turn_started`. In a driven ledger the run is open already and the fact says
-/// that the host is at it; in an observed one it opens the run.
+/// The transition of `turn_started`. In a driven ledger the run is open already, and the fact only
+/// shows that the host executes it. In an observed ledger the fact opens the run.
 pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outcome {
     if state.control.live_from.is_some() {
         return in_open_run(state, &fact.run_id, |_| {
@@ -145,9 +145,9 @@ pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outc
     in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
 }
 
-/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its
-/// message replays (contract 4.3, D9). The agent goes on, whoever broke the run off (D25), and a
-/// failure of the host settles the message like any other (D24).
+/// The transition of `turn_aborted`: it settles the run. While closing it interrupts the run
+/// instead, so that its message replays (contract 4.3, D9). The agent continues after any abort
+/// (D25). A host error settles the message too (D24).
 pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcome {
     in_open_run(state, &fact.run_id, |run| {
         if state.control.closing.is_some() {
@@ -195,8 +195,8 @@ pub(crate) fn round(
     })
 }
 
-/// Does nothing but say `stale_run` where the fact belongs to a run that is not open (contract
-/// 5.8).
+/// Makes the records of a fact of the open run. A fact of another run is ignored as `stale_run`
+/// (contract 5.8).
 pub(crate) fn in_open_run(
     state: &State,
     run_id: &RunId,

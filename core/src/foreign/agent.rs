@@ -1,5 +1,5 @@
 //! `agent.json`: the short form of fixtures, or the whole agent state of the reference runtime
-//! (`observed-decisions.md` 2.1, 11.2).
+//! (`observed-decisions.md` 2.1, 11.2). Only the whole state has a status.
 
 use alloc::{string::String, vec::Vec};
 
@@ -20,7 +20,7 @@ use wakeful_json::{self as json, JsonError, Readable};
 /// The agent of every short form.
 const SHORT_FORM_AGENT: &str = "default";
 
-/// What an `agent.json` says that the scheduler reads.
+/// The parts of `agent.json` that the scheduler reads.
 pub(super) struct AgentFile {
     pub(super) agent_id: AgentId,
     imported: AgentImported,
@@ -28,7 +28,7 @@ pub(super) struct AgentFile {
     hint: Option<WakeHint>,
 }
 
-/// What tells the two forms apart: only the whole state has a status.
+/// The fields that tell the two forms apart.
 #[derive(Readable)]
 struct Form {
     #[serde(default = "first_format")]
@@ -68,7 +68,8 @@ struct Terminal {
     kind: TurnTerminalKind,
 }
 
-/// The time of the pending hint, read apart from the hint, which every host may submit without one.
+/// The time of the pending hint. It is not a field of [`WakeHint`], because a host submits a hint
+/// without a time.
 #[derive(Readable)]
 struct HintTime {
     pending_wake_hint: Option<CreatedAt>,
@@ -121,6 +122,7 @@ pub(super) fn whole(text: &str) -> Result<AgentFile, JsonError> {
             status: agent.status,
             turn_index: agent.turn_index,
             last_turn_terminal: terminal.map(|last| last.kind),
+            // Recorded only if another turn than the newest ended last.
             terminal_turn_index: terminal
                 .map(|last| last.turn_index)
                 .filter(|index| *index != agent.turn_index),
@@ -136,12 +138,13 @@ pub(super) fn whole(text: &str) -> Result<AgentFile, JsonError> {
 }
 
 impl AgentFile {
-    /// How many control records it becomes.
+    /// The number of control records that it becomes.
     pub(super) fn controls(&self) -> usize {
         1 + usize::from(self.focus.is_some()) + usize::from(self.hint.is_some())
     }
 
-    /// The control records that say the same, and which lines the import dropped.
+    /// The control records for this agent. The first one also lists the lines that the import
+    /// dropped.
     pub(super) fn into_controls(self, torn: Vec<TornLine>) -> Vec<ControlRecord> {
         let mut controls =
             Vec::from([ControlRecord::AgentImported(AgentImported { torn, ..self.imported })]);

@@ -1,5 +1,5 @@
-//! `expected.json`: what a replay must find (`observed-decisions.md` 11.4), with closure, posture,
-//! rule and evidence where they are given.
+//! `expected.json`: what a replay must find (`observed-decisions.md` 11.4). Closure, posture, rule
+//! and evidence are optional.
 
 use alloc::{string::String, vec::Vec};
 
@@ -18,11 +18,10 @@ use crate::{
 };
 use wakeful_json::{self as json, Readable};
 
-/// The file of a fixture that says it.
 const FILE: &str = "expected.json";
 
-/// What a replay must find. The scalars are always asserted, against their defaults where they are
-/// absent; what is optional only where it is given.
+/// What a replay must find. The scalars are always asserted; an absent one is asserted to have its
+/// default. The optional parts are asserted only if they are given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
@@ -32,27 +31,27 @@ pub struct Expected {
     /// The open item that has the focus.
     #[serde(default)]
     pub current_work_item_id: Option<WorkItemId>,
-    /// Its revision.
+    /// The revision of that item.
     #[serde(default)]
     pub current_work_item_revision: Option<u64>,
-    /// How many other items are runnable.
+    /// The number of other runnable items.
     pub queued_work_items: u64,
-    /// How many tasks are active.
+    /// The number of active tasks.
     pub active_tasks: u64,
-    /// Whether one of them blocks its item.
+    /// Whether an active task blocks its item.
     pub has_blocking_active_tasks: bool,
     /// Whether a wake hint is pending.
     pub pending_wake_hint: bool,
-    /// How many intents are active.
+    /// The number of active intents.
     #[serde(default)]
     pub active_waiting_intents: u64,
-    /// How many of them are a work item's.
+    /// The number of active intents of work items.
     #[serde(default)]
     pub active_work_item_waiting_intents: u64,
-    /// How many of them are the agent's.
+    /// The number of active intents of the agent.
     #[serde(default)]
     pub active_agent_waiting_intents: u64,
-    /// How many timers are active.
+    /// The number of active timers.
     #[serde(default)]
     pub active_timers: u64,
     /// Whether a runtime error holds.
@@ -64,19 +63,19 @@ pub struct Expected {
     /// The messages that would replay, in order.
     #[serde(default)]
     pub replay_message_ids: Vec<MessageId>,
-    /// How many tool calls were executed.
+    /// The number of executed tool calls.
     #[serde(default)]
     pub tool_executions: u64,
-    /// What the facts add up to.
+    /// The closure of the facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closure: Option<ExpectedClosure>,
-    /// The agent in one word.
+    /// The posture of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posture: Option<Posture>,
-    /// What is decided at the idle boundary.
+    /// The decision at the idle boundary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionKind>,
-    /// Its reason; asserted with the decision.
+    /// The reason of the decision, asserted together with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_reason: Option<String>,
     /// The rule that fires.
@@ -91,9 +90,9 @@ pub struct Expected {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExpectedClosure {
-    /// What the facts add up to.
+    /// The outcome of the closure.
     pub outcome: ClosureOutcome,
-    /// What is waited for.
+    /// What the agent waits for, if the outcome is waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_reason: Option<WaitingReason>,
 }
@@ -106,7 +105,7 @@ impl Expected {
     /// Reads the `expected.json` of a folder.
     ///
     /// # Errors
-    /// Where it is missing, malformed or of a newer format.
+    /// If the file is missing, malformed or of a newer format.
     pub fn of_fixture(folder: &Folder) -> Result<Self, ForeignError> {
         let text = folder.get(FILE).ok_or_else(|| ForeignError::Missing { file: FILE.into() })?;
         let expected: Self = json::read(text).map_err(|why| ForeignError::at(FILE, 1, why))?;
@@ -114,11 +113,11 @@ impl Expected {
         Ok(expected)
     }
 
-    /// Reads what a folder expects. One without `expected.json` expects nothing, as a data folder
-    /// of the reference runtime does.
+    /// Reads the expectations of a folder. `None` if it has no `expected.json`, or if it is a data
+    /// folder of the reference runtime.
     ///
     /// # Errors
-    /// Where it is malformed or of a newer format.
+    /// If the file is malformed or of a newer format.
     pub fn of_folder(folder: &Folder) -> Result<Option<Self>, ForeignError> {
         if Layout::new(folder).is_data_folder() || !folder.contains_key(FILE) {
             return Ok(None);
@@ -126,7 +125,7 @@ impl Expected {
         Self::of_fixture(folder).map(Some)
     }
 
-    /// All that was found.
+    /// Everything that was found, with all optional parts.
     #[must_use]
     pub fn from_explanation(found: &Explanation) -> Self {
         let projection = &found.projection;
@@ -159,8 +158,7 @@ impl Expected {
         }
     }
 
-    /// What a replay found, in the same shape: the optional parts are there exactly where this one
-    /// has them.
+    /// What a replay found, in the same shape: it has exactly the optional parts that this one has.
     #[must_use]
     pub fn found(&self, found: &Explanation) -> Self {
         let all = Self::from_explanation(found);

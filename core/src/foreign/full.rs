@@ -1,12 +1,12 @@
-//! Full records: the lines that the reference runtime writes, and those that an export writes. They
-//! keep their own times and agents.
+//! Full records: the lines that the reference runtime or an export writes. They keep their own
+//! times and agents.
 
 use alloc::vec::Vec;
 
 use crate::record::{Class, Record, control::ControlRecord, waiting::intent};
 use wakeful_json::{self as json, JsonError};
 
-/// The key that only the full form of a class has; none where a class has no short form.
+/// The key that only the full form of a class has; `None` if the class has no short form.
 fn mark(class: Class) -> Option<&'static str> {
     match class {
         Class::Messages => Some("body"),
@@ -29,19 +29,19 @@ pub(super) fn is_full(class: Class, text: &str) -> bool {
     mark(class).is_none_or(|key| json::has_member(text, key))
 }
 
-/// Whether a line belongs to a class of ours but has the reference runtime's shape, which the
+/// Whether a line belongs to one of our classes but has the reference runtime's shape, which the
 /// scheduler does not read.
 pub(super) fn is_carried(class: Class, text: &str) -> bool {
     class == Class::Transcript && json::has_member(text, "kind")
 }
 
-/// The records of a full line. `mirrored` says whether the folder has the mirrors of its intents as
-/// records of their own.
+/// The records of a full line. `mirrored` says whether the folder has separate records for the
+/// mirrors of its intents.
 pub(super) fn records(class: Class, text: &str, mirrored: bool) -> Result<Vec<Record>, JsonError> {
     match Record::decode(class, text)? {
         Record::Control(ControlRecord::Genesis(_)) => Err(JsonError::at_field(
             "control",
-            "a ledger makes its own `genesis`: remove this line",
+            "a ledger creates its own `genesis`: remove this line",
         )),
         // contract 5.16: an intent and its mirror condition are recorded together.
         Record::WaitingIntent(intent) if !mirrored => Ok(intent::with_mirror(intent).into()),

@@ -1,4 +1,4 @@
-//! Import: a folder in, records out, in the order in which they are written (contract 3.7).
+//! Import: a folder in, its records out, in the order in which they are written (contract 3.7).
 
 use alloc::{string::ToString, vec::Vec};
 
@@ -16,12 +16,12 @@ fn carry(name: &str, line: &super::layout::Line<'_>) -> Result<Record, ForeignEr
 }
 
 impl Import {
-    /// Reads a folder: agent state, then class by class, then what is carried, each in file order.
-    /// A line may be in the short form of fixtures or a full record; short ones belong to the
-    /// folder's agent and get increasing times from `from` on.
+    /// Reads a folder: the agent state, then class by class, then the carried lines, each in file
+    /// order. A short line belongs to the folder's agent and gets an increasing time from `from`
+    /// on.
     ///
     /// # Errors
-    /// The first file or line that cannot be read.
+    /// If a file or a line cannot be read; the first such error.
     pub fn of_folder(folder: &Folder, from: Timestamp) -> Result<Self, ForeignError> {
         let layout = Layout::new(folder);
         let agent = agent::read(&layout)?;
@@ -30,6 +30,7 @@ impl Import {
         let controls = agent.controls();
         let mut records = Vec::new();
         let mut carried = Vec::new();
+        // contract 5.16: an import that has no conditions at all lacks the mirrors of its intents.
         let mirrored = !layout.lines(Class::WaitConditions.as_str())?.lines.is_empty();
         for class in Class::ALL.iter().copied().filter(|class| *class != Class::Carried) {
             let lines = layout.lines(class.as_str())?;
@@ -63,8 +64,8 @@ impl Import {
         Ok(Self { agent_id, records, torn })
     }
 
-    /// What an agent's state and some full records become, without a folder around them. Each
-    /// intent is recorded with its mirror.
+    /// An import from an agent's state and full records, without a folder. Each intent gets its
+    /// mirror.
     #[cfg(feature = "oracle")]
     pub(crate) fn of_records<'a>(
         agent: &str,
@@ -203,7 +204,7 @@ mod tests {
         );
         assert!(
             timers[&"nightly".into()].record.created_at >= NOW,
-            "a short one gets the import's"
+            "a short record gets the import's time"
         );
     }
 
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(
             (again.state().waiting.conditions.len(), second.len()),
             (1, entries.len()),
-            "and none where it has"
+            "and none if the folder has it"
         );
     }
 

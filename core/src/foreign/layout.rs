@@ -1,5 +1,4 @@
-//! Where a folder keeps what: the layout of fixtures and exports, and that of the reference
-//! runtime's data folders.
+//! Layouts: the paths in fixtures and exports, and those in data folders of the reference runtime.
 
 use alloc::{
     format,
@@ -13,37 +12,38 @@ use crate::{
 };
 use wakeful_json::{self as json, JsonError, Part, sort as sorted};
 
-/// A folder and the places in it.
+/// A folder, and the paths of its layout.
 pub(super) struct Layout<'a> {
     folder: &'a Folder,
     agent: &'static str,
     ledger: &'static str,
 }
 
-/// The lines of a class, and what was dropped from its end.
+/// The lines of a class, and the torn line that was dropped from its end.
 #[derive(Default)]
 pub(super) struct Lines<'a> {
     pub(super) lines: Vec<Line<'a>>,
     pub(super) torn: Option<TornLine>,
 }
 
-/// One record's text and where it stands.
+/// The text of one record, and its place.
 pub(super) struct Line<'a> {
     pub(super) file: String,
     pub(super) number: u64,
+    /// The bytes before the text in its line, so that columns in errors are right.
     pub(super) indent: usize,
     pub(super) text: &'a str,
 }
 
 impl Line<'_> {
-    /// An error in this line, in the terms of its file.
+    /// An error in this line, with its place in the file.
     pub(super) fn error(&self, why: JsonError) -> ForeignError {
         ForeignError::at(&self.file, self.number, why.shifted(self.indent))
     }
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` where there is a
+    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` if it has a
     /// `.holon`, else `agent.json` and `ledger/`.
     pub(super) fn new(folder: &'a Folder) -> Self {
         if folder.keys().any(|path| path.starts_with(".holon/")) {
@@ -53,12 +53,12 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Whether this is a data folder, which expects nothing.
+    /// Whether this is a data folder, which has no expectations.
     pub(super) fn is_data_folder(&self) -> bool {
         self.ledger.starts_with('.')
     }
 
-    /// The file of the agent's state and its text.
+    /// The path of the agent's file, and its text.
     pub(super) fn agent(&self) -> Result<(&'static str, &'a str), ForeignError> {
         let text = self
             .folder
@@ -105,7 +105,7 @@ fn by_line(file: String, text: &str) -> Lines<'_> {
             text: line.trim(),
         })
         .collect();
-    // contract 3.5: a writer that died in the middle of a line leaves it without its end.
+    // contract 3.5: a writer that died in the middle of a line leaves no line end.
     let is_torn =
         !text.ends_with('\n') && lines.last().is_some_and(|line| !json::is_json(line.text));
     let torn = if is_torn { lines.pop() } else { None };

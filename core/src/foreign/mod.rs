@@ -1,12 +1,17 @@
-//! Foreign ledgers: folders of text in, records out, and back (contract 3.7). No file is opened
-//! here; a host gives paths and texts.
+//! Foreign ledgers: folders of text in, records out, and back (contract 3.7). This module opens no
+//! file; the host passes paths and texts.
 //!
-//! A folder is a fixture (`agent.json`, `ledger/<class>.jsonl`, `expected.json`), an export in the
-//! same layout, or a data folder of the reference runtime (`.holon/state/agent.json`,
-//! `.holon/ledger/<class>.jsonl`). Each line is in the short form of fixtures or a full record; its
-//! keys say which. Classes that the scheduler has no rules for are carried: each line becomes a
-//! record of the class `carried`, which names its file and which an export writes back as it was.
-//! Of records that the scheduler does read, what it has no field for is not kept.
+//! A folder is one of these:
+//!
+//! - a fixture: `agent.json`, `ledger/<class>.jsonl`, `expected.json`
+//! - an export, which has the same layout
+//! - a data folder of the reference runtime: `.holon/state/agent.json`,
+//!   `.holon/ledger/<class>.jsonl`
+//!
+//! Each line is in the short form of fixtures or a full record; its keys tell which. A line of a
+//! class without rules is carried: it becomes a record of the class `carried`, which names its
+//! class, and an export writes it back unchanged. If the scheduler does read a record, fields that
+//! it does not know are lost.
 
 mod agent;
 pub mod expected;
@@ -23,38 +28,38 @@ use crate::id::AgentId;
 pub use crate::machine::import::Import;
 use wakeful_json::{ErrorPlace, JsonError, Map};
 
-/// The newest version of the fixture format that is read; a folder says its own in `agent.json` and
-/// `expected.json`.
+/// The newest version of the fixture format that this program reads. `agent.json` and
+/// `expected.json` of a folder have its version.
 pub const FIXTURE_FORMAT: u32 = 1;
 
-/// The texts of a folder, by path relative to it, with `/` between names.
+/// The texts of a folder, by relative path with `/` between names.
 pub type Folder = Map<String, String>;
 
-/// Why a folder cannot be imported: which file, where in it, what is wrong and what was expected.
+/// Why a folder cannot be imported: the file, the place in it, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ForeignError {
-    /// The folder is no fixture.
+    /// The folder is not a fixture.
     #[error(
         "`{file}` is missing: a fixture folder has `agent.json`, `expected.json` and \
          `ledger/<class>.jsonl`, a data folder has `.holon/state/agent.json` and \
          `.holon/ledger/<class>.jsonl`"
     )]
     Missing {
-        /// What is missing.
+        /// The path of the missing file.
         file: String,
     },
-    /// A line, or a whole file, cannot be read.
+    /// A line or a whole file cannot be read.
     #[error("{file}:{line}:{column}: {message}{}", FieldSuffix(path))]
     Malformed {
-        /// The file.
+        /// The path of the file.
         file: String,
         /// The line, from 1.
         line: u64,
         /// The column in bytes, from 1.
         column: u64,
-        /// The field; empty where the whole line is meant.
+        /// The field; empty if the whole line is meant.
         path: String,
         /// What is wrong and what was expected.
         message: String,
@@ -65,11 +70,11 @@ pub enum ForeignError {
          reads"
     )]
     NewerFormat {
-        /// The file that says so.
+        /// The path of the file that names the format.
         file: String,
-        /// Its format.
+        /// The format of the folder.
         found: u32,
-        /// The newest that is read.
+        /// The newest format that this program reads.
         supported: u32,
     },
 }
@@ -96,7 +101,7 @@ impl ForeignError {
         }
     }
 
-    /// Where it is.
+    /// The place of the error; `None` if it concerns a whole file.
     #[must_use]
     pub fn place(&self) -> Option<ErrorPlace> {
         match self {
@@ -118,10 +123,10 @@ impl ForeignError {
     }
 }
 
-/// Whose ledger a folder is: a host opens the ledger for this agent before it imports.
+/// The agent to which a folder belongs. A host opens the ledger for this agent before it imports.
 ///
 /// # Errors
-/// Where the agent's file is missing or malformed.
+/// If the agent's file is missing or malformed.
 pub fn agent_of(folder: &Folder) -> Result<AgentId, ForeignError> {
     Ok(agent::read(&layout::Layout::new(folder))?.agent_id)
 }

@@ -1,5 +1,5 @@
-//! The short form of fixtures: few keys per record, defaults for the rest. The defaults are part of
-//! the format (`observed-decisions.md` 11.2, 11.3).
+//! The short form of fixtures: few keys per record, and defaults for the others. The defaults are
+//! part of the format (`observed-decisions.md` 11.2, 11.3).
 
 use alloc::{
     format,
@@ -33,12 +33,12 @@ use crate::{
 };
 use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
-/// What a short line does not say.
+/// The values that a short line does not have.
 #[derive(Clone, Copy)]
 pub(super) struct Filled<'a> {
-    /// Whose record it is.
+    /// The agent of the record.
     pub(super) agent_id: &'a AgentId,
-    /// When it was made.
+    /// The time of the record.
     pub(super) at: Timestamp,
 }
 

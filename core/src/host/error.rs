@@ -1,4 +1,4 @@
-//! Why the loop did not do what was asked, and the report of it that every host gives.
+//! Errors of the loop, and the report of them that every host gives.
 
 use alloc::string::{String, ToString};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 use wakeful_json::{ErrorPlace, JsonError, Readable};
 
-/// Why the loop did not do what was asked. The ledger is consistent in every case.
+/// Why a call to the loop failed. The ledger is consistent in every case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
@@ -23,16 +23,16 @@ pub enum SchedulerError {
     /// Nothing was proposed.
     #[error(transparent)]
     Propose(#[from] ProposeError),
-    /// The ledger failed; the state is as before.
+    /// The ledger failed. The state is unchanged.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The provider did not say which tasks are alive; the ledger was not taken over.
+    /// The provider could not say which tasks are alive, so the ledger was not taken over.
     #[error(transparent)]
     Provider(#[from] ProviderError),
     /// There is no such entry.
-    #[error("there is no entry {asked}: the entries of this ledger have the numbers 1 to {ends}")]
+    #[error("there is no entry {asked}: this ledger has the entries 1 to {ends}")]
     NoSuchEntry {
-        /// What was asked for.
+        /// The entry that was asked for.
         asked: Seq,
         /// The newest entry.
         ends: Seq,
@@ -43,27 +43,27 @@ pub enum SchedulerError {
     /// The loop did not come to rest.
     #[error("no rest after {steps} steps: this is a defect, keep the ledger")]
     Restless {
-        /// How many steps it took.
+        /// The number of steps that it took.
         steps: usize,
     },
 }
 
-/// An error as every host reports it: a code to branch on, a sentence to read, and the place where
+/// An error as every host reports it: a code for programs, a sentence for people, and the place if
 /// there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorReport {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub code: ErrorCode,
-    /// What is wrong, in a sentence that says what to do.
+    /// What is wrong and what to do, in a sentence.
     pub message: String,
-    /// Where it is.
+    /// The place in the text that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<ErrorPlace>,
 }
 
 names! {
-    /// What kind of error it is.
+    /// The kind of an error.
     pub enum ErrorCode {
         /// The stored ledger cannot be opened.
         CannotOpen,
@@ -77,7 +77,7 @@ names! {
         Conflict,
         /// The store failed.
         LedgerFailed,
-        /// The provider failed where the call needs its answer.
+        /// The provider failed, and the call needs its answer.
         ProviderFailed,
         /// The ledger has no such entry.
         NoSuchEntry,

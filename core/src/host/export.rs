@@ -1,8 +1,8 @@
 //! Export: a ledger in, a fixture folder of full records out (contract 3.7).
 //!
-//! What only a driver knows is not in the layout: an item's epoch reads as its revision again
-//! (contract 8.2), and the history of control is one `agent.json`. All else is decided on the
-//! folder as it is on the ledger; `expected.json` says what is decided on the folder.
+//! The layout lacks what only a driver knows. The epoch of an item is its revision again (contract
+//! 8.2), and the history of control is reduced to one `agent.json`. Apart from that, a replay of
+//! the folder decides as the ledger does. `expected.json` has the decision of that replay.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -27,7 +27,7 @@ use crate::{
 };
 use wakeful_json as json;
 
-/// The agent's state as the reference runtime spells it, as far as the scheduler knows it.
+/// The agent's state in the reference runtime's spelling, as far as the scheduler knows it.
 #[derive(Serialize)]
 struct AgentFile<'a> {
     format: u32,
@@ -56,11 +56,11 @@ struct Hint<'a> {
     created_at: Timestamp,
 }
 
-/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and, as a replay of these finds it
-/// at the idle boundary, `expected.json`.
+/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and `expected.json`. The last one
+/// has what a replay of the others finds at the idle boundary.
 ///
 /// # Errors
-/// Where an entry is damaged or out of order, or the folder could not be imported again.
+/// If an entry is damaged or out of order, or the folder could not be imported again.
 pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
     let mut state = State::default();
     let mut folder = Folder::new();
@@ -70,8 +70,8 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
         state.apply(&entry);
         times.push(entry.at);
         let (class, line) = match &entry.record {
-            // What control adds up to stands in `agent.json`, but for what its layout has no word
-            // for.
+            // `agent.json` has the result of all control entries, except for policy, edition and
+            // shutdown, for which its layout has no field.
             Record::Control(ControlRecord::Genesis(genesis)) if !genesis.is_plain() => {
                 let set = PolicySet {
                     policy: Some(genesis.policy.clone()),
@@ -93,11 +93,11 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
         file.push('\n');
     }
     if state.control.closing.is_none() {
-        // A restart ended what these lines ask for.
+        // A restart ended every shutdown that these lines request.
         keep_lines(&mut folder, |line| !line.contains("\"shutdown_requested\""));
     }
-    // contract 8.4: for the folder's readers its hint was recorded elsewhere, so that its time
-    // tells it apart, no longer its entry.
+    // contract 8.4: for readers of the folder the hint was recorded elsewhere, so its time and not
+    // its entry is part of its key.
     if let Some(pending) = &mut state.control.hint {
         let entry = usize::try_from(pending.seq.0).ok().and_then(|seq| seq.checked_sub(1));
         let recorded_at = entry.and_then(|entry| times.get(entry)).copied();
@@ -127,7 +127,7 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
     Ok(folder)
 }
 
-/// What a replay of this folder finds.
+/// The explanation that a replay of this folder gives.
 fn replayed(folder: &Folder, at: Timestamp) -> Result<Explanation, SchedulerError> {
     let import = Import::of_folder(folder, at)?;
     let mut machine = Machine::new(Options::new(import.agent_id().clone()));
@@ -138,7 +138,7 @@ fn replayed(folder: &Folder, at: Timestamp) -> Result<Explanation, SchedulerErro
     Ok(machine.explain(Boundary::RunLoopIdle, at))
 }
 
-/// Keeps some lines of the control file, and the file only where a line is left.
+/// Removes lines of the control file, and the file itself if no line is left.
 fn keep_lines(folder: &mut Folder, keep: impl Fn(&str) -> bool) {
     let name = format!("ledger/{}.jsonl", Class::Control.as_str());
     let Some(text) = folder.remove(&name) else { return };

@@ -1,4 +1,5 @@
-//! What a host provides: a ledger, a clock and a provider, the imports of the scheduler's world.
+//! What a host provides: a ledger, a clock and a provider. They are the imports of the scheduler's
+//! world.
 
 use alloc::{string::String, vec::Vec};
 
@@ -12,36 +13,36 @@ use crate::{
     time::Timestamp,
 };
 
-/// Where entries are kept: 50 lines for a new store, which [`suite::ledger`](crate::suite::ledger)
-/// tests.
+/// The store of the entries. An implementation for a new store takes about 50 lines;
+/// [`suite::ledger`](crate::suite::ledger) tests it.
 pub trait Ledger {
-    /// Stores a batch after the entry `expected`, all or nothing, durable before it returns.
+    /// Stores a batch after the entry `expected`, all or nothing. The batch is durable before this
+    /// returns.
     ///
     /// # Errors
-    /// [`LedgerError::Conflict`] where the ledger does not end at `expected`; nothing is stored
-    /// then.
+    /// [`LedgerError::Conflict`] if the ledger does not end at `expected`. Then nothing is stored.
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError>;
 
     /// Up to `limit` entries after `after`, in order; empty at the end.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError>;
 
-    /// The newest snapshot that was stored, as it was written; none in a store that keeps none
+    /// The newest stored snapshot, as it was written. `None` if the store does not keep snapshots
     /// (contract 3.5).
     ///
     /// # Errors
-    /// Where the store fails; the log is folded whole then.
+    /// If the store fails. Then the whole log is folded.
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
         Ok(None)
     }
 
-    /// Keeps the snapshot that `write` writes, made at `head`; older ones may go. A store that
-    /// keeps none does not call `write`.
+    /// Stores the snapshot that `write` makes at `head`. It may replace older ones. A store that
+    /// does not keep snapshots does not call `write`.
     ///
     /// # Errors
-    /// Where the store fails; nothing is lost then but the time that the next opening takes.
+    /// If the store fails. Nothing is lost; only the next opening takes longer.
     fn store_snapshot(
         &mut self,
         _head: &Head,
@@ -51,7 +52,7 @@ pub trait Ledger {
     }
 }
 
-/// Why a ledger did not do what was asked.
+/// Why a call to a ledger failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum LedgerError {
@@ -60,13 +61,13 @@ pub enum LedgerError {
         "the ledger ends at entry {found}, not where this writer left it: another writer was first"
     )]
     Conflict {
-        /// Where it ends.
+        /// The last entry of the ledger.
         found: Seq,
     },
-    /// The store failed.
+    /// The store failed. It may have stored the batch nevertheless.
     #[error("the ledger failed: {message}")]
     Failed {
-        /// How.
+        /// What failed, in words.
         message: String,
     },
 }
@@ -88,7 +89,7 @@ impl TryFrom<LedgerErrorFields> for LedgerError {
 
 read_through!(LedgerError, LedgerErrorFields, Self::Conflict { found: Seq(0) });
 
-/// All fields that some such error has; what [`LedgerError`] is read through.
+/// The fields of all variants of [`LedgerError`], which is read through this type.
 #[derive(Readable)]
 struct LedgerErrorFields {
     error: LedgerErrorKind,
@@ -103,38 +104,39 @@ names! {
     }
 }
 
-/// What time it is.
+/// The clock of the host.
 pub trait Clock {
-    /// Now.
+    /// The current time.
     fn now(&mut self) -> Timestamp;
 }
 
-/// Who executes turns for the host.
+/// The part of a host that executes turns.
 pub trait Provider {
-    /// Begins what an effect asks for, and returns at once. What happens comes back as facts that
-    /// name the run.
+    /// Starts what an effect requests, and returns at once. The host reports the outcome as facts
+    /// that name the run.
     ///
     /// # Errors
-    /// If it cannot be done. The run of the effect then fails: the scheduler records it, and the
-    /// next call of the host says it first.
+    /// If the effect cannot be carried out. The scheduler then records that the run of the effect
+    /// failed. If the ledger fails too, the next call records it before anything else.
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError>;
 
-    /// Which of the active tasks are alive after a restart; the others become interrupted (contract
-    /// 5.23). By default none are: a task in another process ends with the process that started it.
+    /// Which of the active tasks are alive after a restart. The others become interrupted (contract
+    /// 5.23). By default none are alive: a task in another process ends with the process that
+    /// started it.
     ///
     /// # Errors
-    /// If it cannot be found out now. The agent is not taken over then, so that no task is given up
-    /// that is alive.
+    /// If this cannot be determined now. Then the ledger is not taken over, so no live task is
+    /// given up.
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         drop(active);
         Ok(Vec::new())
     }
 }
 
-/// Why a provider did not do what was asked.
+/// Why a call to a provider failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable, thiserror::Error)]
 #[error("the provider failed: {message}")]
 pub struct ProviderError {
-    /// How.
+    /// What failed, in words.
     pub message: String,
 }

@@ -1,13 +1,14 @@
-//! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and
-//! [`Scheduler`] over them.
+//! The short loop for hosts with synchronous storage: [`Scheduler`] over a ledger, a clock and a
+//! provider.
 //!
-//! Hosts whose storage is not synchronous drive the [`Machine`](crate::Machine) themselves.
+//! A host with asynchronous storage drives the [`Machine`](crate::Machine) itself.
 //!
-//! A ledger of one's own, with all that it must do, under an agent that only looks:
+//! Your own ledger, under an agent that only observes:
 //!
 //! ```
 //! use wakeful_core::{
-//!     Boundary, Clock, DecisionKind, EntryBytes, Head, Ledger, LedgerError, Options, Provider, ProviderError, Scheduler, Seq, Timestamp,
+//!     Boundary, Clock, DecisionKind, EntryBytes, Head, Ledger, LedgerError, Options, Provider,
+//!     ProviderError, Scheduler, Seq, Timestamp,
 //! };
 //! # use wakeful_core::Effect;
 //!
@@ -21,7 +22,7 @@
 //!         if found != *expected {
 //!             return Err(LedgerError::Conflict { found: found.seq });
 //!         }
-//!         self.0.extend_from_slice(batch); // a store that lasts is durable before it returns
+//!         self.0.extend_from_slice(batch); // a real store syncs before it returns
 //!         Ok(())
 //!     }
 //!
@@ -43,16 +44,19 @@
 //! # impl Provider for Nobody {
 //! #     fn carry_out(&mut self, _: &Effect) -> Result<(), ProviderError> { Ok(()) }
 //! # }
-//! let mut scheduler = Scheduler::observe(Options::new("ada".into()), Lines::default(), Noon, Nobody)?;
-//! scheduler.propose(r#"{"fact": "timer_created", "timer_id": "look-again", "duration_ms": 60000}"#)?;
+//! let mut scheduler =
+//!     Scheduler::observe(Options::new("ada".into()), Lines::default(), Noon, Nobody)?;
+//! let fact = r#"{"fact": "timer_created", "timer_id": "look-again", "duration_ms": 60000}"#;
+//! scheduler.propose(fact)?;
 //! let explained = scheduler.explain(Boundary::RunLoopIdle);
 //! assert_eq!(explained.decision.kind, DecisionKind::WaitForTimer);
-//! assert_eq!(scheduler.next_wake().map(|at| at.to_string()).as_deref(), Some("2026-05-27T12:01:00Z"));
+//! let next_wake = scheduler.next_wake().map(|at| at.to_string());
+//! assert_eq!(next_wake.as_deref(), Some("2026-05-27T12:01:00Z"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `Nobody` is a [`Provider`] that does nothing: an observer starts no turns. [`suite::ledger`]
-//! tests a ledger of one's own.
+//! `Nobody` is a [`Provider`] that does nothing, because an observer starts no turns. To test your
+//! own ledger, call [`suite::ledger`].
 
 pub mod error;
 pub mod export;

@@ -1,5 +1,5 @@
-//! Opening a stored ledger: from its snapshot and the entries after it where that can be used, else
-//! from its first entry (contract 3.5).
+//! Opening a stored ledger: from its snapshot and the entries after it if the snapshot can be used,
+//! else from the first entry (contract 3.5).
 
 use alloc::{boxed::Box, string::ToString};
 
@@ -10,27 +10,27 @@ use crate::{
     state::snapshot::SnapshotIgnored,
 };
 
-/// How many entries are read at once.
+/// The most entries that are read at once.
 pub(crate) const PAGE: u32 = 1024;
 
 /// How a ledger was opened, for hosts that show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Opening {
-    /// The entry of the snapshot from which it went on; none where the log was folded whole.
+    /// The position of the snapshot that was used; `None` if the whole log was folded.
     pub snapshot: Option<Seq>,
-    /// Why the newest snapshot was not used, where there was one.
+    /// Why the newest snapshot was not used, if there was one.
     pub ignored: Option<SnapshotIgnored>,
-    /// How many entries were read and verified.
+    /// The number of entries that were read and verified.
     pub verified: u64,
 }
 
-/// The machine that a ledger gives, and how it came about. Appends nothing, not even the first
-/// entry: for whoever only reads.
+/// The machine of a ledger, and how it was opened. Appends nothing, not even the first entry, so
+/// readers can use it.
 ///
 /// # Errors
-/// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its
-/// snapshot.
+/// If the ledger cannot be read, is damaged, has a newer format, belongs to another agent, or ends
+/// before its snapshot.
 pub fn open(
     options: &Options,
     ledger: &mut impl Ledger,
@@ -48,10 +48,10 @@ pub fn open(
     Ok((machine, opening))
 }
 
-/// Loads what the ledger holds after the machine's head; says how many entries that were.
+/// Loads the entries after the machine's head, and returns their number.
 ///
 /// # Errors
-/// Where the ledger cannot be read, is damaged, or is not the history that the machine has seen.
+/// If the ledger cannot be read, is damaged, or has another history than the machine.
 pub fn load_tail(machine: &mut Machine, ledger: &mut impl Ledger) -> Result<u64, SchedulerError> {
     let mut loaded = 0;
     loop {
@@ -66,11 +66,11 @@ pub fn load_tail(machine: &mut Machine, ledger: &mut impl Ledger) -> Result<u64,
     }
 }
 
-/// What became of the newest snapshot.
+/// The use of the newest snapshot.
 enum Resumed {
-    /// The machine stands where it was made.
+    /// The machine has the state of the snapshot.
     At(Box<Machine>),
-    /// It is not used, and why; there is none where nothing is said.
+    /// The snapshot is not used, and why; `None` if there is no snapshot.
     Not(Option<SnapshotIgnored>),
 }
 
@@ -78,7 +78,7 @@ fn resume(options: &Options, ledger: &mut impl Ledger) -> Result<Resumed, Schedu
     let stored = match ledger.load_snapshot() {
         Ok(None) => return Ok(Resumed::Not(None)),
         Ok(Some(stored)) => stored,
-        // The log has all that the snapshot has; whether it can be read is seen next.
+        // The log has everything that the snapshot has, so a failure here is not fatal.
         Err(why) => return Ok(Resumed::Not(Some(SnapshotIgnored::Unreadable(why.to_string())))),
     };
     let machine = match Machine::resume(options.clone(), &stored) {
@@ -86,9 +86,10 @@ fn resume(options: &Options, ledger: &mut impl Ledger) -> Result<Resumed, Schedu
         Err(why) => return Ok(Resumed::Not(Some(why))),
     };
     let seq = machine.head().seq;
+    // `read` gives what comes after a position, so this gives the entry of the snapshot.
     let before = Seq(seq.0.saturating_sub(1));
     match ledger.read(before, 1)?.first() {
-        // contract 3.4: entries are gone on which this agent has already acted.
+        // contract 3.4: the agent has already acted on entries that are gone.
         None => Err(OpenError::HeadBelowSnapshot { snapshot: seq }.into()),
         Some(entry) if machine.stands_at(entry) => Ok(Resumed::At(Box::new(machine))),
         Some(_) => Ok(Resumed::Not(Some(SnapshotIgnored::OtherHistory { seq }))),

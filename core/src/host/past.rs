@@ -1,9 +1,7 @@
-//! The past of a ledger: the machine as it stood at any entry, folded again from the nearest state
-//! that is kept.
+//! The past of a ledger: the machine at any entry, folded again from the nearest kept state.
 //!
-//! States are kept at positions that are multiples of a grain, and the grain is finer the nearer
-//! the position is to the one asked for last. So to go on or back by one entry folds next to
-//! nothing, and to jump anywhere folds a bounded part of the log.
+//! States are kept at multiples of a grain. The grain is finer near the position that was asked for
+//! last. So a move by one entry folds next to nothing, and a jump folds a bounded part of the log.
 
 use alloc::{string::String, vec::Vec};
 use core::ops::RangeInclusive;
@@ -19,37 +17,36 @@ use crate::{
 };
 use wakeful_json::Map;
 
-/// The coarsest grain of a log that is shorter than its square.
+/// The coarsest grain, in entries, of a log that is at most [`COARSE`] times as long.
 const GRAIN: u64 = 256;
 
-/// How many states at most are kept at the coarsest grain; a longer log has a coarser one.
+/// The most states that are kept at the coarsest grain. The grain of a longer log is coarser.
 const COARSE: u64 = 64;
 
-/// What would be decided after an entry, and after those that follow it, up to the next of its
-/// list.
+/// The decision after an entry, and after the following ones up to the next item of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecisionFrom {
-    /// The entry.
+    /// The first entry after which it holds.
     pub seq: Seq,
-    /// What would be decided.
+    /// The kind of the decision.
     pub decision: DecisionKind,
     /// The rule that fires.
     pub rule: String,
-    /// Why, as one code.
+    /// The reason code.
     pub reason: String,
 }
 
-/// The states that are kept of one ledger's past.
+/// The kept states of one ledger's past.
 #[derive(Default)]
 pub struct Past {
     kept: Map<Seq, State>,
 }
 
 impl Past {
-    /// The machine as it stood at an entry, verified from the first entry on.
+    /// The machine at an entry, verified from the first entry on.
     ///
     /// # Errors
-    /// Where there is no such entry, or the ledger cannot be read or is damaged before it.
+    /// If there is no such entry, or the ledger cannot be read or is damaged before it.
     pub fn at(
         &mut self,
         options: &Options,
@@ -59,9 +56,9 @@ impl Past {
         self.walk(options, ledger, asked..=asked, |_| ())
     }
 
-    /// What would be decided after each of these entries, at its instant and at the boundary at
-    /// which a loop would take its next step: the entries after which kind, rule or reason are
-    /// others than after the one before, and the first. With an edition, as if it were set.
+    /// The decisions after these entries, each at the entry's instant and the loop's next boundary.
+    /// The list has the first entry, and every entry after which kind, rule or reason change. If an
+    /// edition is given, the decisions are made as if it were set.
     ///
     /// # Errors
     /// As [`Past::at`].
@@ -94,8 +91,8 @@ impl Past {
         Ok(decisions)
     }
 
-    /// Goes through these entries, each folded once, and shows the machine after each; gives it as
-    /// it stands after the last.
+    /// Folds these entries once each, and shows the machine after each. Returns the machine after
+    /// the last one.
     fn walk(
         &mut self,
         options: &Options,
@@ -108,6 +105,7 @@ impl Past {
         while last.0 / coarsest > COARSE {
             coarsest *= 2;
         }
+        // Distances count from the last entry, because the next question is likely near it.
         let is_kept = |seq: Seq| seq.0.is_multiple_of(grain(seq.0.abs_diff(last.0), coarsest));
         let mut machine = match self.kept.at_or_before(&first) {
             Some((_, state)) => Machine::standing(options.clone(), state.copied()),
@@ -132,10 +130,10 @@ impl Past {
     }
 }
 
-/// Reads the entries after one up to another, a page at a time.
+/// Reads the entries after `after` up to `last`, a page at a time.
 ///
 /// # Errors
-/// Where the ledger cannot be read, or ends before; and whatever `take` says.
+/// If the ledger cannot be read or ends before `last`, or if `take` fails.
 pub(crate) fn each_entry(
     ledger: &mut impl Ledger,
     after: Seq,
@@ -149,6 +147,7 @@ pub(crate) fn each_entry(
         if page.is_empty() {
             return Err(SchedulerError::NoSuchEntry { asked: last, ends: reached });
         }
+        // A ledger that gives more than it was asked for must not lead past `last`.
         for bytes in page.iter().take(wanted as usize) {
             take(bytes)?;
             reached = Seq(reached.0 + 1);
@@ -157,7 +156,8 @@ pub(crate) fn each_entry(
     Ok(())
 }
 
-/// At which multiples states are kept that are so far away from the entry asked for.
+/// The grain at this distance from the entry that was asked for: about half the distance, up to the
+/// coarsest.
 fn grain(distance: u64, coarsest: u64) -> u64 {
     let power = distance.checked_ilog2().unwrap_or_default();
     (1 << power.saturating_sub(1)).min(coarsest)

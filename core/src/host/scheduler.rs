@@ -29,32 +29,32 @@ use crate::{
     time::Timestamp,
 };
 
-/// A replayed folder: what its `expected.json` says, what was found in the same shape, and the
-/// explanation.
+/// A replayed folder: the contents of its `expected.json`, what was found in the same shape, and
+/// the explanation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Replay {
-    /// What the folder says; absent where it has no `expected.json`, as a data folder.
+    /// The expectations of the folder; absent if it has no `expected.json`, as in a data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// What was found.
+    /// What the replay found.
     pub found: Expected,
-    /// Why.
+    /// Why it was found.
     pub explanation: Explanation,
 }
 
-/// What became of a fact.
+/// The answer to a fact, after its batch is durable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Whether it changed the state.
+    /// Whether the fact changed the state.
     #[serde(flatten)]
     pub answer: Answer,
-    /// The head with it.
+    /// The head after the fact.
     pub head: Head,
-    /// What the host's provider was asked to do.
+    /// The effects that the provider was asked to carry out.
     pub effects: Vec<Effect>,
 }
 
@@ -63,18 +63,18 @@ pub struct Receipt {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct StepReport {
-    /// The decision; none where something arrived, or where there was nothing new to say.
+    /// The recorded decision. `None` if the step recorded arrivals, or if there was nothing new.
     pub decision: Option<Decision>,
-    /// The head after it.
+    /// The head after the step.
     pub head: Head,
-    /// What the host's provider was asked to do.
+    /// The effects that the provider was asked to carry out.
     pub effects: Vec<Effect>,
 }
 
-/// The length of the log at which the first snapshot is stored: a shorter one is folded in no time.
+/// The length of the log at which the first snapshot is stored. A shorter log is folded quickly.
 pub const FIRST_SNAPSHOT: Seq = Seq(256);
 
-/// More steps than this without rest are a defect, not a workload.
+/// The most steps without a rest. More of them are a defect, not a workload.
 const MAX_STEPS: usize = 100_000;
 
 /// The scheduler of one agent over its host.
@@ -84,7 +84,7 @@ pub struct Scheduler<L, C, P> {
     clock: C,
     provider: P,
     opening: Opening,
-    /// What the provider did not do, in order, and the ledger has not taken yet.
+    /// Failures of the provider that the ledger does not have yet, in order.
     unsaid: VecDeque<Fact>,
     past: Past,
     snapshot_due: Seq,
@@ -92,12 +92,12 @@ pub struct Scheduler<L, C, P> {
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
-    /// Opens a ledger as an observer: reads and verifies it, from its snapshot on where it has one
-    /// that can be used, and begins it where it is empty. Nothing is started.
+    /// Opens a ledger as an observer. Reads and verifies it, from its snapshot on if that can be
+    /// used. An empty ledger gets its first entry. Nothing else is started.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before
-    /// its snapshot.
+    /// If the ledger cannot be read, is damaged, has a newer format, belongs to another agent, or
+    /// ends before its snapshot.
     pub fn observe(
         options: Options,
         mut ledger: L,
@@ -124,11 +124,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(scheduler)
     }
 
-    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver
-    /// before becomes interrupted.
+    /// Opens a ledger as its driver: observes it and takes it over. An open run of the previous
+    /// driver becomes interrupted.
     ///
     /// # Errors
-    /// As [`Scheduler::observe`], and where the provider cannot say which tasks are alive.
+    /// As [`Scheduler::observe`], and if the provider cannot say which tasks are alive.
     pub fn drive(
         options: Options,
         ledger: L,
@@ -143,14 +143,13 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(scheduler)
     }
 
-    /// Reads what was appended since, and says how many entries that were. Call it after a
-    /// [`LedgerError::Conflict`], then say the same again. Nothing is started that others have
-    /// decided; where a batch of its own is found, whose append had failed and was stored after
-    /// all, its effects are carried out.
+    /// Reads the entries that were appended since, and returns their number. Call it after a
+    /// [`LedgerError::Conflict`], then repeat the failed call. The effects of other writers are not
+    /// carried out. If an own batch is among the entries, because a failed append had stored it
+    /// after all, its effects are carried out now.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, is damaged, or is not the history that this scheduler has
-    /// seen.
+    /// If the ledger cannot be read, is damaged, or has another history than this scheduler.
     pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
         let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
         let effects = self.machine.found();
@@ -158,10 +157,10 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(loaded)
     }
 
-    /// Takes a fact in JSON text.
+    /// Records a fact given as JSON text.
     ///
     /// # Errors
-    /// Where the text is malformed or too long, or the ledger fails; nothing has changed then.
+    /// If the text is malformed or too long, or the ledger fails. Then nothing has changed.
     pub fn propose(&mut self, text: &str) -> Result<Receipt, SchedulerError> {
         self.say_unsaid()?;
         let now = self.clock.now();
@@ -175,8 +174,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.receive(proposal)
     }
 
-    /// Says what the provider did not do. Another writer may have been first; where the ledger
-    /// fails, it is said with the next call.
+    /// Records the failures of the provider. If the ledger fails, the next call tries again.
     fn say_unsaid(&mut self) -> Result<(), SchedulerError> {
         while let Some(fact) = self.unsaid.front().map(Fact::copied) {
             let now = self.clock.now();
@@ -186,6 +184,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
                     self.unsaid.pop_front();
                     self.ask_provider(&effects);
                 }
+                // Another writer was first: try again after its entries.
                 Err(SchedulerError::Ledger(LedgerError::Conflict { .. }))
                     if self.catch_up()? > 0 => {}
                 Err(why) => return Err(why),
@@ -203,7 +202,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// Imports a folder into a fresh ledger, as an observer sees it.
     ///
     /// # Errors
-    /// Where the folder cannot be read or is another agent's, the ledger is not fresh, or it fails.
+    /// If the folder cannot be read or belongs to another agent, or the ledger is not fresh or
+    /// fails.
     pub fn import(&mut self, folder: &Folder) -> Result<Head, SchedulerError> {
         let now = self.clock.now();
         let import = Import::of_folder(folder, now)?;
@@ -212,8 +212,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(self.machine.head())
     }
 
-    /// Imports a folder into a fresh ledger and finds what its `expected.json` asks for; all there
-    /// is where the folder expects nothing.
+    /// Imports a folder into a fresh ledger, and finds the values that its `expected.json` names.
+    /// If the folder has no expectations, it finds all of them.
     ///
     /// # Errors
     /// As [`Scheduler::import`].
@@ -231,7 +231,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// Takes one step at a boundary.
     ///
     /// # Errors
-    /// Where the ledger is observed only, or fails; nothing has changed then.
+    /// If the ledger is only observed, or fails. Then nothing has changed.
     pub fn step(&mut self, boundary: Boundary) -> Result<StepReport, SchedulerError> {
         self.say_unsaid()?;
         let now = self.clock.now();
@@ -250,7 +250,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// Steps until there is nothing more to do: a rest, a stop, or an open run.
     ///
     /// # Errors
-    /// As [`Scheduler::step`]; [`SchedulerError::Restless`] where it does not come to rest.
+    /// As [`Scheduler::step`]; [`SchedulerError::Restless`] if there is no rest after 100,000
+    /// steps.
     pub fn run_until_rest(&mut self) -> Result<Vec<StepReport>, SchedulerError> {
         let mut reports = Vec::new();
         for _ in 0..MAX_STEPS {
@@ -280,8 +281,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.why_not(boundary, asked, now)
     }
 
-    /// The earliest instant at which a step would find something new; at once where the ledger has
-    /// not taken yet what the provider did not do.
+    /// The earliest instant at which a step would find something new. If a failure of the provider
+    /// is not recorded yet, that is now.
     pub fn next_wake(&mut self) -> Option<Timestamp> {
         let now = self.clock.now();
         if self.unsaid.is_empty() { self.machine.next_wake(now) } else { Some(now) }
@@ -293,11 +294,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.state()
     }
 
-    /// The machine as it stood at an entry, to be asked and not to be driven; its own time is
-    /// `state().at`. States on the way are kept, so that going on and back from here is quick.
+    /// The machine at an entry. Ask it, but do not drive it; its own time is `state().at`. States
+    /// on the way are kept, so steps forward and back from there are quick.
     ///
     /// # Errors
-    /// Where there is no such entry, or the ledger cannot be read, or is damaged before it.
+    /// If there is no such entry, or the ledger cannot be read or is damaged before it.
     pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
         self.there_is(seq)?;
         if seq == self.machine.head().seq {
@@ -309,8 +310,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.past.at(self.machine.options(), &mut self.ledger, seq)
     }
 
-    /// What would be decided after each of these entries, as a list of those after which it is
-    /// another.
+    /// The decisions after these entries, as a list of the entries after which they change.
     ///
     /// # Errors
     /// As [`Scheduler::at`].
@@ -355,21 +355,21 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.summary()
     }
 
-    /// The state as text to store beside the log. The loop stores it by itself each time the log
-    /// has doubled.
+    /// The state as text to store beside the log. The loop stores it automatically each time the
+    /// log has doubled.
     #[must_use]
     pub fn snapshot(&self) -> String {
         self.machine.snapshot()
     }
 
-    /// How the ledger was opened: from which snapshot, or why from none.
+    /// How the ledger was opened: from which snapshot, or why without one.
     #[must_use]
     pub fn opening(&self) -> &Opening {
         &self.opening
     }
 
-    /// Why the newest snapshot that was due is not stored; none where it is. The log has all there
-    /// is, and storing is tried again.
+    /// Why the newest due snapshot is not stored; `None` if it is. Nothing is lost, because the log
+    /// has everything, and the loop tries again later.
     #[must_use]
     pub fn snapshot_failed(&self) -> Option<&LedgerError> {
         self.snapshot_failed.as_ref()
@@ -389,6 +389,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
             }
             Err(why) => {
                 match &why {
+                    // A conflict proves that nothing was stored; any other failure does not.
                     LedgerError::Conflict { .. } => self.machine.rejected(),
                     LedgerError::Failed { .. } => self.machine.unacknowledged(),
                 }
@@ -397,7 +398,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         }
     }
 
-    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is durable by then,
+    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is already durable,
     /// so a failure is only noted.
     fn keep_snapshot(&mut self) {
         let head = self.machine.head();
@@ -413,12 +414,12 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.snapshot_failed = stored.err();
     }
 
-    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is
-    /// aborted, or the failure noted. The batch is durable by then, so a ledger that does not take
-    /// that fact fails no call but the next one.
+    /// Carries effects out, in order. A failure of the provider becomes a fact: the turn is
+    /// aborted, or a runtime error is recorded. The batch is already durable, so if the ledger does
+    /// not take that fact, only the next call fails.
     fn carry_out(&mut self, effects: &[Effect]) {
         self.ask_provider(effects);
-        // An error here comes again with the next call, which says the same first.
+        // The next call tries again first, and reports the error if it persists.
         let _ = self.say_unsaid();
     }
 
@@ -431,7 +432,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     }
 }
 
-/// The length at which a log has doubled.
+/// The length at which a log of this length has doubled.
 fn doubled(seq: Seq) -> Seq {
     Seq(seq.0.saturating_mul(2)).max(FIRST_SNAPSHOT)
 }

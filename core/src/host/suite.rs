@@ -1,5 +1,5 @@
-//! Whether a ledger of one's own does what the scheduler relies on: [`ledger`] asks it for all of
-//! it, in a test of the host's.
+//! A test suite for your own ledger: [`ledger`] checks everything that the scheduler relies on.
+//! Call it from a test.
 //!
 //! ```
 //! # use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
@@ -27,9 +27,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What no program can ask is left to its author: that a batch is on the disk before `append`
-//! returns, and that a batch which a dying process was storing is there whole or not at all
-//! (contract 3.2).
+//! Two things cannot be tested this way, so the author of the ledger must ensure them (contract
+//! 3.2):
+//!
+//! - A batch is on the disk before `append` returns.
+//! - If the process dies during an append, the batch is stored whole or not at all.
 
 use alloc::{
     format,
@@ -50,24 +52,24 @@ use crate::{
 };
 use wakeful_json::RawJson;
 
-/// What a ledger does not do as it must.
+/// A law that a ledger breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{law}: this ledger {does}")]
 pub struct Fault {
-    /// What every ledger does.
+    /// What every ledger must do.
     pub law: &'static str,
-    /// What this one does.
+    /// What this ledger does instead.
     pub does: String,
 }
 
-/// Asks a ledger for everything that the scheduler relies on (contract 3.1, 3.2, 3.5).
+/// Tests a ledger for everything that the scheduler relies on (contract 3.1, 3.2, 3.5).
 ///
-/// `open` opens the ledger of an agent in the store that is asked about: empty when an agent is
-/// named for the first time, and with what was appended each time after it, also where an earlier
-/// one is still open. The store is used up: give it one that may be thrown away.
+/// `open` opens the ledger of an agent in the store under test. It is empty when the agent is named
+/// for the first time. Later it has what was appended, even while an earlier handle is still open.
+/// The tests write to the store, so use a temporary one.
 ///
 /// # Errors
-/// The first thing that the ledger does otherwise.
+/// The first law that the ledger breaks.
 pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Fault> {
     for (number, (law, holds)) in laws::<L>().into_iter().enumerate() {
         let mut open = |who: &str| open(&AgentId::from(format!("suite-{number}-{who}")));
@@ -76,13 +78,12 @@ pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Faul
     Ok(())
 }
 
-/// What holds of a ledger, and who asks whether it does; the answer is what the ledger does
-/// instead.
+/// A law of ledgers, and its check. The check fails with what the ledger does instead.
 type Law<L> = (&'static str, fn(&mut dyn FnMut(&str) -> L) -> Result<(), String>);
 
 fn laws<L: Ledger>() -> [Law<L>; 9] {
     [
-        ("nothing is in a ledger before something is appended", |open| {
+        ("a ledger is empty before something is appended", |open| {
             let mut fresh = open("a");
             same("gives", fresh.read(Seq(0), ALL), Ok(Vec::new()))?;
             same("has the snapshot", fresh.load_snapshot(), Ok(None))
@@ -98,16 +99,17 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             let history = written(&mut ledger, &[&many, &[&long]])?;
             same("gives", ledger.read(Seq(0), ALL), Ok(history.entries))
         }),
-        ("who opens a ledger again finds what was appended", |open| {
+        ("a ledger that is opened again has what was appended", |open| {
             let history = written(&mut open("a"), &[&["one"], &["two"]])?;
             same("gives", open("a").read(Seq(0), ALL), Ok(history.entries))
         }),
         (
-            "`read` gives what is after a position, as many entries as it is asked for, and none \
-             at the end",
+            "`read` gives the entries after a position, at most as many as asked for, and none at \
+             the end",
             |open| {
                 let mut ledger = open("a");
                 let entries = written(&mut ledger, &[&["1", "2"], &["3", "4", "5"]])?.entries;
+                // Every position with every limit, so that pages of any size are right.
                 for after in 0..=entries.len() {
                     for limit in 0..=entries.len() + 1 {
                         let page: Vec<EntryBytes> =
@@ -125,8 +127,8 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             },
         ),
         (
-            "a batch after another entry than the last is a conflict, which says where the ledger \
-             ends and stores nothing",
+            "a batch after any entry but the last is a conflict, which names the last entry and \
+             stores nothing",
             |open| {
                 let mut ledger = open("a");
                 let history = written(&mut ledger, &[&["one"], &["two", "three"]])?;
@@ -136,6 +138,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                     ("the beginning", Head::START),
                     ("an entry before the last", history.heads[0]),
                     ("an entry that is not there yet", Head { seq: end.seq.next(), ..end }),
+                    // Only the chain differs, so a store that compares positions alone fails.
                     (
                         "the last entry of another history of the same length",
                         Head { chain: elsewhere, ..end },
@@ -154,8 +157,8 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             },
         ),
         (
-            "of two who have a ledger open, each finds what the other appended, and the second to \
-             append is refused",
+            "of two writers, each finds what the other appended, and the second to append is \
+             refused",
             |open| {
                 let (mut first, mut second) = (open("a"), open("a"));
                 let history = written(&mut first, &[&["one"]])?;
@@ -172,7 +175,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                 same("gives", first.read(history.head.seq, ALL), Ok(batch))
             },
         ),
-        ("a ledger has the entries of its own agent alone", |open| {
+        ("a ledger has only the entries of its own agent", |open| {
             let (mut ada, mut bob) = (open("a"), open("b"));
             let [of_ada, of_bob] = [
                 written(&mut ada, &[&["of a"]])?,
@@ -181,9 +184,10 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             same("gives the one", ada.read(Seq(0), ALL), Ok(of_ada.entries))?;
             same("gives the other", bob.read(Seq(0), ALL), Ok(of_bob.entries))
         }),
-        ("the newest snapshot comes back as it was written, or none does", |open| {
+        ("the newest snapshot comes back as it was written, or no snapshot does", |open| {
             let mut ledger = open("a");
             let history = written(&mut ledger, &[&["one"], &["two"]])?;
+            // A store may keep no snapshots, but then it must do so each time.
             let mut kept = Vec::new();
             for (head, text) in history.heads.iter().zip(["{\"of\":\"one\"}", TEXTS[0]]) {
                 same("answers", ledger.store_snapshot(head, &|| text.to_string()), Ok(()))?;
@@ -196,18 +200,18 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                 }
             }
             let keeps = kept.iter().all(|is_kept| *is_kept == kept[0]);
-            if keeps { Ok(()) } else { Err("keeps some snapshots and loses others".to_string()) }
+            if keeps { Ok(()) } else { Err("keeps some snapshots but loses others".to_string()) }
         }),
     ]
 }
 
-/// As many entries as there are.
+/// The limit of a read of all entries.
 const ALL: u32 = u32::MAX;
 
-/// Texts that a store could take for something else.
+/// Texts that a store could misread: outside ASCII, with line ends, with placeholders, empty.
 const TEXTS: [&str; 4] = ["\u{e9}\u{1f980}\u{2028}", "a\nb\r\n\tc\0\\\"'", "%s ${x} {0} -- ;", ""];
 
-/// What was appended to a ledger.
+/// What was appended to a ledger, in order.
 #[derive(Default)]
 struct History {
     head: Head,
@@ -217,7 +221,7 @@ struct History {
 }
 
 impl History {
-    /// The batch that comes next: an entry with each of these texts.
+    /// The next batch: one entry for each of these texts.
     fn batch(&mut self, texts: &[&str]) -> Vec<EntryBytes> {
         let seal = |text: &&str| {
             let record =
@@ -292,7 +296,7 @@ impl Told for Option<String> {
 }
 
 impl Told for Vec<EntryBytes> {
-    /// How many, and the first of them; what is large is not told whole.
+    /// Their number and the first of them, cut to a readable length.
     fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 200;
         let first: String = self

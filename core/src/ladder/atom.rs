@@ -1,4 +1,4 @@
-//! Atoms: the named conditions over the view that guards are made of (contract 7.1).
+//! Atoms: the named conditions of which guards consist (contract 7.1).
 
 use crate::{
     ladder::view::{HeadView, View},
@@ -9,13 +9,13 @@ use crate::{
 /// A named condition over the view.
 #[derive(Clone, Copy, Debug)]
 pub struct Atom {
-    /// Its name, as in explanations.
+    /// The name in explanations.
     pub name: &'static str,
     holds: fn(&View) -> bool,
 }
 
 impl Atom {
-    /// Whether it holds in this view.
+    /// Whether it holds in `view`.
     #[must_use]
     pub fn holds(&self, view: &View) -> bool {
         (self.holds)(view)
@@ -82,8 +82,8 @@ pub(super) const CURRENT_RUNNABLE: Atom = Atom {
 pub(super) const HAS_QUEUED: Atom =
     Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
 
-/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then
-/// leads to a plain rest. An edition that asks for waits first does not ask for work there.
+/// While there is runnable work, the agent does not wait, as in closure (contract 6.1). If its key
+/// is spent, the agent rests plainly. An edition that puts waits before work ignores the work here.
 pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
     name: "no_runnable_work",
     holds: |view| {
@@ -138,7 +138,7 @@ pub(super) const IS_ASLEEP: Atom = Atom {
     holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask),
 };
 
-/// Whether the agent itself waits by a condition of this kind, or the current item stands so.
+/// Whether the agent has a condition of this kind, or the current item is in this state.
 fn waits_for(view: &View, kind: WaitConditionKind, state: SchedulingState) -> bool {
     !view.agent_waits_for(kind).is_empty() || view.current_state() == Some(state)
 }

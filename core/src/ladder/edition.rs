@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Edition {
-    /// Its rules, in order. The guard of the last one always holds.
+    /// The rules of this edition, in order. The guard of the last one always holds.
     #[must_use]
     pub fn rules(self) -> &'static [Rule] {
         match self {
@@ -18,15 +18,15 @@ impl Edition {
         }
     }
 
-    /// Whether work is asked for before the waits that only rest; follows from the order.
+    /// Whether work comes before waits that only rest; follows from the order of the rules.
     #[must_use]
     pub fn work_before_waits(self) -> bool {
         let row = |id| self.rules().iter().position(|rule| rule.id == id);
         row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
     }
 
-    /// The active wait that stands above this row, if one does: what the row would do is then held,
-    /// not enabled (contract 7.3).
+    /// The active wait above this row, if there is one. What the row would do is then held, not
+    /// enabled (contract 7.3).
     #[must_use]
     pub fn wait_above(self, row: &str, view: &View) -> Option<&'static str> {
         let above = self.rules().iter().take_while(|rule| !rule.id.starts_with(row));

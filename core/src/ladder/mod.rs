@@ -1,7 +1,7 @@
 //! The ladder: one function, one decision per boundary (contract 7).
 //!
-//! [`View`] is plain data read from the state; the rules are a list of data over it; an edition is
-//! an order of the rules. The decision, the trace of an explanation and the tables of the
+//! [`View`] is plain data read from the state. The rules are a list of data over it, and an edition
+//! is an order of the rules. The decision, the trace of an explanation and the tables of the
 //! documentation all come from that one list.
 
 pub mod atom;
@@ -19,21 +19,21 @@ pub use self::rule::{Rule, RuleOutcome, RuleTrace};
 
 pub use self::view::View;
 
-/// What is decided in this view, and what each rule said.
+/// The decision for this view, and the outcome of each rule.
 ///
-/// The first rule whose guard holds and whose key is unspent wins; a suppressed rule falls through
+/// The first rule whose guard holds and whose key is unspent wins. A suppressed rule falls through
 /// to the next (contract 7.1).
 #[must_use]
 pub fn decide(edition: Edition, view: &View) -> Ruling {
-    // INVARIANT: the last rule of every edition has a guard that always holds, so some rule fires.
+    // INVARIANT: the guard of the last rule of every edition always holds, so one rule fires.
     decide_by(edition, edition.rules().iter(), view)
         .unwrap_or_else(|trace| ruling::assemble(edition, view, &rule::REST_SLEEP, trace))
 }
 
-/// What some of the rules decide, in the order given; what each of them said, where none fires.
+/// Decides by a subset of the rules, in the given order.
 ///
 /// # Errors
-/// Where no rule fires: what each of them said.
+/// If no rule fires: the outcome of each of them.
 pub(crate) fn decide_by<'a>(
     edition: Edition,
     rules: impl Iterator<Item = &'a Rule>,

@@ -1,5 +1,5 @@
-//! What is owed: the obligations of a state as the ladder would meet them, and when it is to be
-//! asked again (contract 9).
+//! What is owed: the obligations of a state in the order of the ladder, and the instant of the next
+//! wake (contract 9).
 
 use alloc::{string::ToString, vec::Vec};
 
@@ -16,7 +16,7 @@ use crate::{
 use wakeful_json::sort::sort_by_key;
 
 impl State {
-    /// What is owed: durable reasons not to rest, in the order of the ladder (contract 9.1).
+    /// The obligations: durable reasons not to rest, in the order of the ladder (contract 9.1).
     #[must_use]
     pub fn obligations(&self) -> Vec<Obligation> {
         all(self)
@@ -27,7 +27,7 @@ impl State {
 #[must_use]
 pub fn all(state: &State) -> Vec<Obligation> {
     use ObligationKind as Kind;
-    // What an instant will enable is owed already.
+    // At the end of time, so that what an instant will enable is owed already.
     let view = View::new(state, Boundary::RunLoopIdle, Timestamp::MAX);
     let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
     let mut all: Vec<_> =
@@ -38,7 +38,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {
-        // contract 9.5: of these only a hint moves a parked agent.
+        // contract 9.5: of these obligations, only a hint moves a parked agent.
         if key.spent_by.is_none() && (!is_parked || kind == Kind::WakeHint) {
             all.push(Obligation {
                 held_by: held(row),
@@ -66,7 +66,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
     all
 }
 
-/// The earliest instant after `now` at which something becomes enabled; none while stopped or
+/// The earliest instant after `now` at which something becomes enabled; `None` while stopped or
 /// closing (contract 9.3).
 #[must_use]
 pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
@@ -74,17 +74,17 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     if control.stopped.is_some() || control.closing.is_some() {
         return None;
     }
-    // While a run is open its end is what enables the rest; an instant of theirs would be found as
-    // it was, again and again.
+    // While a run is open, offers become enabled by its end and not by an instant. Otherwise the
+    // host would be woken repeatedly for nothing.
     let is_free = state.turns.run.is_none() && !autonomy::is_parked(state);
     let enabled = is_free.then(|| enabled_at(state)).flatten();
     earliest([enabled, arrival::next(state), arrival::stalls_at(state)]).map(|at| at.max(now))
 }
 
-/// The earliest instant that enables an offer or the tick of a wait for the runtime, where no wait
+/// The earliest instant that enables an offer or the tick of a system wait, unless an active wait
 /// holds it back.
 fn enabled_at(state: &State) -> Option<Timestamp> {
-    // As at the end of time: by then everything is enabled that ever will be.
+    // At the end of time everything is enabled that ever will be.
     let view = View::to_decide(state, Boundary::RunLoopIdle, Timestamp::MAX);
     let is_owed = |row| state.control.edition.wait_above(row, &view).is_none();
     let enabled = |key: &KeyView| key.enabled_at.filter(|_| key.spent_by.is_none());

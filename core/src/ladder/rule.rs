@@ -1,4 +1,4 @@
-//! The rules, as data: an id, a guard made of named atoms, a decision (contract 7.1, 7.2).
+//! The rules as data: an id, a guard of named atoms, a decision (contract 7.1, 7.2).
 
 use alloc::{
     format,
@@ -32,66 +32,67 @@ use crate::{
 /// A rule of the ladder. The number before the point of its id is the row of contract 7.2.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its id.
+    /// The id, as in decisions.
     pub id: &'static str,
-    /// What it says, in a sentence.
+    /// The rule in a sentence.
     pub says: &'static str,
-    /// What it decides.
+    /// The kind of decision that it makes.
     pub kind: DecisionKind,
-    /// All of these must hold.
+    /// The atoms, all of which must hold.
     pub guard: &'static [Atom],
     keys: fn(&View) -> Vec<&KeyView>,
     pub(super) decide: fn(&View) -> Verdict,
 }
 
-/// What a rule said about a view.
+/// The outcome of a rule for a view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RuleOutcome {
-    /// It is the first that holds.
+    /// It is the first rule that holds.
     Fired,
-    /// It holds, but one above it fired.
+    /// It holds, but a rule above it fired.
     Outranked,
     /// An atom of its guard is false.
     False {
-        /// The first atom that is.
+        /// The first false atom.
         atom: &'static str,
     },
-    /// Its guard holds, but every key that it could use is spent.
+    /// Its guard holds, but all its keys are spent.
     Suppressed {
-        /// The keys.
+        /// The spent keys.
         keys: Vec<Spent>,
     },
 }
 
-/// A spent key and the entry that spent it.
+/// A spent key, and the entry that spent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spent {
-    /// The key.
+    /// The key that is spent.
     pub key: Key,
-    /// The entry.
+    /// The entry that spent it.
     pub spent_by: Seq,
 }
 
-/// One line of an explanation.
+/// The outcome of one rule, as a line of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RuleTrace {
-    /// The rule.
+    /// The id of the rule.
     pub rule: &'static str,
-    /// What it says, in a sentence.
+    /// The rule in a sentence.
     pub says: &'static str,
-    /// What it said here.
+    /// Its outcome for this view.
     #[serde(flatten)]
     pub outcome: RuleOutcome,
 }
 
 impl Rule {
-    /// Evaluates the rule by itself: [`RuleOutcome::Fired`] where it could fire.
+    /// Evaluates the rule alone. [`RuleOutcome::Fired`] means that it would fire if no rule above
+    /// did.
     #[must_use]
     pub fn evaluate(&self, view: &View) -> RuleOutcome {
         if let Some(atom) = self.guard.iter().find(|atom| !atom.holds(view)) {
@@ -164,8 +165,8 @@ pub(super) const RUN_OPEN: Rule = Rule {
     guard: &[HAS_RUN],
     keys: NO_KEYS,
     decide: |view| {
-        // The reference runtime names the queue first (`observed-decisions.md` 4.4), except where
-        // it asks for a tick.
+        // The reference runtime names the queue first (`observed-decisions.md` 4.4), except at the
+        // idle tick.
         let (reason, evidence) = match view.boundary {
             Boundary::IdleTick => ("turn_in_progress", Vec::from([active_run(view)])),
             _ if view.queue_len > 0 => {
@@ -371,7 +372,8 @@ pub(super) const TIMER_WAIT: Rule = Rule {
     },
 };
 
-/// The cross-check's own test builds a guest with this seed: one reason code differs.
+/// A guest built with this seed has another reason code, so that the cross-check's own test can
+/// find it.
 const ACTIVE_TIMERS: &str =
     if cfg!(seeded_divergence = "reason") { "seeded_timers" } else { "active_timers" };
 
@@ -447,7 +449,7 @@ pub(super) const REST_STAY_IDLE: Rule = Rule {
     },
 };
 
-/// D28: work whose keys are spent does not keep the agent from its rest.
+/// D28: work whose keys are spent does not keep the agent awake.
 pub(super) const REST_SLEEP: Rule = Rule {
     id: "9.sleep",
     says: "nothing is pending",
@@ -466,7 +468,7 @@ fn because(code: ReasonCode, seq: Option<Seq>) -> Vec<Because> {
     Vec::from([Because { code, seqs: seq.into_iter().collect() }])
 }
 
-/// Typed evidence over several entries; none where there are none, unless the reason is an absence.
+/// Typed evidence over several entries; empty if there are none, unless the reason is an absence.
 fn because_all(code: ReasonCode, seqs: &[Seq]) -> Vec<Because> {
     if seqs.is_empty() && code != ReasonCode::NothingPending {
         return Vec::new();
@@ -540,7 +542,7 @@ fn offer(reason: TickReason, item: Option<&ItemView>) -> Verdict {
     }
 }
 
-/// The agent itself waits, by conditions without item.
+/// A wait of the agent itself, by its conditions without an item.
 fn agent_wait(reason: &str, conditions: &[Seq]) -> Verdict {
     Verdict {
         reason: reason.into(),

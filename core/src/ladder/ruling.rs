@@ -1,4 +1,4 @@
-//! The ruling: what the ladder answers, made in one place (contract 7.4).
+//! The ruling: the answer of the ladder, assembled in one place (contract 7.4).
 
 use alloc::{string::String, vec::Vec};
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What a rule says; the rest of the decision is the same for all rules.
+/// The part of a decision that differs between rules.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     pub(super) reason: String,
@@ -26,29 +26,29 @@ pub struct Verdict {
     pub(super) tick: Option<Tick>,
 }
 
-/// The tick that a rule asks for.
+/// The tick that a rule emits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tick {
-    /// One for the pending wake hint.
+    /// A tick for the pending wake hint.
     WakeHint,
-    /// One that offers an item to the model; with the number of the offer where the item rested.
+    /// A tick that offers an item to the model, with the number of the offer if the item rested.
     WorkItem(WorkItemId, TickReason, Option<u64>),
-    /// One for a wait for the runtime.
+    /// A tick for a system wait.
     SystemWait(WaitConditionId),
 }
 
-/// What the ladder answers: the decision, the tick that it asks for, and what each rule said.
+/// The answer of the ladder: the decision, its tick, and the outcome of each rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
-    /// The decision.
+    /// The decision to record.
     pub decision: Decision,
-    /// The tick; there exactly where the decision emits one.
+    /// The tick; set exactly if the decision emits one.
     pub tick: Option<Tick>,
-    /// What each rule said, in the order of the edition.
+    /// The outcome of each rule, in the order of the edition.
     pub trace: Vec<RuleTrace>,
 }
 
-/// Makes the decision of the rule that fired; no other code makes one.
+/// Makes the decision of the rule that fired. No other code makes one.
 pub(super) fn assemble(
     edition: Edition,
     view: &View,
@@ -57,6 +57,7 @@ pub(super) fn assemble(
 ) -> Ruling {
     let verdict = (rule.decide)(view);
     let mut ignored = verdict.ignored;
+    // The spent keys of the rules above the one that fired are recorded as ignored.
     for passed in trace.iter().take_while(|passed| passed.outcome != RuleOutcome::Fired) {
         if let RuleOutcome::Suppressed { keys } = &passed.outcome {
             ignored.extend(keys.iter().map(|spent| Ignored {

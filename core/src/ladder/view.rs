@@ -1,5 +1,5 @@
-//! The view: what the rules may know, as plain data. [`View::new`] is its only maker in the
-//! product.
+//! The view: what the rules can see, as plain data. In the product only [`View::new`] and its
+//! variants here make one.
 
 use alloc::vec::Vec;
 
@@ -31,26 +31,26 @@ use crate::{
     time::Timestamp,
 };
 
-/// A message at the head of the queue.
+/// The message at the head of the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadView {
-    /// The message.
+    /// The id of the message.
     pub message_id: MessageId,
     /// The entry that recorded it.
     pub seq: Seq,
-    /// What it is.
+    /// The kind of the message.
     pub kind: MessageKind,
-    /// What it triggers, as its record says.
+    /// The trigger kind in its record.
     pub trigger_kind: Option<TriggerKind>,
-    /// The item that it is about.
+    /// The work item that it is about.
     pub work_item_id: Option<WorkItemId>,
     /// The task that it is about.
     pub task_id: Option<TaskId>,
-    /// How it meets the prior closure; none where its kind triggers nothing.
+    /// How it meets the prior closure; `None` if its kind triggers nothing.
     pub resolution: Option<Resolution>,
     /// The entries of the waits that it satisfies.
     pub satisfies: Vec<Seq>,
-    /// Whether it names no wait and the closure's reason alone matches it.
+    /// Whether it names no id and only the closure's reason matches.
     pub by_reason_class: bool,
     /// Whether it may be inserted into an open run (contract 5.9).
     pub is_interjection: bool,
@@ -68,30 +68,30 @@ impl HeadView {
     }
 }
 
-/// The run that is open.
+/// The open run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunView {
-    /// Its id, where the state has one.
+    /// The id of the run, if the state has one.
     pub run_id: Option<RunId>,
     /// The entry that opened it.
     pub seq: Seq,
 }
 
-/// A key and whether it is spent.
+/// A key, and whether it is spent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyView {
-    /// The key.
+    /// The idempotency key.
     pub key: Key,
-    /// The entry that spent it.
+    /// The entry that spent it, if it is spent.
     pub spent_by: Option<Seq>,
-    /// The instant from which it can be used, or can be used once more.
+    /// The instant from which the key can be used, or used again.
     pub enabled_at: Option<Timestamp>,
-    /// The number of the offer that using it is (contract 9.4).
+    /// The number of the offer that the use of this key makes (contract 9.4).
     pub offer: Option<u64>,
 }
 
 impl KeyView {
-    /// A key that no instant enables.
+    /// A key that does not depend on time.
     #[must_use]
     pub fn new(key: Key, spent_by: Option<Seq>) -> Self {
         Self { key, spent_by, enabled_at: None, offer: None }
@@ -101,80 +101,80 @@ impl KeyView {
 /// A work item that may be offered to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemView {
-    /// The item.
+    /// The id of the item.
     pub work_item_id: WorkItemId,
     /// The entry of its newest snapshot.
     pub seq: Seq,
-    /// Where it stands.
+    /// The scheduling state of the item.
     pub state: SchedulingState,
-    /// The entries that its waits rest on.
+    /// The entries of its waits.
     pub waits: Vec<Seq>,
-    /// Its key for the reason for which it would be offered.
+    /// The key for the reason for which it would be offered.
     pub key: KeyView,
 }
 
-/// An active wait for the runtime.
+/// An active system wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemWaitView {
-    /// The condition.
+    /// The id of the condition.
     pub wait_condition_id: WaitConditionId,
     /// The entry of its newest record.
     pub seq: Seq,
-    /// The item that waits; none where it is the agent.
+    /// The item that waits; `None` if the agent itself does.
     pub work_item_id: Option<WorkItemId>,
-    /// Its key.
+    /// The key of the wait's tick.
     pub key: KeyView,
 }
 
-/// The wake hint that is pending.
+/// The pending wake hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintView {
-    /// The entry that made it so.
+    /// The entry that made it pending.
     pub seq: Seq,
-    /// Its key.
+    /// The key of the hint's tick.
     pub key: KeyView,
 }
 
-/// What the rules may know.
+/// What the rules can see.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// Where the scheduler is asked.
+    /// The point in the host's loop.
     pub boundary: Boundary,
-    /// Where the agent stands.
+    /// The lifecycle status of the agent.
     pub status: AgentStatus,
-    /// The entry that stopped it, or asked it to close.
+    /// The entry that stopped the agent or requested the shutdown.
     pub control_seq: Option<Seq>,
-    /// Whether it is closing (contract 4.3).
+    /// Whether the agent is closing (contract 4.3).
     pub closing: bool,
-    /// How many messages wait.
+    /// The number of waiting messages.
     pub queue_len: u64,
-    /// Whether turns may be started; never while stopped or closing.
+    /// Whether turns may start; false while stopped or closing.
     pub turns_allowed: bool,
-    /// The run that is open.
+    /// The open run.
     pub run: Option<RunView>,
     /// The message that goes next.
     pub head: Option<HeadView>,
-    /// The wake hint that is pending.
+    /// The pending wake hint.
     pub hint: Option<HintView>,
-    /// Whether the agent is parked: nothing but input from outside moves it (contract 9.5).
+    /// Whether the agent is parked: only outside input moves it (contract 9.5).
     pub is_parked: bool,
-    /// The item that has the focus, if it is open, and the entry that gave it the focus.
+    /// The open item with the focus, and the entry that set the focus.
     pub current: Option<(ItemView, Seq)>,
-    /// The other runnable items, in the order in which they are offered; to decide, only the first
-    /// that can be offered, where one can.
+    /// The other runnable items, in the order in which they are offered. A view to decide has only
+    /// the first offerable one, if there is one.
     pub queued: Vec<ItemView>,
-    /// Active waits for the runtime, those of the current item first.
+    /// Active system waits, those of the current item first.
     pub system_waits: Vec<SystemWaitView>,
-    /// The entries of the active intents of all scopes.
+    /// The entries of all active intents.
     pub intents: Vec<Seq>,
-    /// Those of the agent's own scope.
+    /// The entries of the active intents of the agent's scope.
     pub agent_intents: Vec<Seq>,
     /// The entries of the active timers.
     pub timers: Vec<Seq>,
-    /// The entries of the agent's own conditions, by what they wait for.
+    /// The entries of the agent's own conditions, by kind.
     pub agent_waits: Map<WaitConditionKind, Vec<Seq>>,
-    /// Whether the edition asks for work before it asks for waits: then nothing is waited for while
-    /// work could go on.
+    /// Whether work comes before waits in the edition. Then the agent does not wait while there is
+    /// runnable work.
     pub work_before_waits: bool,
 }
 
@@ -191,8 +191,7 @@ impl View {
         Self::with(state, edition, boundary, now, readiness::queued_runnable(state))
     }
 
-    /// The same view for whoever only decides, and does not tell of the items that go after the
-    /// first.
+    /// The view used to decide: it lists only the first offerable item.
     #[must_use]
     pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
         let queued = readiness::first_offered(state, now)
@@ -225,6 +224,8 @@ impl View {
             status: status::status(state),
             control_seq: control.stopped.or(control.closing),
             closing: control.closing.is_some(),
+            // An import does not name the message of its open run, which then waits too: leave it
+            // out.
             queue_len: if state.turns.run.is_some() {
                 state.queue.untaken()
             } else {
@@ -266,15 +267,14 @@ impl View {
         self.agent_waits.get(&kind).map_or(&[], Vec::as_slice)
     }
 
-    /// The state of the item that has the focus.
+    /// The scheduling state of the item with the focus.
     #[must_use]
     pub fn current_state(&self) -> Option<SchedulingState> {
         self.current.as_ref().map(|(item, _)| item.state)
     }
 }
 
-/// What an agent can wait for by a condition of its own that only rests; a wait for the runtime is
-/// ticked.
+/// The kinds of agent conditions on which the agent only rests. A system wait gets a tick instead.
 const AGENT_WAITS: [WaitConditionKind; 4] = [
     WaitConditionKind::Operator,
     WaitConditionKind::Task,
@@ -288,8 +288,8 @@ fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
     HintView { seq: pending.seq, key: KeyView::new(key.clone(), ticked.map(|ticked| ticked.seq)) }
 }
 
-/// The key with which an item would be offered: once more where it rests and its next offer is due
-/// (contract 9.4).
+/// The key with which an item would be offered. If the item rests and its next offer is due, it is
+/// the key of that offer (contract 9.4).
 fn item_key(
     state: &State,
     edition: Edition,
@@ -312,7 +312,7 @@ fn item_key(
     KeyView { enabled_at, ..KeyView::new(key, spent_by) }
 }
 
-/// The waits for the runtime that are due: a live one is ticked after a while (contract 8.4).
+/// The system waits that are due. A live one is due only after a delay (contract 8.4).
 fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
     let current = state.work.current().map(|item| &item.record.id);
     let mut waits: Vec<_> = state
@@ -322,8 +322,8 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
         .filter_map(|wait| {
             let item = wait.record.work_item_id.as_ref().map(|id| state.work.items.get(id));
             let waits = match item {
-                // What calls itself the mirror of an intent is a wait of the intent's, never one of
-                // the agent's own.
+                // A condition that claims to be the mirror of an intent belongs to that intent,
+                // never to the agent.
                 None => !wait.record.is_mirror(),
                 Some(item) => {
                     readiness::standing(state, item?).state == SchedulingState::WaitingSystem
@@ -350,7 +350,7 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
     waits
 }
 
-/// What the rules may know about a message if it goes next.
+/// What the rules can see of a message if it goes next.
 pub(crate) fn head_view(state: &State, held: &Held) -> HeadView {
     let message = &held.record;
     let met = continuation::resolve(state, held);

@@ -1,4 +1,5 @@
-//! An import: the records that another runtime's folder becomes. `foreign` reads the folder.
+//! An import: the records that are made from another runtime's folder. The module `foreign` reads
+//! the folder.
 
 use alloc::vec::Vec;
 
@@ -7,7 +8,7 @@ use crate::{
     record::{Record, control::TornLine},
 };
 
-/// What a folder becomes.
+/// The records of a folder, ready for a fresh ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
     pub(crate) agent_id: AgentId,
@@ -16,20 +17,20 @@ pub struct Import {
 }
 
 impl Import {
-    /// Whose ledger it is.
+    /// The agent to which the folder belongs.
     #[must_use]
     pub fn agent_id(&self) -> &AgentId {
         &self.agent_id
     }
 
-    /// The lines that were dropped: a file's unterminated last line that is no JSON (contract 3.5).
-    /// The ledger notes them.
+    /// The lines that were dropped: unterminated last lines of files that are not JSON (contract
+    /// 3.5). The ledger notes them.
     #[must_use]
     pub fn torn(&self) -> &[TornLine] {
         &self.torn
     }
 
-    /// The class of each line that is carried along, since the scheduler has no rules for it.
+    /// The class of each line that is carried because the scheduler has no rules for it.
     pub fn carried(&self) -> impl Iterator<Item = &str> {
         self.records.iter().filter_map(|record| match record {
             Record::Carried(carried) => Some(carried.of_class.as_str()),

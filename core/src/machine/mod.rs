@@ -1,16 +1,16 @@
-//! The machine: an outbox. It proposes a batch, the host stores it, and only then the state changes
-//! and effects come out.
+//! The machine: an outbox. It proposes a batch and the host stores it. Only then does the machine
+//! change its state and release effects.
 //!
-//! The order of a host's duties (contract 3.2):
+//! The host follows this order (contract 3.2):
 //!
-//! 1. [`Machine::begin`] on a new ledger, then [`Machine::propose`] or [`Machine::step`] gives a
-//!    [`Proposal`].
-//! 2. The host appends its batch, atomically and durably, at the expected head.
-//! 3. [`Machine::committed`] applies it and releases the effects; or [`Machine::rejected`] forgets
-//!    it, and nothing has changed.
-//! 4. The host carries the effects out.
+//! 1. It calls [`Machine::begin`] on a new ledger. Then [`Machine::propose`] or [`Machine::step`]
+//!    returns a [`Proposal`].
+//! 2. It appends the batch at the expected head, atomically and durably.
+//! 3. It calls [`Machine::committed`], which applies the batch and releases the effects. If the
+//!    append failed, it calls [`Machine::rejected`], and nothing has changed.
+//! 4. It carries the effects out.
 //!
-//! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing
+//! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it returns `None`
 //! or a rest. Extra calls are safe.
 
 pub mod import;
@@ -45,40 +45,40 @@ use crate::{
 };
 use wakeful_json::{self as json, JsonError, Readable};
 
-/// A batch to append, and what it answers.
+/// A batch to append, and the answer to what was proposed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Proposal {
-    /// The head that the ledger must have.
+    /// The head that the ledger must have before the append.
     pub expected: Head,
-    /// The entries, in order.
+    /// The entries in order, as they are stored.
     pub batch: Vec<EntryBytes>,
-    /// The head that the ledger then has.
+    /// The head that the ledger has after the append.
     pub head: Head,
-    /// What became of the fact; accepted for a step.
+    /// The answer to the fact; always accepted for a step.
     pub answer: Answer,
     /// The decision that the batch records, if it records one.
     pub decision: Option<Decision>,
 }
 
-/// Why nothing was proposed.
+/// Why there is no proposal. The state is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProposeError {
-    /// A proposal is open: commit or reject it first.
+    /// A proposal is open. Commit or reject it first.
     #[error("a proposal is open: call `committed` or `rejected` first")]
     Busy,
     /// The fact cannot be read.
     #[error("malformed fact: {0}")]
     Malformed(#[from] JsonError),
-    /// The fact, or something in it, is too long.
+    /// The fact or a part of it is too long.
     #[error("{what} is {bytes} bytes long, the limit `{what}_bytes` is {limit}")]
     TooLarge {
-        /// What is: `fact`, `id`, `agent_id` or `body`.
+        /// The part that is: `fact`, `id`, `agent_id` or `body`.
         what: &'static str,
-        /// How long it is.
+        /// Its length in bytes.
         bytes: u64,
-        /// How long it may be.
+        /// The limit in bytes.
         limit: u64,
     },
     /// The ledger is observed, not driven.
@@ -87,18 +87,17 @@ pub enum ProposeError {
     /// The ledger is empty.
     #[error("the ledger has no first entry: call `begin` first")]
     NotBegun,
-    /// Something was imported into a ledger that has more than its first entry.
-    #[error("an import needs a fresh ledger, this one ends at entry {0}")]
+    /// An import needs a ledger that has only its first entry.
+    #[error("an import needs a fresh ledger; this one ends at entry {0}")]
     NotEmpty(Seq),
-    /// The folder is another agent's.
+    /// The folder belongs to another agent.
     #[error(
-        "the folder is agent `{found}`'s, the ledger was opened for `{expected}`: open it for \
-         `{found}`"
+        "the folder belongs to agent `{found}`, the ledger to `{expected}`: open one for `{found}`"
     )]
     OtherAgent {
-        /// Whose folder it is.
+        /// The agent of the folder.
         found: AgentId,
-        /// Whose ledger it is.
+        /// The agent of the ledger.
         expected: AgentId,
     },
 }
@@ -107,55 +106,55 @@ pub enum ProposeError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// An entry is damaged, missing or of another history.
+    /// An entry is damaged, missing, or belongs to another history.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The ledger does not begin as it must.
+    /// The first entry is not a genesis.
     #[error("the ledger does not begin with its genesis entry")]
     NoGenesis,
     /// The ledger is newer than this program.
     #[error("the ledger has format {found}, this program reads up to {supported}: use a newer one")]
     NewerFormat {
-        /// Its format.
+        /// The format of the ledger.
         found: u32,
-        /// The newest that is read.
+        /// The newest format that this program reads.
         supported: u32,
     },
     /// The ledger belongs to another agent.
     #[error("the ledger belongs to agent `{found}`, not to `{expected}`")]
     OtherAgent {
-        /// Whose it is.
+        /// The agent of the ledger.
         found: AgentId,
-        /// Whose it should be.
+        /// The agent for which it was opened.
         expected: AgentId,
     },
     /// Entries are missing at the end.
     #[error(
-        "the ledger ends before entry {snapshot}, at which its snapshot stands: entries were \
-         lost, restore a copy that has them"
+        "the ledger ends before entry {snapshot}, which its snapshot covers: entries were lost, \
+         restore a copy that has them"
     )]
     HeadBelowSnapshot {
-        /// Where the snapshot stands.
+        /// The position of the snapshot.
         snapshot: Seq,
     },
 }
 
-/// What a new ledger begins with; an existing one says it itself.
+/// The settings of a new ledger. An existing ledger has its own edition and policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Options {
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
     /// The order of the rules.
     #[serde(default)]
     pub edition: Edition,
-    /// The limits and delays.
+    /// The limits and delays of the scheduler.
     #[serde(default)]
     pub policy: Policy,
 }
 
 impl Options {
-    /// The defaults for an agent.
+    /// The default edition and policy for an agent.
     #[must_use]
     pub fn new(agent_id: AgentId) -> Self {
         Self { agent_id, edition: Edition::default(), policy: Policy::default() }
@@ -167,8 +166,8 @@ struct Open {
     effects: Vec<Effect>,
 }
 
-/// Batches of which nobody knows whether they were stored, by the heads that they would make, and
-/// the effects that all of them have.
+/// Batches that may or may not have been stored: the head after each, and the effects that they
+/// share.
 struct Doubtful {
     heads: Vec<Head>,
     effects: Vec<Effect>,
@@ -180,12 +179,13 @@ pub struct Machine {
     state: State,
     open: Option<Open>,
     doubtful: Vec<Doubtful>,
+    /// Effects of doubtful batches that turned out to be stored.
     found: Vec<Effect>,
 }
 
 impl Machine {
-    /// A machine before the first entry. Feed it what the ledger holds with [`Machine::load`], then
-    /// commit what [`Machine::begin`] gives.
+    /// A machine before the first entry. Feed it the stored entries with [`Machine::load`], then
+    /// commit the proposal of [`Machine::begin`], if there is one.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -197,11 +197,11 @@ impl Machine {
         }
     }
 
-    /// A machine that goes on from a stored snapshot. Ask [`Machine::stands_at`] with the entry at
-    /// [`Machine::head`], then feed it the entries after it with [`Machine::load`].
+    /// A machine that continues from a stored snapshot. Check the entry at [`Machine::head`] with
+    /// [`Machine::stands_at`], then feed it the entries after that one with [`Machine::load`].
     ///
     /// # Errors
-    /// Why the snapshot is not used: begin with [`Machine::new`] and feed it the whole log.
+    /// If the snapshot cannot be used. Then start with [`Machine::new`] and feed it the whole log.
     pub fn resume(options: Options, snapshot: &str) -> Result<Self, SnapshotIgnored> {
         let state = Snapshot::open(snapshot)?;
         if state.control.agent_id != options.agent_id {
@@ -210,37 +210,37 @@ impl Machine {
         Ok(Self::standing(options, state))
     }
 
-    /// A machine that stands where `state` does, as one that has loaded all of its entries. The
-    /// state must be one that was folded.
+    /// A machine with this state, as if it had loaded all entries of it. The state must come from a
+    /// fold.
     #[must_use]
     pub fn standing(options: Options, state: State) -> Self {
         Self { state, ..Self::new(options) }
     }
 
-    /// What the machine was made with.
+    /// The options with which the machine was made.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Whether a stored entry is the one at which the machine stands: else the snapshot that it
-    /// goes on from is of another history.
+    /// Whether a stored entry is the newest entry of this machine. If not, the snapshot from which
+    /// the machine continues belongs to another history.
     #[must_use]
     pub fn stands_at(&self, bytes: &EntryBytes) -> bool {
         bytes.split().is_some_and(|(_, chain)| chain == self.state.head.chain)
     }
 
-    /// The state as text to store beside the log; useful each time the log has doubled.
+    /// The state as text to store beside the log. Store one each time the log has doubled.
     #[must_use]
     pub fn snapshot(&self) -> String {
         json::write(&Snapshot::from_state(&self.state))
     }
 
-    /// Applies the next stored entry, verified.
+    /// Verifies and applies the next stored entry.
     ///
     /// # Errors
-    /// Where it is damaged or out of order, not the beginning of a ledger, of a newer format, or
-    /// another agent's.
+    /// If the entry is damaged or out of order. For a first entry also if it is not a genesis, has
+    /// a newer format, or belongs to another agent.
     pub fn load(&mut self, bytes: &EntryBytes) -> Result<(), OpenError> {
         let entry = bytes.open(&self.state.head)?;
         if self.state.head == Head::START {
@@ -266,8 +266,9 @@ impl Machine {
         Ok(())
     }
 
-    /// The effects of batches that were [`Machine::unacknowledged`] and then read back: they were
-    /// stored after all, and nobody has carried their effects out. Call it after [`Machine::load`].
+    /// The effects of batches that were [`Machine::unacknowledged`] and then read back. These
+    /// batches were stored after all, so the host still has to carry their effects out. Call this
+    /// after [`Machine::load`].
     pub fn found(&mut self) -> Vec<Effect> {
         core::mem::take(&mut self.found)
     }
@@ -284,10 +285,10 @@ impl Machine {
         self.state.head
     }
 
-    /// Proposes the entry with which every ledger begins; none where the ledger has it.
+    /// Proposes the first entry of a ledger; `None` if the ledger has it.
     ///
     /// # Errors
-    /// Where a proposal is open, or the agent's id is too long.
+    /// If a proposal is open, or the agent's id is too long.
     pub fn begin(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
         self.not_busy()?;
         if self.state.head != Head::START {
@@ -307,7 +308,7 @@ impl Machine {
     /// Proposes what follows from a fact in JSON text.
     ///
     /// # Errors
-    /// Where the text is too long or malformed, the ledger was not begun, or a proposal is open.
+    /// If the text is too long or malformed, the ledger has no first entry, or a proposal is open.
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
         within("fact", text.len(), self.state.control.policy.fact_bytes.get())?;
         self.propose(Fact::decode(text)?, now)
@@ -316,8 +317,8 @@ impl Machine {
     /// Proposes what follows from a fact.
     ///
     /// # Errors
-    /// Where an id or a body is too long (contract 10), the ledger was not begun, or a proposal is
-    /// open.
+    /// If an id or a body is too long (contract 10), the ledger has no first entry, or a proposal
+    /// is open.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         let policy = &self.state.control.policy;
@@ -339,8 +340,8 @@ impl Machine {
     /// Proposes a whole foreign ledger, as an observer sees it (contract 2.4, 3.7).
     ///
     /// # Errors
-    /// Where the folder is another agent's, the ledger holds more than its first entry or was not
-    /// begun, or a proposal is open.
+    /// If the folder belongs to another agent, the ledger does not have exactly its first entry, or
+    /// a proposal is open.
     pub fn import(&mut self, import: Import, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         if self.state.head.seq != Seq(1) {
@@ -356,11 +357,11 @@ impl Machine {
         Ok(self.seal(at, Draft::new(import.into_records())))
     }
 
-    /// Proposes the next step: what has arrived, or else a decision with its consequences. None
-    /// where there is nothing new to say.
+    /// Proposes the next step: the arrivals that are due, or else a decision with its consequences.
+    /// `None` if there is nothing new to record.
     ///
     /// # Errors
-    /// Where no driver has taken the ledger over, or a proposal is open.
+    /// If no driver has taken over the ledger, or a proposal is open.
     pub fn step(
         &mut self,
         boundary: Boundary,
@@ -370,6 +371,7 @@ impl Machine {
         if self.state.control.live_from.is_none() {
             return Err(ProposeError::NotDriven);
         }
+        // The host's clock and not `at`: only it shows a clock that is behind (contract 1.3).
         let arrived = arrival::records(&self.state, now);
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::new(arrived))));
@@ -377,7 +379,7 @@ impl Machine {
         let ruling =
             ladder::decide(self.state.control.edition, &View::to_decide(&self.state, boundary, at));
         let newest = self.state.control.decided.as_ref();
-        // contract 7.5: a rest that says nothing new is not recorded again.
+        // contract 7.5: a rest that equals the newest decision is not recorded again.
         let decision = &ruling.decision;
         if decision.kind.may_repeat()
             && newest.is_some_and(|newest| newest.decision.says_the_same(decision))
@@ -395,8 +397,8 @@ impl Machine {
         if self.state.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop }
     }
 
-    /// The batch is durable: applies it and releases its effects. Without an open proposal it does
-    /// nothing.
+    /// Reports that the batch is durable: applies it and releases its effects. Does nothing if no
+    /// proposal is open.
     pub fn committed(&mut self) -> Vec<Effect> {
         let Some(open) = self.open.take() else {
             return Vec::new();
@@ -404,24 +406,28 @@ impl Machine {
         for entry in &open.entries {
             self.state.apply(entry);
         }
-        // What was in doubt would have been stored in this place.
+        // The ledger has this batch where a doubtful one would be, so none of those was stored.
         self.doubtful.clear();
         open.effects
     }
 
-    /// The batch was not stored: forgets it. The state is as before; propose again.
+    /// Reports that the batch was not stored, and forgets it. The state is unchanged, so propose
+    /// again.
     pub fn rejected(&mut self) {
         self.open = None;
     }
 
-    /// Whether the batch was stored is not known, as where its store failed to answer. The state is
-    /// as before; propose again. Should another append be refused since the ledger is longer, load
-    /// what is new: [`Machine::found`] has the effects of the batch then.
+    /// Reports that the batch may or may not have been stored, because the store did not answer.
+    /// The state is unchanged, so propose again. If a later append is refused because the ledger is
+    /// longer, load the new entries: [`Machine::found`] then has the effects of the batch.
     pub fn unacknowledged(&mut self) {
         let Some(Open { entries, effects }) = self.open.take() else { return };
+        // Without effects there is nothing to carry out later.
         let Some(head) = entries.last().map(Entry::head).filter(|_| !effects.is_empty()) else {
             return;
         };
+        // A retry of the same proposal may have another time and head, but it has equal effects.
+        // One group for all attempts releases these effects at most once.
         match self.doubtful.iter_mut().find(|doubtful| doubtful.effects == effects) {
             Some(doubtful) => doubtful.heads.push(head),
             None => self.doubtful.push(Doubtful { heads: Vec::from([head]), effects }),
@@ -446,15 +452,15 @@ impl Machine {
         explain::why_not::why_not(&self.state, boundary, asked, now)
     }
 
-    /// The earliest instant after `now` at which a step would find something new; ask again after
+    /// The earliest instant after `now` at which a step would find something new. Ask again after
     /// every commit.
     #[must_use]
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
         owed::next_wake(&self.state, now.max(self.state.at))
     }
 
-    /// The machine as it would stand if edition or policy were as supposed, to be asked and not to
-    /// be driven: nothing of that is in the ledger.
+    /// The machine under the supposed edition or policy. Ask it, but do not drive it: the ledger
+    /// does not have that edition or policy.
     #[must_use]
     pub fn supposing(self, supposed: &Supposition) -> Self {
         let mut state = self.state;
@@ -464,8 +470,8 @@ impl Machine {
         Self::standing(self.options, state)
     }
 
-    /// What would be decided at the loop's next boundary, at the instant of the last entry; with an
-    /// edition, as if it were set.
+    /// The decision at the loop's next boundary and the instant of the last entry. If an edition is
+    /// given, the decision is made as if that edition were set.
     pub(crate) fn decision_under(&self, edition: Option<Edition>) -> Decision {
         let edition = edition.unwrap_or(self.state.control.edition);
         ladder::decide(edition, &View::under(&self.state, edition, self.boundary(), self.state.at))
@@ -479,7 +485,7 @@ impl Machine {
         }
     }
 
-    /// The time of the next batch, where one may be made (contract 1.3).
+    /// The time of the next batch, if one may be proposed (contract 1.3).
     fn ready(&self, now: Timestamp) -> Result<Timestamp, ProposeError> {
         self.not_busy()?;
         if self.state.head == Head::START {
@@ -502,7 +508,7 @@ fn within(what: &'static str, bytes: usize, limit: u64) -> Result<(), ProposeErr
     if bytes > limit { Err(ProposeError::TooLarge { what, bytes, limit }) } else { Ok(()) }
 }
 
-/// What a proposal is made from.
+/// A proposal before its records are sealed.
 struct Draft {
     records: Vec<Record>,
     answer: Answer,

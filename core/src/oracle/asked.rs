@@ -1,5 +1,5 @@
-//! Asking some rows of the product's ladder: the reference runtime asks several times where ours
-//! answers once.
+//! Asking selected rows of the product's ladder: the reference runtime asks several questions that
+//! our ladder answers at once.
 
 use alloc::{
     string::{String, ToString},
@@ -17,25 +17,25 @@ use crate::{
     },
 };
 
-/// A message that goes next.
+/// The rows for the message that goes next.
 pub(super) const MESSAGE_ROWS: &[&str] = &["1.", "3."];
 
-/// What a tick for an item gives way to.
+/// The rows that go before a tick for an item.
 pub(super) const WAIT_ROWS: &[&str] = &["1.", "2.", "7.", "8."];
 
-/// What stands last.
+/// The last row.
 pub(super) const REST_ROW: &[&str] = &["9.sleep"];
 
-/// What is left when no tick came.
+/// The rows that remain if there was no tick.
 pub(super) const IDLE_ROWS: &[&str] = &["1.", "2.", "7.", "8.", "9."];
 
-/// The product's rules, all of them or all but one.
+/// The product's rules: all, or all but `without`.
 pub(super) struct Ladder<'a> {
     pub(super) without: Option<&'a str>,
 }
 
 impl Ladder<'_> {
-    /// What the rules of some rows of contract 7.2 decide; none where none of them fires.
+    /// The decision by the rules of these rows of contract 7.2; `None` if none of them fires.
     pub(super) fn asked(&self, rows: &[&str], view: &View) -> Option<Decision> {
         let rules = Edition::default().rules().iter().filter(|rule| {
             rows.iter().any(|row| rule.id.starts_with(row)) && Some(rule.id) != self.without
@@ -72,7 +72,7 @@ impl Said {
             evidence: decision.evidence,
         }
     }
-    /// The same, said at another boundary, or at none.
+    /// The same decision with another boundary, or without one.
     pub(super) fn at(self, boundary: Option<&str>) -> Self {
         Self { boundary: boundary.map(ToString::to_string), ..self }
     }

@@ -35,7 +35,7 @@ struct GivenFacts {
     runtime_posture: Option<RuntimePosture>,
 }
 
-/// The closure with its absent parts as nulls.
+/// The closure, with absent parts as nulls.
 #[derive(Serialize)]
 pub(super) struct Told {
     outcome: ClosureOutcome,
@@ -76,6 +76,6 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     };
     let rows = closure::ROWS.iter().filter(|row| Some(row.id) != without);
     let closure = closure::decide_by(rows, &facts)
-        .ok_or_else(|| JsonError::at_field("facts", "no row is left that holds"))?;
+        .ok_or_else(|| JsonError::at_field("facts", "no remaining row holds"))?;
     Ok(json::write(&Told::from_closure(closure)))
 }

@@ -1,5 +1,5 @@
-//! Operation `continuation`: a prior closure and a trigger in, a resolution out. The trigger names
-//! no wait, so its class decides.
+//! Operation `continuation`: a prior closure and a trigger in, a resolution out. Triggers of the
+//! vectors name no wait, so their class decides.
 
 use alloc::{string::String, vec::Vec};
 
@@ -33,7 +33,7 @@ struct GivenTrigger {
     wake_hint_source: Option<String>,
 }
 
-/// The resolution with its absent parts as nulls.
+/// The resolution, with absent parts as nulls.
 #[derive(Serialize)]
 pub(super) struct Resolved {
     trigger_kind: TriggerKind,
@@ -80,6 +80,6 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         &Found::Nameless(Satisfied::default()),
         overrides,
     )
-    .ok_or_else(|| JsonError::at_field("trigger", "no row is left that holds"))?;
+    .ok_or_else(|| JsonError::at_field("trigger", "no remaining row holds"))?;
     Ok(json::write(&Resolved::from(resolution)))
 }

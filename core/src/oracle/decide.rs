@@ -1,9 +1,9 @@
-//! Operation `decide`: a projection, a boundary and one input, in; a decision out.
+//! Operation `decide`: a projection, a boundary and one input in, a decision out.
 //!
-//! The input names the rule that the reference runtime asks: a message asks for the head,
-//! `wake_hint`, `continue_active` and `queued_available` ask for one tick, `idle` asks what is left
-//! when no tick came. So each input is answered by the product's rules of those rows, over a view
-//! made from the projection; the projection need not be consistent.
+//! The kind of the input selects a question of the reference runtime. `message` is about the head.
+//! `wake_hint`, `continue_active` and `queued_available` are about one tick each. `idle` is about
+//! what remains if there was no tick. The product's rules of the matching rows answer, over a view
+//! that is made from the projection. The projection may be inconsistent.
 
 use alloc::{
     format,
@@ -73,7 +73,7 @@ struct HintInput {
     duplicate: Option<Duplicate>,
 }
 
-/// The pending hint of the reference runtime; its key has the instant at which it was made.
+/// The pending hint of the reference runtime. The instant at which it was recorded is in its key.
 #[derive(Readable)]
 struct PendingHint {
     created_at: Timestamp,
@@ -107,9 +107,8 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         "queued_available" => ladder.item(view, input.read()?, TickReason::QueuedAvailable),
         _ => ladder.asked(IDLE_ROWS, &view),
     };
-    let decision = decision.ok_or_else(|| {
-        JsonError::at_field("input.type", "no rule that this input asks can fire")
-    })?;
+    let decision = decision
+        .ok_or_else(|| JsonError::at_field("input.type", "no rule for this input can fire"))?;
     Ok(json::write(&Said::from_decision(decision).at(Some(&boundary.to_string()))))
 }
 
@@ -177,7 +176,7 @@ impl Ladder<'_> {
             !view.queued.is_empty() || view.current_state() == Some(SchedulingState::Runnable);
         if !has_runnable && let Some(mut decision) = self.asked(WAIT_ROWS, &at_tick(&view)) {
             if decision.rule.starts_with("7.") || decision.rule.starts_with("8.") {
-                // The reference runtime notes that it was asked for a tick.
+                // The reference runtime notes that the wait suppressed a tick.
                 decision.evidence.push("work_queue_tick_blocked_by_wait_fact".to_string());
             }
             return Some(decision);
@@ -209,7 +208,8 @@ impl Ladder<'_> {
         )
     }
 
-    /// What the rules above a tick, or the rule of the tick itself, decide.
+    /// The decision of the rules above a tick, or of the tick's own rule. If that rule is
+    /// suppressed, it is the decision that the reference runtime records for that.
     fn tick(&self, view: &View, row: &str, suppressed: Suppressed) -> Option<Decision> {
         let view = at_tick(view);
         self.asked(&["1.", "2.", row], &view).or_else(|| {
@@ -229,16 +229,15 @@ fn named(name: &str, duplicate: &Option<Duplicate>) -> String {
     format!("{name}={}", duplicate.as_ref().map_or("", |duplicate| &duplicate.id))
 }
 
-/// What the reference runtime records where its key suppresses a tick. With us the rule is
-/// suppressed and the next one is asked (D5); here the rule is asked alone, and its suppression is
-/// told in the reference runtime's words.
+/// What the reference runtime records if a spent key suppresses a tick. In our ladder the next rule
+/// is asked then (D5). Here the rule is asked alone, so its suppression becomes a decision.
 struct Suppressed {
     reason: &'static str,
     work_item_id: Option<WorkItemId>,
     evidence: Vec<String>,
 }
 
-/// The view at the boundary at which ticks are asked for, whatever boundary the vector names.
+/// The view at the boundary of ticks, whichever boundary the vector names.
 fn at_tick(view: &View) -> View {
     View { boundary: Boundary::IdleTick, ..view.clone() }
 }
@@ -254,7 +253,7 @@ fn item_view(
     ItemView { work_item_id: record.id.clone(), seq: Seq(0), state, waits: Vec::new(), key }
 }
 
-/// The view of a projection. At the idle boundary every tick was already refused, so every key
+/// The view of a projection. At the idle boundary every tick was already suppressed, so every key
 /// counts as spent.
 fn view_of(projection: &Projection, boundary: Boundary) -> View {
     let state = projection.current_work_item_scheduling_state;

@@ -1,8 +1,7 @@
 //! The oracle: answers conformance vectors with the product's own functions (feature `oracle`).
 //!
-//! A vector is an input and what the reference runtime answered. Nothing is decided here: an input
-//! is read into the facts, the prior or the view that the product's function takes, and the
-//! function is called.
+//! A vector is an input and the answer of the reference runtime. This module decides nothing. It
+//! reads an input into what the product's function takes, and calls that function.
 
 mod asked;
 mod closure;
@@ -16,7 +15,7 @@ use alloc::string::String;
 
 use wakeful_json::JsonError;
 
-/// The operations that are answered, in the order of the vectors' documentation.
+/// The supported operations, in the order of the vectors' documentation.
 pub const OPERATIONS: [&str; 6] =
     ["closure", "continuation", "trigger", "decide", "ledger", "task_merge"];
 
@@ -28,16 +27,16 @@ struct Operation {
 /// The answer to an input, as JSON in the shape of the vector's output.
 ///
 /// # Errors
-/// Where the input cannot be read, or names another operation.
+/// If the input cannot be read, or names an unknown operation.
 pub fn answer(input: &str) -> Result<String, JsonError> {
     answer_without_rule(input, None)
 }
 
-/// The answer of a ladder that lacks one rule, or of a closure or continuation table that lacks one
-/// row, for tests that none is idle; none is lacking where none is named.
+/// The answer without one rule of the ladder, or without one row of the closure or continuation
+/// table. Tests use it to show that each rule and row matters. `None` leaves nothing out.
 ///
 /// # Errors
-/// As [`answer`]; also where no rule is left that could fire.
+/// As [`answer`], and if none of the remaining rules or rows applies.
 pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, JsonError> {
     let operation: Operation = wakeful_json::read(input)?;
     match operation.op.as_str() {

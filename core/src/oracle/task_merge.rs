@@ -1,8 +1,8 @@
-//! Operation `task_merge`: the task records of a store and updates in; which updates are taken, and
-//! the latest records, out.
+//! Operation `task_merge`: the task records of a store and updates in; the accepted updates and the
+//! latest records out.
 //!
-//! The store of the vectors is one for all agents, so the rule that takes an update is asked for
-//! each id, whoever it belongs to.
+//! The vectors have one store for all agents, so the rule that accepts an update is asked per task
+//! id, for tasks of any agent.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::cmp::Reverse;
@@ -72,7 +72,7 @@ struct Read {
     wait_policy: TaskWaitPolicy,
 }
 
-/// The latest record of each id, and where in the order of appends it stands.
+/// The latest record of each id, with its position in the order of appends.
 #[derive(Default)]
 struct Store {
     latest: BTreeMap<TaskId, (usize, TaskRecord)>,
@@ -80,7 +80,7 @@ struct Store {
 }
 
 impl Store {
-    /// Takes a record as it is, but for what it inherits.
+    /// Appends a record as it is, except for what it inherits (contract 3.3).
     fn append(&mut self, record: TaskRecord) {
         let latest = self.latest.get(&record.id).map(|(_, latest)| latest);
         let record = record.inheriting(latest);
@@ -88,7 +88,7 @@ impl Store {
         self.appended += 1;
     }
 
-    /// Takes a record where the rule of transitions takes it, and says whether it did.
+    /// Appends a record if the rule of transitions accepts it, and returns whether it did.
     fn update(&mut self, record: TaskRecord) -> bool {
         let taken = self
             .latest
@@ -100,8 +100,8 @@ impl Store {
         taken
     }
 
-    /// The active records of one agent or of all: as many as asked for, newest appended first, then
-    /// ordered by their last update.
+    /// The active records of one agent or of all: the `limit` newest by append, sorted by their
+    /// last update.
     fn active(&self, of: Option<&AgentId>, limit: usize) -> Vec<TaskRecord> {
         let mut active: Vec<_> = self
             .latest
@@ -163,8 +163,8 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     }))
 }
 
-/// What the reference runtime caches as status once a transition was taken (`observed-decisions.md`
-/// 8.2). Ours is derived from the ledger (contract 4.1) and no task record says anything about it.
+/// The status that the reference runtime caches after a transition (`observed-decisions.md` 8.2).
+/// Our status is derived from the ledger (contract 4.1), and task records do not affect it.
 fn after_transition(status: AgentStatus, run_open: bool) -> AgentStatus {
     match status {
         AgentStatus::Asleep | AgentStatus::Stopped => status,

@@ -1,6 +1,6 @@
-//! Operation `trigger`: a message, the closure before it and the agent's status in; the admitted
-//! message, the task that it carries, its trigger and its resolution out. No ledger is given, so a
-//! trigger names no wait that is known, and its class decides.
+//! Operation `trigger`: a message, the closure before it and the agent's status in. The admitted
+//! message, its task, its trigger and its resolution come out. There is no ledger, so a trigger
+//! names no known wait, and its class decides.
 
 use alloc::string::{String, ToString};
 
@@ -49,7 +49,7 @@ struct Normalized {
     work_item_id: Option<WorkItemId>,
 }
 
-/// The task that a message carries, or why it carries none.
+/// The task of a message, or why it cannot be read.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Payload {
@@ -71,7 +71,7 @@ pub(super) struct Task {
     work_item_id: Option<WorkItemId>,
 }
 
-/// The trigger with its absent parts as nulls.
+/// The trigger, with absent parts as nulls.
 #[derive(Serialize)]
 pub(super) struct Read {
     contentful: bool,
@@ -122,7 +122,7 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     }))
 }
 
-/// The task of a message of a kind that carries one.
+/// The task of a message; `None` if messages of its kind carry none.
 pub(super) fn task(message: &MessageRecord) -> Option<Payload> {
     if !matches!(message.kind, MessageKind::TaskStatus | MessageKind::TaskResult) {
         return None;

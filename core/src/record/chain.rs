@@ -1,4 +1,4 @@
-//! The chain: the name of a whole history (contract 3.4).
+//! The chain: a hash that names a whole history (contract 3.4).
 
 use core::fmt;
 
@@ -7,15 +7,15 @@ use serde::{Serialize, Serializer};
 use crate::id::Seq;
 use wakeful_json::{self as json, Readable, Value, through_readable};
 
-/// The name of a whole history: equal chains mean equal entries (contract 3.4).
+/// A BLAKE3 hash over the whole history: equal chains mean equal entries (contract 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Chain(blake3::Hash);
 
 impl Chain {
-    /// The chain before the first entry: all zero.
+    /// The chain before the first entry: all zeros.
     pub const START: Self = Self(blake3::Hash::from_bytes([0; 32]));
 
-    /// The chain after an entry with these canonical bytes.
+    /// The chain after an entry with the canonical bytes `canonical`.
     #[must_use]
     pub fn extend(self, canonical: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -24,22 +24,23 @@ impl Chain {
         Self(hasher.finalize())
     }
 
-    /// A chain from its 32 bytes, as a store may keep it.
+    /// A chain from its 32 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
-    /// Its 32 bytes.
+    /// The chain as 32 bytes, for storage.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// Reads 64 lower-case hexadecimal digits.
+    /// Parses 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // Without a branch: which digit comes cannot be foreseen.
+        // Without a branch: the digits of a hash are random, so a branch would be mispredicted.
+        // In ASCII, letters have bit 6 set, and their low four bits count from 1 for `a`.
         let number = |digit: u8| (digit & 0xF) + 9 * (digit >> 6);
         let is_digit = |digit: u8| digit.is_ascii_digit() | (b'a'..=b'f').contains(&digit);
         let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
@@ -95,17 +96,21 @@ impl schemars::JsonSchema for Chain {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "BLAKE3 of the history" })
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+            "description": "BLAKE3 of the history"
+        })
     }
 }
 
-/// The newest entry of a ledger, and with it the whole history.
+/// The position and chain of the newest entry, which together name the whole history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Head {
-    /// Its position; 0 where there is none.
+    /// The position of the newest entry; 0 for an empty ledger.
     pub seq: Seq,
-    /// Its chain.
+    /// The chain up to and including that entry.
     pub chain: Chain,
 }
 

@@ -1,4 +1,4 @@
-//! Evidence for the model and for explanations: transcript, tool calls, briefs, and the data of the
+//! Evidence for the model and for explanations: transcript, tool calls, briefs, and the data of
 //! events about them.
 
 use alloc::string::String;
@@ -14,11 +14,11 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// What a brief tells.
+    /// What a brief reports.
     pub enum BriefKind {
-        /// Something was received.
+        /// A message was received.
         Ack,
-        /// Something was reached.
+        /// A result was reached.
         Result,
         /// Something failed.
         Failure,
@@ -28,9 +28,9 @@ names! {
 names! {
     /// How a tool call ended.
     pub enum ToolExecutionStatus {
-        /// Well.
+        /// It succeeded.
         Success,
-        /// With an error.
+        /// It returned an error.
         Error,
     }
 }
@@ -39,24 +39,24 @@ names! {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BriefRecord {
-    /// Its id.
+    /// Identifies the brief.
     pub id: String,
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// The item that it is about.
+    /// The work item that the brief is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// What it tells.
+    /// What the brief reports.
     pub kind: BriefKind,
-    /// When it was made.
+    /// When the brief was written.
     pub created_at: Timestamp,
-    /// Its text.
+    /// The text for people.
     pub text: String,
-    /// The message that it answers.
+    /// The message that the brief answers.
     #[serde(default)]
     pub related_message_id: Option<MessageId>,
-    /// The task that it reports.
+    /// The task that the brief reports on.
     #[serde(default)]
     pub related_task_id: Option<TaskId>,
 }
@@ -65,30 +65,30 @@ pub struct BriefRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolExecutionRecord {
-    /// Its id.
+    /// Identifies the call.
     pub id: String,
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// The item that it served.
+    /// The work item that the call served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// The turn in which it was made.
+    /// The number of the turn that made the call.
     #[serde(default)]
     pub turn_index: u64,
-    /// The tool.
+    /// The name of the tool.
     pub tool_name: String,
-    /// When it was made.
+    /// When the call was made.
     pub created_at: Timestamp,
-    /// Under whose trust.
+    /// The trust under which the call was made.
     pub trust: TrustLevel,
-    /// How it ended.
+    /// How the call ended.
     pub status: ToolExecutionStatus,
-    /// What went in, carried as given.
+    /// The arguments, carried as given.
     pub input: RawJson,
-    /// What came out, carried as given.
+    /// The result, carried as given.
     pub output: RawJson,
-    /// Both in a line.
+    /// Arguments and result in one line.
     pub summary: String,
 }
 
@@ -96,12 +96,12 @@ pub struct ToolExecutionRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TranscriptRecord {
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// When it was made.
+    /// When the piece was recorded.
     pub created_at: Timestamp,
-    /// The run that it belongs to.
+    /// The run that the piece belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// What was said, carried as given.
@@ -113,33 +113,34 @@ pub struct TranscriptRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuntimeFailed {
-    /// What went wrong, in words.
+    /// The error in words.
     pub error: String,
-    /// The message that it concerns.
+    /// The message that was being handled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// The run that it concerns.
+    /// The run that was open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
 
-/// Fact `context_compacted`: what the model is shown of the past got shorter (contract 5.22).
+/// Fact `context_compacted`: the host shortened the past that it shows the model (contract 5.22).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextCompacted {
-    /// How many messages the summary stands for, all in all.
+    /// The total number of messages that the summary replaces.
     pub compacted_message_count: u64,
-    /// What stands for them.
+    /// The summary that replaces them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_summary: Option<String>,
 }
 
-/// Fact `checkpoint_recorded`: where the work stood, in the model's words (contract 5.22).
+/// Fact `checkpoint_recorded`: the model's own account of where the work is (contract 5.22).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointRecorded {
-    /// The anchor generation that it describes: the state's anchor when its text was asked for.
+    /// The anchor generation that the checkpoint describes: the state's anchor when its text was
+    /// requested.
     pub anchor_generation: u64,
-    /// What it says, carried as given.
+    /// The account, carried as given.
     pub data: RawJson,
 }

@@ -1,4 +1,4 @@
-//! What a message meant under the closure before it (contract 6.3).
+//! The continuation of a message: what it means under the closure before it (contract 6.3).
 
 use alloc::{string::String, vec::Vec};
 
@@ -8,21 +8,21 @@ use crate::{record::queue::message::TriggerKind, tagged::names};
 use wakeful_json::Readable;
 
 names! {
-    /// What the facts add up to.
+    /// What the facts so far amount to.
     pub enum ClosureOutcome {
         /// Nothing is left to do.
         Completed,
-        /// There is work to go on with.
+        /// There is work to continue.
         Continuable,
         /// Something failed.
         Failed,
-        /// Something is waited for.
+        /// The agent waits for something.
         Waiting,
     }
 }
 
 names! {
-    /// What is waited for.
+    /// What the agent waits for.
     pub enum WaitingReason {
         /// The operator.
         AwaitingOperatorInput,
@@ -38,11 +38,11 @@ names! {
 names! {
     /// What a message means for the agent.
     pub enum Class {
-        /// What was waited for came.
+        /// It ends a wait as expected.
         ResumeExpectedWait,
-        /// Something came that counts whatever is waited for.
+        /// It counts under any wait.
         ResumeOverride,
-        /// Nothing was waited for, and it goes on.
+        /// There was no wait, and the agent continues.
         LocalContinuation,
         /// It only keeps the agent alive.
         LivenessOnly,
@@ -53,20 +53,20 @@ names! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
-    /// What the message set off.
+    /// What kind of trigger the message is.
     pub trigger_kind: TriggerKind,
-    /// What it means.
+    /// What the message means.
     pub class: Class,
-    /// Whether it asks for the model.
+    /// Whether the message goes to the model.
     pub model_reentry: bool,
-    /// The closure before it.
+    /// The closure before the message.
     pub prior_closure_outcome: ClosureOutcome,
-    /// What was waited for.
+    /// The wait of that closure, if it was waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior_waiting_reason: Option<WaitingReason>,
-    /// Whether it is what was waited for.
+    /// Whether the message ended that wait.
     pub matched_waiting_reason: bool,
-    /// What speaks for it.
+    /// The evidence, as short texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }

@@ -20,54 +20,54 @@ pub const FORMAT: u32 = 1;
 
 vocabulary! {
     tag "control";
-    /// What the control plane keeps (class `control`).
+    /// A record of the control plane (class `control`).
     pub enum ControlRecord {
         /// The first entry of every ledger.
         "genesis" => Genesis(Genesis),
-        /// What `agent.json` of an import says.
+        /// The state in `agent.json` of an import.
         "agent_imported" => AgentImported(AgentImported),
         /// The focus moved.
         "focus_set" => FocusSet(FocusSet),
-        /// A wake hint became pending.
+        /// A wake hint is pending.
         "wake_hint_pending" => WakeHintPending(WakeHint),
-        /// The pending wake hint was turned into a tick.
+        /// The pending wake hint became a tick.
         "wake_hint_cleared" => WakeHintCleared(Marker),
-        /// The agent may run.
+        /// The agent may run again.
         "start_requested" => StartRequested(Marker),
-        /// The agent may not run.
+        /// The agent must not run.
         "stop_requested" => StopRequested(Marker),
-        /// The runtime goes down.
+        /// The runtime is shutting down.
         "shutdown_requested" => ShutdownRequested(Marker),
-        /// A driver took the ledger over.
+        /// A driver took over the ledger.
         "runtime_restarted" => RuntimeRestarted(Marker),
         /// A work item gives no work signal until its epoch moves (contract 9.4).
         "item_parked" => ItemParked(ItemParked),
-        /// Policy or edition changed.
+        /// Policy or edition was replaced.
         "policy_set" => PolicySet(PolicySet),
     }
 }
 
-/// A record or fact that says all with its name.
+/// The data of a record or fact whose name says everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Marker {}
 
-/// What alone determines every decision on a ledger, besides its entries (contract 1.4).
+/// The settings that, together with the entries, determine every decision (contract 1.4).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Genesis {
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
     /// The version of the ledger format.
     pub format: u32,
-    /// The order of the rules.
+    /// The order of the rules, as a named edition.
     pub edition: Edition,
-    /// The limits and delays.
+    /// The limits and delays of the scheduler.
     pub policy: Policy,
 }
 
 impl Genesis {
-    /// Whether edition and policy are the defaults.
+    /// Whether edition and policy are both the defaults.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.edition == Edition::default() && self.policy == Policy::default()
@@ -75,11 +75,11 @@ impl Genesis {
 }
 
 names! {
-    /// Where an agent stands in its life (contract 4.1).
+    /// The lifecycle status of an agent (contract 4.1).
     pub enum AgentStatus {
         /// Not yet started or restarted.
         Booting,
-        /// Between turns, with a reason to look again.
+        /// Between turns, and about to look again.
         AwakeIdle,
         /// A run is open.
         AwakeRunning,
@@ -87,64 +87,64 @@ names! {
         AwaitingTask,
         /// At rest.
         Asleep,
-        /// Not to run until started.
+        /// Stopped until the next start.
         Stopped | "paused",
     }
 }
 
 names! {
-    /// Why the focus moved: nothing else moves it (contract 5.14).
+    /// Why the focus moved. Nothing else moves it (contract 5.14).
     pub enum FocusCause {
         /// The model picked the item.
         Pick,
         /// The item was completed.
         Completion,
-        /// It was cleared.
+        /// The focus was cleared explicitly.
         Clear,
     }
 }
 
-/// Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What
-/// is absent stays.
+/// Fact and record `policy_set`: the only way to change the settings of the first entry (contract
+/// 1.4). An absent field leaves its setting as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicySet {
-    /// The limits and delays; those that are not named get their defaults.
+    /// The new limits and delays. Those that it does not name get their defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// The order of the rules.
+    /// The new order of the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<Edition>,
 }
 
-/// The durable focus.
+/// A change of the durable focus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FocusSet {
-    /// The item, or none.
+    /// The item that now has the focus; `None` if it was cleared.
     pub work_item_id: Option<WorkItemId>,
-    /// Why it moved.
+    /// Why the focus moved.
     pub cause: FocusCause,
 }
 
-/// What `agent.json` of an import says (contract 3.8).
+/// The state in `agent.json` of an import (contract 3.8).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentImported {
-    /// Its status there.
+    /// The status of the agent there.
     pub status: AgentStatus,
-    /// The number of its newest turn.
+    /// The number of the newest turn there.
     pub turn_index: u64,
     /// How that turn ended, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn_terminal: Option<TurnTerminalKind>,
-    /// The number of the turn that ended so, where it is not the newest.
+    /// The number of the turn that ended so, if it is not the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal_turn_index: Option<u64>,
     /// The run that was open there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_run_id: Option<RunId>,
-    /// The item that its newest turn was about there.
+    /// The work item of the newest turn there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_turn_work_item_id: Option<WorkItemId>,
     /// The wake hint that was pending there.
@@ -155,25 +155,25 @@ pub struct AgentImported {
     pub torn: Vec<TornLine>,
 }
 
-/// A wake hint that another runtime recorded: its time is part of its key (contract 8.4).
+/// A wake hint that another runtime recorded. Its time is part of its key (contract 8.4).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordedHint {
-    /// The hint.
+    /// The hint itself.
     pub hint: WakeHint,
-    /// When it was recorded.
+    /// When that runtime recorded it.
     pub created_at: Timestamp,
 }
 
-/// A last line without end, which its writer did not live to finish.
+/// A last line without a line end: its writer died in the middle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TornLine {
-    /// The file.
+    /// The name of the file.
     pub file: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// How much of it was there, in bytes.
+    /// The length of what was there, in bytes.
     pub bytes: u64,
 }
 
@@ -181,42 +181,42 @@ pub struct TornLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeHint {
-    /// Why to look.
+    /// Why the agent should look.
     pub reason: String,
-    /// More about it.
+    /// A longer explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Where it came from.
+    /// The system that sent the hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Whose wait it serves.
+    /// Whether the hint serves a wait of an item or of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ExternalTriggerScope>,
-    /// The intent that it names.
+    /// The waiting intent that the hint names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_intent_id: Option<WaitingIntentId>,
-    /// The external trigger that it names.
+    /// The external trigger that the hint names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger_id: Option<ExternalTriggerId>,
     /// The thing that changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// What it says, if it says anything.
+    /// The content, if there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<MessageBody>,
-    /// The type of what it says.
+    /// The media type of the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// The conversation that it belongs to.
+    /// The conversation that the hint belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// What caused it.
+    /// What caused the hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<String>,
 }
 
 impl WakeHint {
-    /// A hint that gives a reason and names nothing.
+    /// A hint with a reason that names no wait.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self {
@@ -234,8 +234,8 @@ impl WakeHint {
         }
     }
 
-    /// This hint; where it says nothing, with what the one before it said: of hints that come
-    /// together the newest content stays (contract 5.21).
+    /// This hint, with the content of `before` if it has none: coalesced hints keep the newest
+    /// content (contract 5.21).
     pub(crate) fn with_content_of(self, before: Self) -> Self {
         if self.body.as_ref().is_some_and(MessageBody::is_contentful) {
             return self;
@@ -250,23 +250,23 @@ impl WakeHint {
 }
 
 names! {
-    /// Why an item was parked.
+    /// Why a work item was parked.
     pub enum ParkCause {
-        /// It was offered as often as the policy says, and no turn moved it.
+        /// It was offered as often as the policy allows, and no turn moved it.
         NoProgress,
-        /// The operator broke its turn off.
+        /// The operator aborted its turn.
         OperatorAborted,
         /// The turn about it was interrupted too often (contract 5.24).
         ReplayBudget,
     }
 }
 
-/// Control record `item_parked`: the item gives no work signal until its epoch moves.
+/// Record `item_parked`: the item gives no work signal until its epoch moves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ItemParked {
-    /// The item.
+    /// The parked item.
     pub work_item_id: WorkItemId,
-    /// Why.
+    /// Why it was parked.
     pub cause: ParkCause,
 }

@@ -1,4 +1,4 @@
-//! The decision: what the ladder answered, as the ledger keeps it (contract 7.4).
+//! The decision of the ladder, as the ledger keeps it (contract 7.4).
 
 use alloc::{string::String, vec::Vec};
 
@@ -12,7 +12,7 @@ use crate::{
 use wakeful_json::Readable;
 
 names! {
-    /// What is to be done.
+    /// What the agent does next.
     pub enum DecisionKind {
         /// A message goes to the model.
         StartModelTurn = "StartModelTurn",
@@ -30,9 +30,9 @@ names! {
         WaitForOperator = "WaitForOperator",
         /// Rest: nothing is pending.
         Sleep = "Sleep",
-        /// Stay at rest: nothing is pending.
+        /// Stay at rest: nothing is pending, and the agent is asleep already.
         StayIdle = "StayIdle",
-        /// The agent may not run.
+        /// The agent is stopped or closing.
         Stop = "Stop",
         /// Nothing to do at this boundary.
         Noop = "Noop",
@@ -40,14 +40,14 @@ names! {
 }
 
 impl DecisionKind {
-    /// The kind of this name, in any case of letters.
+    /// The kind with this name; case does not matter.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let at = Self::NAMES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
         Some(Self::ALL[at])
     }
 
-    /// The status of an agent after this decision was recorded, where it is a rest (contract 4.1).
+    /// The status of an agent after this decision is recorded, if it is a rest (contract 4.1).
     #[must_use]
     pub fn rests_as(self) -> Option<AgentStatus> {
         match self {
@@ -71,7 +71,7 @@ impl DecisionKind {
         self.rests_as().is_some() || matches!(self, Self::Noop | Self::Stop)
     }
 
-    /// Whether a loop takes another step after this decision.
+    /// Whether the host loop takes another step after this decision.
     #[must_use]
     pub fn goes_on(self) -> bool {
         matches!(self, Self::ReduceMessageOnly | Self::EmitSystemTick)
@@ -79,7 +79,7 @@ impl DecisionKind {
 }
 
 names! {
-    /// Where in the host's loop the scheduler is asked (contract 7.6).
+    /// The point in the host's loop at which it asks the scheduler (contract 7.6).
     pub enum Boundary {
         /// Between two messages.
         RunLoop,
@@ -87,7 +87,7 @@ names! {
         RunLoopIdle,
         /// While a message is settled.
         MessageProcessing,
-        /// When idle, for a tick.
+        /// While idle, to emit a tick.
         IdleTick,
         /// Safe point: before a second or later round with the provider.
         BeforeProviderContinuation,
@@ -101,12 +101,12 @@ names! {
 }
 
 names! {
-    /// The stable codes of typed evidence.
+    /// A stable code for a piece of typed evidence.
     #[non_exhaustive]
     pub enum ReasonCode {
         /// The agent was stopped.
         StopRequested,
-        /// The runtime goes down.
+        /// The runtime is shutting down.
         ShutdownRequested,
         /// A run is open.
         RunOpen,
@@ -118,7 +118,7 @@ names! {
         ContinuationLivenessOnly,
         /// It satisfies this wait.
         WaitSatisfied,
-        /// It names no wait; the closure's reason alone matches it.
+        /// It names no wait; only the closure's reason matches.
         MatchedByReasonClass,
         /// It is operator input of priority interject.
         OperatorInterjection,
@@ -130,11 +130,11 @@ names! {
         ItemRunnable,
         /// The runs of the message were interrupted as often as the policy allows.
         InterruptedTooOften,
-        /// It is about something that is no longer so.
+        /// The message is about something that no longer exists or has changed.
         SubjectGone,
-        /// Conditions of the agent itself are active.
+        /// Wait conditions of the agent itself are active.
         AgentWaits,
-        /// Intents of the agent are active.
+        /// Waiting intents of the agent are active.
         AgentIntentsActive,
         /// Timers are active.
         TimersActive,
@@ -148,13 +148,13 @@ names! {
         ItemWaitsForTimer,
         /// The item waits for the runtime.
         ItemWaitsForSystem,
-        /// Nothing above holds.
+        /// Nothing is pending.
         NothingPending,
     }
 }
 
 names! {
-    /// Why an input was passed over.
+    /// Why an input was ignored.
     #[non_exhaustive]
     pub enum IgnoredReason {
         /// Its key is spent.
@@ -164,25 +164,25 @@ names! {
     }
 }
 
-/// A reason for the decision and the entries that it rests on.
+/// A reason for the decision, with the entries that it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Because {
-    /// The reason.
+    /// The stable code.
     pub code: ReasonCode,
-    /// The entries; empty where the reason is an absence.
+    /// The entries; empty if the reason is that something is absent.
     pub seqs: Vec<Seq>,
 }
 
-/// An input that the decision passed over (contract 5.18, 8.3).
+/// An input that the decision ignored (contract 5.18, 8.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ignored {
-    /// What was passed over: a key or a message id.
+    /// The ignored key or message id.
     pub what: String,
-    /// Why.
+    /// Why it was ignored.
     pub reason: IgnoredReason,
-    /// The entries that say so.
+    /// The entries that show it.
     pub seqs: Vec<Seq>,
 }
 
@@ -190,41 +190,42 @@ pub struct Ignored {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
-    /// What is to be done.
+    /// What the agent does next.
     #[serde(rename = "decision")]
     pub kind: DecisionKind,
     /// Why, as one code.
     pub reason: String,
-    /// Whether the model will see something.
+    /// Whether a message goes to the model.
     pub model_reentry: bool,
     /// Whether this only keeps the agent alive.
     pub liveness_only: bool,
-    /// The message that it is about.
+    /// The message that the decision is about.
     pub message_id: Option<MessageId>,
-    /// The work item that it is about.
+    /// The work item that the decision is about.
     pub work_item_id: Option<WorkItemId>,
-    /// The task that it is about.
+    /// The task that the decision is about.
     pub task_id: Option<TaskId>,
-    /// Where it was asked for.
+    /// The point in the host's loop at which the decision was requested.
     pub boundary: Boundary,
     /// The reference runtime's evidence strings.
     pub evidence: Vec<String>,
-    /// The rule that fired.
+    /// The id of the rule that fired.
     pub rule: String,
-    /// The order of the rules.
+    /// The order of the rules that was in force.
     pub edition: Edition,
-    /// What was passed over.
+    /// The inputs that were ignored.
     #[serde(default)]
     pub ignored: Vec<Ignored>,
-    /// Typed evidence.
+    /// Typed evidence: reasons with their entries.
     #[serde(default)]
     pub because: Vec<Because>,
 }
 
 impl Decision {
-    /// Whether the other decision says the same, whatever it rests on (contract 7.5).
+    /// Whether both decisions are equal in everything but `because` (contract 7.5).
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
+        // Destructured, so that a new field cannot be forgotten here.
         let Self {
             kind,
             reason,

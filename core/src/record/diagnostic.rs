@@ -1,4 +1,4 @@
-//! Diagnostics: what looks wrong, for people. Never an input of a decision (contract 11.3).
+//! Diagnostics: what looks wrong, for operators. Never an input of a decision (contract 11.3).
 
 use alloc::{
     format,
@@ -14,6 +14,7 @@ use crate::{
         event::{EventKind, EventRecord},
         queue::message::MessageRecord,
         task::message::TaskPayloadError,
+        text,
         turn::TurnRecord,
     },
     tagged::names,
@@ -21,34 +22,34 @@ use crate::{
 };
 
 names! {
-    /// What looks wrong. More kinds will follow (contract 11.3).
+    /// What looks wrong. More kinds may be added (contract 11.3).
     #[non_exhaustive]
     pub enum DiagnosticKind {
-        /// The posture says idle, but work can go on.
+        /// The posture is idle, but there is runnable work.
         IdlePostureHasRunnableWork,
-        /// The posture says idle, but messages wait.
+        /// The posture is idle, but messages are queued.
         IdlePostureHasQueuedInput,
-        /// An external wait never ends when its event is lost.
+        /// An external wait has no fallback: it never ends if its event is lost.
         ExternalWaitHasWeakRecoverability,
-        /// So does this one, on purpose.
+        /// An external wait has no fallback, and says why.
         ExternalWaitHasNoFallback,
         /// Nothing will ever look at this blocker again.
         BlockedWorkItemWithoutRecheckOrWait,
-        /// No trigger can serve this intent by name.
+        /// No trigger can name this intent.
         WaitingIntentWithoutExternalTrigger,
         /// Nothing that can happen ends this wait.
         WaitWithoutWaker,
-        /// Work can go on, but was offered already, so that the agent rests on it.
+        /// Work is runnable but its key is spent, so the agent rests.
         RunnableWorkAtRest,
         /// A message could not be classified and was dropped.
         MalformedMessage,
-        /// A work item gives no work signal until something moves it.
+        /// An item or the agent is parked until something moves it.
         Parked,
-        /// The runs of a message were interrupted too often, and it was dropped.
+        /// The runs of a message were interrupted too often, and the message was dropped.
         ReplayBudget,
-        /// No fact of the open run came for longer than the policy allows.
+        /// The open run recorded no fact for longer than the policy allows.
         StalledRun,
-        /// A turn failed at every try.
+        /// All retries of a turn failed.
         RetriesExhausted,
         /// The host's clock is behind the newest entry of the ledger.
         ClockBehind,
@@ -56,7 +57,7 @@ names! {
 }
 
 names! {
-    /// How bad it is.
+    /// How serious a diagnostic is.
     #[non_exhaustive]
     pub enum Severity {
         /// The agent may be stuck.
@@ -64,24 +65,24 @@ names! {
     }
 }
 
-/// Something that looks wrong, and what it is about.
+/// Something that looks wrong, with its subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Diagnostic {
     /// What looks wrong.
     pub kind: DiagnosticKind,
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// The same in a sentence.
+    /// The diagnostic in a sentence.
     pub message: String,
-    /// The item that it is about.
+    /// The work item concerned.
     pub work_item_id: Option<WorkItemId>,
-    /// The intent that it is about.
+    /// The waiting intent concerned.
     pub waiting_intent_id: Option<WaitingIntentId>,
-    /// The condition that it is about.
+    /// The wait condition concerned.
     pub wait_condition_id: Option<WaitConditionId>,
-    /// What speaks for it.
+    /// Details as `key=value` texts.
     pub evidence: Vec<String>,
 }
 
@@ -99,7 +100,7 @@ impl Diagnostic {
     }
 }
 
-/// A message that cannot be classified, and is dropped (contract 5.2).
+/// The diagnostic of a message that cannot be classified and is dropped (contract 5.2).
 #[must_use]
 pub fn malformed_message(message: &MessageRecord, why: &TaskPayloadError) -> Diagnostic {
     let evidence = Vec::from([
@@ -109,16 +110,12 @@ pub fn malformed_message(message: &MessageRecord, why: &TaskPayloadError) -> Dia
     ]);
     Diagnostic {
         work_item_id: message.work_item_id.clone(),
-        ..Diagnostic::new(
-            DiagnosticKind::MalformedMessage,
-            "a message could not be classified and was dropped",
-            evidence,
-        )
+        ..Diagnostic::new(DiagnosticKind::MalformedMessage, text::MALFORMED_MESSAGE, evidence)
     }
 }
 
-/// A message whose runs were interrupted as often as the policy allows, and that is dropped
-/// (contract 5.24).
+/// The diagnostic of a message that is dropped because its runs were interrupted as often as the
+/// policy allows (contract 5.24).
 #[must_use]
 pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic {
     let evidence = Vec::from([
@@ -127,16 +124,12 @@ pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic 
     ]);
     Diagnostic {
         work_item_id: message.work_item_id.clone(),
-        ..Diagnostic::new(
-            DiagnosticKind::ReplayBudget,
-            "the runs of a message were interrupted too often, and it was dropped",
-            evidence,
-        )
+        ..Diagnostic::new(DiagnosticKind::ReplayBudget, text::REPLAY_BUDGET, evidence)
     }
 }
 
-/// What the host's clock said when this was recorded, if it is the diagnostic of a clock that is
-/// behind: the entry's own time is the ledger's.
+/// The time of the host's clock in a `clock_behind` diagnostic; `None` for other events. The
+/// entry's own time does not show it, because it never runs backwards.
 #[must_use]
 pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
     let evidence: Vec<String> = Some(event)
@@ -147,24 +140,20 @@ pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
 
 pub(crate) const HOST_NOW: &str = "host_now=";
 
-/// Whether this event records a diagnostic of this kind.
+/// Whether this event records a diagnostic of kind `kind`.
 #[must_use]
 pub(crate) fn is_recorded(event: &EventRecord, kind: DiagnosticKind) -> bool {
     event.known() == Some(EventKind::SchedulerDiagnostic) && event.particular("kind") == Some(kind)
 }
 
-/// An agent that has started as many turns in a row by itself as it may (contract 9.5).
+/// The diagnostic of an agent that used up the turns it may start on its own (contract 9.5).
 #[must_use]
 pub fn agent_parked(turns: u64) -> Diagnostic {
     let evidence = Vec::from([format!("autonomous_turns={turns}")]);
-    Diagnostic::new(
-        DiagnosticKind::Parked,
-        "the agent is parked after this turn until input from outside",
-        evidence,
-    )
+    Diagnostic::new(DiagnosticKind::Parked, text::AGENT_PARKED, evidence)
 }
 
-/// A lineage that was tried as often as the policy says.
+/// The diagnostic of a lineage whose retries are used up.
 pub(crate) fn exhausted(turn: &TurnRecord) -> Diagnostic {
     let evidence = [
         alloc::format!("message_id={}", turn.retry_of.as_ref().unwrap_or(&turn.message_id)),
@@ -175,7 +164,7 @@ pub(crate) fn exhausted(turn: &TurnRecord) -> Diagnostic {
         work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
         ..Diagnostic::new(
             DiagnosticKind::RetriesExhausted,
-            "a turn failed at every try and is not tried again",
+            text::RETRIES_EXHAUSTED,
             evidence.into(),
         )
     }

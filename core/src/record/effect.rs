@@ -1,5 +1,5 @@
-//! Effects: what the host must do, released only after the batch that asks for it is durable
-//! (contract 3.2).
+//! Effects: what the host must do. They are released only after their batch is durable (contract
+//! 3.2).
 
 use alloc::vec::Vec;
 
@@ -18,36 +18,36 @@ use wakeful_json::Readable;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "effect", rename_all = "snake_case")]
-// A batch releases one or two effects; boxing the request would buy nothing.
+// A batch releases one or two effects, so boxing the request would gain nothing.
 #[allow(clippy::large_enum_variant)]
 pub enum Effect {
-    /// Start a turn; what happens in it comes back as facts that name its run.
+    /// Start a turn. The host reports what happens in it as facts that name its run.
     StartTurn(TurnRequest),
     /// Insert an operator message into the open run at this safe point.
     Interject {
-        /// The run.
+        /// The open run.
         run_id: RunId,
-        /// The message.
+        /// The message to insert.
         message_id: MessageId,
     },
-    /// End the run after this round.
+    /// End the run after the current round.
     YieldTurn {
-        /// The run.
+        /// The run to end.
         run_id: RunId,
     },
-    /// Break off the run.
+    /// Abort the run.
     AbortTurn {
-        /// The run.
+        /// The run to abort.
         run_id: RunId,
-        /// Why.
+        /// Why it is aborted.
         reason: AbortReason,
     },
-    /// The agent was stopped: let go of what is held for it.
+    /// The agent was stopped: release what the host holds for it.
     Release,
 }
 
 impl Effect {
-    /// The run that it is about. `None` if it is about the agent.
+    /// The run that the effect is about; `None` if it is about the agent.
     #[must_use]
     pub fn run_id(&self) -> Option<&RunId> {
         match self {
@@ -64,28 +64,27 @@ impl Effect {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnRequest {
-    /// The run; every fact about the turn names it.
+    /// The id of the run. Every fact about the turn must name it.
     pub run_id: RunId,
     /// The number of the turn, from 1.
     pub turn_index: u64,
     /// The message that starts it.
     pub message: MessageRecord,
-    /// The item that it is about.
+    /// The item that the turn is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item: Option<TurnBinding>,
-    /// Runs that were interrupted before this one; their recorded tool calls are never run again
-    /// (contract 5.23).
+    /// Earlier runs of this message that were interrupted. Their recorded tool calls are never run
+    /// again (contract 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupted_runs: Vec<RunId>,
-    /// What was said since the last turn that completed, and reached none; oldest first (contract
-    /// 5.3).
+    /// Messages that have not reached a completed turn yet, oldest first (contract 5.3).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<MessageRecord>,
-    /// How many more there were than the policy keeps.
+    /// The number of deferred messages beyond the policy's limit, which were not kept.
     #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub deferred_overflow: u64,
-    /// Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for
-    /// something (contract 9.4).
+    /// Whether the item rests: earlier turns left it unchanged. The turn should change it or
+    /// register a wait (contract 9.4).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub work_item_rests: bool,
 }

@@ -1,4 +1,5 @@
-//! Entries: what a ledger keeps, in the bytes in which it keeps them (contract 3.1, 3.4).
+//! Entries: records with their place in the ledger, as the bytes that a ledger stores (contract
+//! 3.1, 3.4).
 
 use alloc::{string::String, vec::Vec};
 use core::{fmt::Write as _, ops::Range};
@@ -15,25 +16,25 @@ use crate::{
 };
 use wakeful_json::{self as json, JsonError, Part, Readable};
 
-/// Where an entry stands, for the fold.
+/// The place of an entry, for the fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its position.
+    /// The entry's position.
     pub seq: Seq,
-    /// Whether a driver recorded it, as opposed to an import.
+    /// Whether a driver recorded it; false for an import.
     pub live: bool,
 }
 
 /// A record with its place in the ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Its position.
+    /// The position in the ledger, from 1.
     pub seq: Seq,
-    /// When its batch was made.
+    /// The time of its batch.
     pub at: Timestamp,
-    /// What it keeps.
+    /// The record.
     pub record: Record,
-    /// The chain up to and with it.
+    /// The chain up to and including this entry.
     pub chain: Chain,
 }
 
@@ -42,8 +43,8 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntryBytes(String);
 
-/// The stored text ends with the chain; what stands before it, closed by a brace, are the canonical
-/// bytes.
+/// The start of the chain at the end of the stored text. The text before it, closed by a brace, is
+/// the canonical bytes.
 const CHAIN_PREFIX: &str = ",\"chain\":\"";
 
 const CHAIN_SUFFIX_LEN: usize = CHAIN_PREFIX.len() + 64 + "\"}".len();
@@ -64,36 +65,36 @@ struct Stored {
     record: Part,
 }
 
-/// Why stored bytes are no entry of this ledger.
+/// Why stored bytes are not the next entry of this ledger.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryError {
-    /// The text cannot be read.
+    /// The text is not an entry.
     #[error("entry {expected} cannot be read: {why}")]
     Malformed {
-        /// The position that was due.
+        /// The position that was expected.
         expected: Seq,
-        /// What is wrong, and where.
+        /// The error, with its place.
         why: JsonError,
     },
-    /// An entry is missing, or out of order.
-    #[error("entry {found} stands where entry {expected} is due")]
+    /// An entry is missing, or entries are out of order.
+    #[error("found entry {found}, expected entry {expected}")]
     OutOfOrder {
-        /// The position that was due.
+        /// The position that was expected.
         expected: Seq,
-        /// The position that is there.
+        /// The position in the text.
         found: Seq,
     },
-    /// The entry does not follow from the one before it.
+    /// The chain of the entry does not follow from the entry before it.
     #[error("entry {seq} breaks the chain: its bytes or an earlier entry were changed")]
     BrokenChain {
-        /// The entry.
+        /// The entry's position.
         seq: Seq,
     },
 }
 
 impl Entry {
-    /// Makes the entry that follows `head`, with the bytes to store.
+    /// Makes the entry that follows `head`, and the bytes to store.
     #[must_use]
     pub fn seal(head: &Head, at: Timestamp, record: Record) -> (Self, EntryBytes) {
         let seq = head.seq.next();
@@ -104,7 +105,7 @@ impl Entry {
         (entry, EntryBytes::join(text, &chain))
     }
 
-    /// The head of a ledger that ends with this entry.
+    /// The head of a ledger whose last entry is this one.
     #[must_use]
     pub fn head(&self) -> Head {
         Head { seq: self.seq, chain: self.chain }
@@ -112,59 +113,59 @@ impl Entry {
 }
 
 impl EntryBytes {
-    /// Bytes that a ledger gave back.
+    /// The bytes that a ledger returned. They are not verified here.
     #[must_use]
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// The line.
+    /// The stored line.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The line from its canonical bytes and its chain; [`EntryBytes::split`] takes it apart again.
+    /// Joins canonical bytes and chain into a line; the inverse of [`EntryBytes::split`].
     #[must_use]
     pub fn join(canonical: String, chain: &Chain) -> Self {
         let mut line = canonical;
         line.truncate(line.strip_suffix('}').map_or(line.len(), str::len));
-        // Writing into memory does not fail.
+        // Writing into memory cannot fail.
         write!(line, "{CHAIN_PREFIX}{chain}\"}}").ok();
         Self(line)
     }
 
-    /// The canonical bytes and the chain, for a store that keeps them apart; none where the line
-    /// does not end with a chain. Verifies nothing.
+    /// Splits the line into canonical bytes and chain, for a store that keeps them apart. `None` if
+    /// the line does not end with a chain. Verifies nothing.
     #[must_use]
     pub fn split(&self) -> Option<(String, Chain)> {
         let (body, chain) = self.parts()?;
         Some(([body, "}"].concat(), chain))
     }
 
-    /// The chain with which the line ends; none where it ends otherwise. Verifies nothing.
+    /// The chain at the end of the line; `None` if there is none. Verifies nothing.
     #[must_use]
     pub fn chain(&self) -> Option<Chain> {
         self.parts().map(|(_, chain)| chain)
     }
 
-    /// What stands before the chain, and the chain.
+    /// The text before the chain, and the chain.
     fn parts(&self) -> Option<(&str, Chain)> {
         let (body, tail) = self.0.split_at_checked(self.0.len().checked_sub(CHAIN_SUFFIX_LEN)?)?;
         let chain = Chain::parse(tail.strip_prefix(CHAIN_PREFIX)?.strip_suffix("\"}")?)?;
         Some((body, chain))
     }
 
-    /// Reads the entry that follows `head` and verifies that it does.
+    /// Reads the entry and verifies that it follows `head`.
     ///
     /// # Errors
-    /// Where the text is no entry, not the next one, or not of this history.
+    /// If the text is not an entry, not the next one, or not of this history.
     pub fn open(&self, head: &Head) -> Result<Entry, EntryError> {
         let expected = head.seq.next();
         let malformed = |why| EntryError::Malformed { expected, why };
-        let (canonical, chain) = self.split().ok_or_else(|| {
-            malformed(JsonError::at_field("chain", "an entry ends with its chain"))
-        })?;
+        let (canonical, chain) = self
+            .split()
+            .ok_or_else(|| malformed(JsonError::at_field("chain", "missing chain at the end")))?;
         let stored: Stored = json::read(&canonical).map_err(malformed)?;
         if stored.seq != expected {
             return Err(EntryError::OutOfOrder { expected, found: stored.seq });
@@ -172,6 +173,7 @@ impl EntryBytes {
         if head.chain.extend(&canonical) != chain {
             return Err(EntryError::BrokenChain { seq: expected });
         }
+        // Hashed first: the record is read only when its bytes are known to be right.
         let Part(Range { start, end }) = stored.record;
         let record = json::read_scanned_by(&canonical[start..end], Record::way(stored.class));
         let record = record.map_err(|why| malformed(why.shifted(start)))?;
@@ -179,7 +181,7 @@ impl EntryBytes {
     }
 }
 
-/// Seals records one after the other, from `head` on.
+/// Seals several records, starting after `head`.
 #[must_use]
 pub fn seal_all(
     mut head: Head,
@@ -196,8 +198,8 @@ pub fn seal_all(
         .unzip()
 }
 
-/// The cross-check's own test builds a guest with this seed: one byte of every message text
-/// differs.
+/// A build with this seed changes one byte of each message text, so that the cross-check's own test
+/// can find it.
 #[cfg(seeded_divergence = "entry_byte")]
 fn seeded_entry_byte(text: &mut String) {
     *text = text.replacen("\"text\":\"S", "\"text\":\"s", 1);
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn a_line_is_taken_apart_and_put_together_again() {
         let (entry, bytes) = sealed();
-        let (canonical, chain) = bytes.split().expect("it ends with its chain");
+        let (canonical, chain) = bytes.split().expect("the line ends with its chain");
         assert_eq!((chain, Chain::START.extend(&canonical)), (entry.chain, entry.chain));
         assert_eq!(
             EntryBytes::join(canonical.clone(), &Chain::from_bytes(*chain.as_bytes())),
@@ -247,15 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_another_place_is_refused() {
+    fn an_entry_with_another_position_is_refused() {
         let (entry, bytes) = sealed();
         let why = bytes.open(&entry.head()).expect_err("entry 1 after entry 1");
         assert_eq!(why, EntryError::OutOfOrder { expected: Seq(2), found: Seq(1) });
     }
 
     #[test]
-    fn text_that_is_no_entry_says_what_is_missing() {
-        let why = EntryBytes("{}".into()).open(&Head::START).expect_err("no entry");
-        assert!(why.to_string().contains("ends with its chain"), "{why}");
+    fn a_text_without_a_chain_is_not_an_entry() {
+        let why = EntryBytes("{}".into()).open(&Head::START).expect_err("not an entry");
+        assert!(why.to_string().contains("missing chain"), "{why}");
     }
 }

@@ -1,4 +1,4 @@
-//! Events: what happened, decisions among it (class `events`).
+//! Events: what happened, including decisions (class `events`).
 
 use alloc::string::{String, ToString};
 
@@ -9,20 +9,19 @@ use wakeful_json::{RawJson, Readable};
 
 macro_rules! event_kinds {
     ($( $(#[$doc:meta])* $Kind:ident = $wire:literal; )*) => {
-        /// The kinds of events that the core writes or reads; foreign ledgers hold others.
+        /// The event kinds that the core writes or reads. Foreign ledgers contain others.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum EventKind { $( $(#[$doc])* $Kind, )* }
 
         impl EventKind {
-            /// The name in the record.
+            /// The name in records.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$Kind => $wire, )* }
             }
 
-            /// The kind of this name. `None` if another runtime has a kind that the core does not
-            /// know.
+            /// The kind with this name; `None` if the core does not know it.
             #[must_use]
             pub fn parse(name: &str) -> Option<Self> {
                 match name {
@@ -43,13 +42,13 @@ event_kinds! {
     ClosureDecided = "closure_decided";
     /// The turn-end commit (contract 5.7).
     WorkItemTurnEndCommitted = "work_item_turn_end_committed";
-    /// A turn was told of a recheck (contract 5.17).
+    /// A turn was told of a due recheck (contract 5.17).
     WorkItemRecheckConsumed = "work_item_recheck_consumed";
-    /// What looks wrong, for operators (contract 11.3).
+    /// Something looks wrong (contract 11.3).
     SchedulerDiagnostic = "scheduler_diagnostic";
     /// The host or the provider failed (contract 6.2).
     RuntimeError = "runtime_error";
-    /// The host began to execute a turn.
+    /// The host started to execute a turn.
     TurnStarted = "turn_started";
     /// The result of a task was queued as a message.
     TaskResultQueued = "task_result_queued";
@@ -57,21 +56,21 @@ event_kinds! {
     TaskResultDelivered = "task_result_delivered";
     /// A work item was handed to another agent.
     WorkItemDelegated = "work_item_delegated";
-    /// A delegation is over.
+    /// A delegation ended.
     WorkItemDelegationCompleted = "work_item_delegation_completed";
-    /// A wake hint was folded into one that was pending elsewhere.
+    /// Another runtime coalesced a wake hint into the pending one.
     WakeHintCoalesced = "wake_hint_coalesced";
-    /// A wake hint was refused elsewhere.
+    /// Another runtime ignored a wake hint.
     WakeHintIgnored = "wake_hint_ignored";
-    /// The context of the model was compacted (contract 5.22).
+    /// The host compacted the model's context (contract 5.22).
     ContextCompacted = "context_compacted";
-    /// A checkpoint was made (contract 5.22).
+    /// A checkpoint was recorded (contract 5.22).
     CheckpointRecorded = "checkpoint_recorded";
     /// A round with the provider ended.
     ProviderRoundCompleted = "provider_round_completed";
     /// A round of tool calls ended.
     ToolRoundCompleted = "tool_round_completed";
-    /// A fact changed nothing, and why (contract 2.2).
+    /// A fact changed nothing, with the reason (contract 2.2).
     FactIgnored = "fact_ignored";
 }
 
@@ -79,17 +78,17 @@ event_kinds! {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventRecord {
-    /// When.
+    /// When it happened.
     pub created_at: Timestamp,
-    /// What.
+    /// The name of its kind, known to the core or not.
     pub kind: String,
-    /// The particulars.
+    /// The data of that kind.
     #[serde(default)]
     pub data: Option<RawJson>,
 }
 
 impl EventRecord {
-    /// An event that the core writes.
+    /// An event of the core.
     #[must_use]
     pub fn new<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
         Self {
@@ -99,20 +98,20 @@ impl EventRecord {
         }
     }
 
-    /// Its kind. `None` if another runtime has a kind that the core does not know.
+    /// The kind; `None` if the core does not know it.
     #[must_use]
     pub fn known(&self) -> Option<EventKind> {
         EventKind::parse(&self.kind)
     }
 
-    /// Its particulars as a type. `None` if it has none, or they have another shape: other runtimes
-    /// write events of the same names.
+    /// The data as a typed value. `None` if there is none or it has another shape: other runtimes
+    /// write events with the same names.
     #[must_use]
     pub fn particulars<T: Readable>(&self) -> Option<T> {
         self.data.as_ref()?.read().ok()
     }
 
-    /// One field of its particulars, likewise.
+    /// One field of the data as a typed value; `None` as above.
     #[must_use]
     pub fn particular<T: Readable>(&self, field: &str) -> Option<T> {
         self.data.as_ref()?.field(field)?.read().ok()

@@ -1,4 +1,4 @@
-//! Keys: what says that the model was given its chance to act on something (contract 8).
+//! Keys: a spent key says that the model had its chance to act on something (contract 8).
 
 use alloc::{
     format,
@@ -16,7 +16,7 @@ use crate::{
 use wakeful_json::{Readable, Value, through_readable};
 
 names! {
-    /// Why a work item is offered to the model.
+    /// Why a tick offers a work item to the model.
     pub enum TickReason {
         /// It has the focus.
         ContinueActive,
@@ -25,13 +25,13 @@ names! {
     }
 }
 
-/// An item's epoch: its revision, plus `~k` for `k` live entries since that gave a new reason to
-/// look (contract 8.2).
+/// The epoch of an item: its revision, plus `~k` for the `k` live entries since then that give a
+/// new reason to look (contract 8.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch {
     /// The revision of the newest snapshot.
     pub revision: u64,
-    /// The `k`.
+    /// The `k`: moves since that revision.
     pub moved: u64,
 }
 
@@ -57,7 +57,7 @@ impl Readable for Epoch {
         match (revision.parse(), moved.parse()) {
             (Ok(revision), Ok(moved)) => Self { revision, moved },
             _ => {
-                value.is_wrong(&format_args!("`{text}` is no epoch such as `3` or `3~1`"));
+                value.is_wrong(&format_args!("`{text}` is not an epoch like `3` or `3~1`"));
                 Self { revision: 0, moved: 0 }
             }
         }
@@ -73,7 +73,11 @@ impl schemars::JsonSchema for Epoch {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": "^[0-9]+(~[0-9]+)?$", "description": "revision, and ~k where k > 0" })
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^[0-9]+(~[0-9]+)?$",
+            "description": "revision, and ~k if k > 0"
+        })
     }
 }
 
@@ -90,7 +94,7 @@ impl Key {
         Self(format!("work_queue:{reason}:{item}:{epoch}"))
     }
 
-    /// The key of a wake hint; its generation tells it from others of its scope (contract 8.4).
+    /// The key of a wake hint. The generation distinguishes hints of one scope (contract 8.4).
     #[must_use]
     pub fn hint(hint: &WakeHint, generation: i64) -> Self {
         let intent = hint.waiting_intent_id.as_ref().map(ToString::to_string);
@@ -101,13 +105,13 @@ impl Key {
         Self(format!("wake_hint:{scope}:{generation}"))
     }
 
-    /// The key of a wait for the runtime.
+    /// The key of a system wait.
     #[must_use]
     pub fn system_wait(condition: &WaitConditionId) -> Self {
         Self(format!("system_wait:{condition}"))
     }
 
-    /// The key that a tick's metadata names.
+    /// A key from its text, as in a tick's metadata.
     #[must_use]
     pub fn named(text: String) -> Self {
         Self(text)

@@ -1,5 +1,5 @@
-//! Records: what a ledger keeps. One file per kind of record; none of them knows the state that is
-//! folded from them.
+//! Records: what a ledger keeps. Each kind has its own file, and none uses the state that is folded
+//! from them.
 
 pub mod chain;
 pub mod context;
@@ -15,6 +15,7 @@ pub mod key;
 pub mod policy;
 pub mod queue;
 pub mod task;
+pub(crate) mod text;
 pub mod turn;
 pub mod waiting;
 pub mod work;
@@ -44,40 +45,41 @@ macro_rules! classes {
         pub enum Class { $( $(#[$doc])* #[serde(rename = $wire)] $Class, )* }
 
         impl Class {
-            /// All classes.
+            /// All classes, in that order.
             pub const ALL: &'static [Self] = &[$(Self::$Class),*];
 
-            /// The name, as in files and entries.
+            /// The name in files and entries.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$Class => $wire, )* }
             }
         }
 
-        /// One record, of one class.
+        /// A record of one of the classes.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(untagged)]
         pub enum Record { $( $(#[$doc])* $Record($Payload), )* }
 
         impl Record {
-            /// Its class.
+            /// The class of this record.
             #[must_use]
             pub fn class(&self) -> Class {
                 match self { $( Self::$Record(_) => Class::$Class, )* }
             }
 
-            /// Reads a record of a class.
+            /// Reads a record of the given class.
             ///
             /// # Errors
-            /// What is wrong with the text, and where.
+            /// If the text is not a record of that class. The error has the place.
             pub fn decode(class: Class, text: &str) -> Result<Self, JsonError> {
                 json::read_by(text, Self::way(class))
             }
 
-            /// How a record of a class is read.
+            /// The function that reads records of a class.
             fn way(class: Class) -> fn(&Value<'_>) -> Self {
-                const WAYS: &[fn(&Value<'_>) -> Record] = &[$(|value| Record::$Record(Readable::read(value))),*];
+            const WAYS: &[fn(&Value<'_>) -> Record] =
+                &[$(|value| Record::$Record(Readable::read(value))),*];
                 WAYS[class as usize]
             }
         }
@@ -85,25 +87,25 @@ macro_rules! classes {
 }
 
 classes! {
-    /// What came in.
+    /// Messages: prompts, events, ticks and results.
     "messages" => Messages, Message(MessageRecord);
-    /// What became of it.
+    /// The way of each message through the queue.
     "queue_entries" => QueueEntries, QueueEntry(QueueEntryRecord);
-    /// What happened, decisions among it.
+    /// What happened, including decisions.
     "events" => Events, Event(EventRecord);
-    /// What was said.
+    /// What the model and its users said.
     "transcript" => Transcript, Transcript(TranscriptRecord);
-    /// What runs in the background.
+    /// Tasks that run beside turns.
     "tasks" => Tasks, Task(TaskRecord);
-    /// What is to be reached.
+    /// Work items and their snapshots.
     "work_items" => WorkItems, WorkItem(WorkItemRecord);
     /// Waits for something external.
     "waiting_intents" => WaitingIntents, WaitingIntent(WaitingIntentRecord);
-    /// Waits of an owner.
+    /// Waits of an item or of the agent.
     "wait_conditions" => WaitConditions, WaitCondition(WaitConditionRecord);
     /// Timers.
     "timers" => Timers, Timer(TimerRecord);
-    /// Tool calls.
+    /// Tool calls that were executed.
     "tools" => Tools, Tool(ToolExecutionRecord);
     /// Briefs.
     "briefs" => Briefs, Brief(BriefRecord);
@@ -111,7 +113,7 @@ classes! {
     "turns" => Turns, Turn(TurnRecord);
     /// Identity, lifecycle, focus and hints.
     "control" => Control, Control(ControlRecord);
-    /// What an import carries and no rule reads.
+    /// Lines of an import that no rule reads.
     "carried" => Carried, Carried(CarriedRecord);
 }
 
@@ -120,8 +122,8 @@ classes! {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CarriedRecord {
-    /// The class: its file without the ending.
+    /// The class: the name of its file without the extension.
     pub of_class: String,
-    /// The line, carried as given.
+    /// The line, byte for byte.
     pub line: RawJson,
 }

@@ -1,4 +1,4 @@
-//! Turns and the runs that execute them (class `turns`).
+//! Turns, and the runs that execute them (class `turns`).
 
 use alloc::string::{String, ToString};
 
@@ -15,11 +15,11 @@ use wakeful_json::{RawJson, Readable};
 names! {
     /// How a turn ended.
     pub enum TurnTerminalKind {
-        /// Well.
+        /// It succeeded.
         Completed,
         /// Its run was aborted.
         Aborted,
-        /// Its prompt does not fit any more.
+        /// Its prompt no longer fits.
         BaselineOverBudget,
         /// The provider failed before any output was accepted.
         DeferredToFallback,
@@ -29,13 +29,13 @@ names! {
 }
 
 names! {
-    /// Where a run stands.
+    /// The status of a run.
     pub enum RunStatus {
-        /// It is open.
+        /// The run is open.
         Started,
-        /// It reached its terminal.
+        /// The run reached its terminal.
         Terminal,
-        /// A restart ended it; its message replays.
+        /// A restart ended the run; its message replays.
         Interrupted,
     }
 }
@@ -43,11 +43,11 @@ names! {
 names! {
     /// Why a run was aborted.
     pub enum AbortReason {
-        /// The operator asked.
+        /// The operator asked for it.
         OperatorAborted,
         /// The agent was stopped.
         AgentStopped,
-        /// The runtime shuts down.
+        /// The runtime shut down.
         DaemonShutdown,
         /// The host or the provider failed.
         RuntimeError,
@@ -62,50 +62,51 @@ impl TurnTerminalKind {
     }
 }
 
-/// A turn as the ledger keeps it (class `turns`); the latest record of a run counts.
+/// A turn as the ledger keeps it (class `turns`). The latest record of a run counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnRecord {
-    /// The run that executes it.
+    /// The run that executes the turn.
     pub run_id: RunId,
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
-    /// Its number, from 1.
+    /// The number of the turn, from 1.
     pub turn_index: u64,
-    /// The message that started it.
+    /// The message that started the turn.
     pub message_id: MessageId,
-    /// Where the run stands.
+    /// The status of the run.
     pub status: RunStatus,
-    /// The item that it is about, by message or focus, when it was admitted (contract 5.4).
+    /// The item that the turn is about: the message's, else the current one at admission (contract
+    /// 5.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item: Option<TurnBinding>,
-    /// When it started.
+    /// When the run started.
     pub started_at: Timestamp,
-    /// How it ended.
+    /// How the turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TurnTerminalKind>,
-    /// Why it ended so.
+    /// Why the turn ended so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The last thing that the model said.
+    /// The last text of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_assistant_message: Option<String>,
-    /// A turn-local checkpoint, carried as given; no decision reads it.
+    /// A checkpoint of this turn, carried as given. No decision reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<RawJson>,
-    /// When it ended.
+    /// When the turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
-    /// The first message of the lineage that it tries again (contract 5.6).
+    /// The first message of the lineage, if this is a retry (contract 5.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<MessageId>,
-    /// Which try it is; 0 where it is the first.
+    /// The number of the retry; 0 for the first try.
     #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub attempt: u64,
 }
 
 impl TurnRecord {
-    /// Whether this run was aborted for this reason.
+    /// Whether the run was aborted for `reason`.
     #[must_use]
     pub fn was_aborted_by(&self, reason: AbortReason) -> bool {
         self.kind == Some(TurnTerminalKind::Aborted)
@@ -117,10 +118,10 @@ impl TurnRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnBinding {
-    /// The item.
+    /// The id of that item.
     pub work_item_id: WorkItemId,
-    /// Its epoch after the admission batch.
+    /// The epoch of the item after the admission batch.
     pub epoch: Epoch,
-    /// Which of its keys the settlement spends (contract 8.3).
+    /// Which of the item's keys the settlement spends (contract 8.3).
     pub offered_as: TickReason,
 }

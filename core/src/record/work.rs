@@ -12,23 +12,23 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// Whether an item is still to be done.
+    /// Whether a work item is done.
     pub enum WorkItemState {
-        /// To be done.
+        /// Still to be done.
         Open,
-        /// Done; never runnable or current again.
+        /// Done. It never becomes runnable or current again.
         Completed,
     }
 }
 
 names! {
-    /// How far the plan of an item is. Draft and ready are equivalent for scheduling.
+    /// The status of an item's plan. Draft and ready are equal for scheduling.
     pub enum WorkItemPlanStatus {
-        /// Being made.
+        /// The plan is being written.
         Draft,
-        /// Made.
+        /// The plan is complete.
         Ready,
-        /// The operator is asked first.
+        /// The plan needs an answer from the operator first.
         NeedsInput,
     }
 }
@@ -37,22 +37,22 @@ names! {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemRecord {
-    /// Its id.
+    /// Unique within the agent.
     pub id: WorkItemId,
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// The workspace.
+    /// The workspace in which the item is worked on.
     #[serde(default = "agent_home")]
     pub workspace_id: String,
-    /// From 1, plus one per snapshot.
+    /// The revision, from 1; each snapshot adds one.
     #[serde(default = "first_revision")]
     pub revision: u64,
-    /// What is to be reached.
+    /// The goal of the item.
     pub objective: String,
-    /// Whether it is still to be done.
+    /// Whether the item is done.
     pub state: WorkItemState,
-    /// How far its plan is.
+    /// The status of the plan.
     pub plan_status: WorkItemPlanStatus,
     /// The plan, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,21 +60,21 @@ pub struct WorkItemRecord {
     /// The todo list, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo_list: Option<RawJson>,
-    /// What blocks it; even an empty text blocks.
+    /// What blocks the item. An empty text blocks too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
-    /// When the blocker is to be looked at again.
+    /// When to look at the blocker again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Timestamp>,
     /// When a recheck was last consumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_consumed_at: Option<Timestamp>,
-    /// What came out of it.
+    /// The result in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<String>,
-    /// When it was made.
+    /// When the item was created.
     pub created_at: Timestamp,
-    /// When this snapshot was made.
+    /// When this snapshot was recorded.
     pub updated_at: Timestamp,
 }
 
@@ -87,34 +87,34 @@ fn first_revision() -> u64 {
 }
 
 names! {
-    /// Whether a delegation still runs.
+    /// Whether a delegation is still open.
     pub enum DelegationState {
-        /// It runs.
+        /// The other agent works on it.
         Open,
-        /// It is over.
+        /// It has ended.
         Completed,
     }
 }
 
-/// Fact `work_item_delegated`.
+/// Fact `work_item_delegated`: a work item was handed to another agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemDelegated {
-    /// Its id; the host's to choose, once per agent.
+    /// Chosen by the host, unique within the agent.
     pub delegation_id: DelegationId,
-    /// The item.
+    /// The item that was handed over.
     pub work_item_id: WorkItemId,
-    /// To whom.
+    /// The agent that received it.
     pub child_agent_id: AgentId,
-    /// What the item is called there.
+    /// The id of the item at that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_work_item_id: Option<WorkItemId>,
 }
 
-/// Fact `work_item_delegation_completed`.
+/// Fact `work_item_delegation_completed`: the other agent has finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelegationCompleted {
-    /// The delegation.
+    /// The delegation that ended.
     pub delegation_id: DelegationId,
 }

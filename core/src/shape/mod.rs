@@ -1,14 +1,12 @@
-//! The shape of a state: what is left of it when the names of things and the place in the history
-//! are taken away, so that states that will decide alike compare equal (contract 14; what a model
-//! checker counts).
+//! The shape of a state: the state without names and without its place in the history. States that
+//! will decide alike have equal shapes (contract 14). The model checker counts shapes.
 //!
-//! - Every id is a number, wherever it occurs: in records, in keys, in metadata. Numbers go by age:
-//!   an id is older than another where the oldest entry that is known of it is.
-//! - `seq`s and the chain are gone.
-//! - An instant that is past is just past; one to come is how far off it is, counted from the
-//!   state's own time.
-//! - Everything else stands as it is, so equal shapes differ in nothing else that a rule could
-//!   read.
+//! - Every id becomes a number wherever it occurs: in records, in keys, in metadata. Numbers follow
+//!   the age of ids, which is the age of the oldest known entry of each.
+//! - Each `seq` and the chain are left out.
+//! - A past instant becomes `past`. A future instant becomes its distance from the state's time.
+//! - Everything else stays as it is. So states of equal shape differ in nothing else that a rule
+//!   could read.
 
 mod tree;
 
@@ -22,7 +20,7 @@ use core::fmt::{self, Write};
 
 use crate::{id::Seq, shape::tree::Node, state::State, time::Timestamp};
 
-/// The shape of a state. Equal shapes decide alike under equal names.
+/// A state without names and history. States of equal shape decide alike, apart from the names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape(Box<str>);
 
@@ -32,28 +30,28 @@ impl Shape {
     pub fn from_state(state: &State) -> Self {
         let tree = tree::build(state);
         let mut writer = Writer { numbers: numbered(&tree), now: state.at, out: String::new() };
-        // INVARIANT: writing to a text does not fail.
+        // INVARIANT: writing to a string cannot fail.
         let _ = writer.node(&tree);
         Self(writer.out.into_boxed_str())
     }
 
-    /// The shape as text: JSON but for the numbers of ids.
+    /// The shape as text, which resembles JSON. Ids are written as `#1`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-#[cfg(feature = "internals")]
+#[cfg(any(test, feature = "internals"))]
 impl State {
-    /// What is left of this state without names and history; see [`Shape`].
+    /// This state without names and history; see [`Shape`].
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape::from_state(self)
     }
 }
 
-/// Ids by age: by the oldest entry that is known of each, then by where it first stands.
+/// Numbers the ids by age: by the oldest known entry of each, then by the first place in the tree.
 fn numbered(tree: &Node) -> BTreeMap<String, usize> {
     let mut ids = Ids::default();
     ids.read(tree);
@@ -73,7 +71,7 @@ struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// Reads a part; the oldest entry that it names.
+    /// Reads a part of the tree, and returns the oldest entry that it names.
     fn read(&mut self, node: &'a Node) -> Option<Seq> {
         match node {
             Node::Id(id) => {
@@ -127,7 +125,7 @@ impl Writer {
                 self.out.write_char(']')
             }
             Node::Map(fields) => {
-                // Names are gone, so is their order: what an id leads to stands by its number.
+                // The order of names means nothing, so the keys that are ids go by number.
                 let number = |node: &Node| {
                     if let Node::Id(id) = node { self.numbers.get(id).copied() } else { None }
                 };
@@ -153,8 +151,8 @@ impl Writer {
         }
     }
 
-    /// A text in which ids may stand, between colons: a key, or what metadata says. The generation
-    /// of a hint is a seq.
+    /// A text that may contain ids between colons: a key, or a value in metadata. The generation at
+    /// the end of a hint's key is left out, because it is a seq.
     fn text(&mut self, text: &str) -> fmt::Result {
         let (text, is_hint) =
             match text.strip_prefix("wake_hint:").and_then(|rest| rest.rsplit_once(':')) {
@@ -164,6 +162,7 @@ impl Writer {
         if is_hint {
             self.out.write_str("wake_hint:")?;
         }
+        // An id may itself contain colons, so the longest known one counts.
         let ends: BTreeSet<usize> =
             text.match_indices(':').map(|(at, _)| at).chain([text.len()]).collect();
         let mut from = 0;
@@ -189,7 +188,7 @@ mod tests {
     use super::*;
     use crate::machine::{Machine, Options};
 
-    /// A driver of the agent `owner` that is told facts about these things, from `at` on.
+    /// The state of an agent `owner` after facts about these names, from `at` on.
     fn told(owner: &str, at: i64, names: [&str; 4]) -> State {
         let mut machine = Machine::new(Options::new(owner.into()));
         let mut now = Timestamp::from_nanos(at);
@@ -202,13 +201,16 @@ mod tests {
                 r#"{{"fact":"work_item_created","work_item_id":"{item}","objective":"ship it"}}"#
             ),
             format!(
-                r#"{{"fact":"waiting_intent_created","waiting_intent_id":"{intent}","scope":"agent","description":"d","source":"ci",
+                r#"{{"fact":"waiting_intent_created","waiting_intent_id":"{intent}",
+                    "scope":"agent","description":"d","source":"ci",
                     "delivery_mode":"wake_hint","external_trigger_id":"{trigger}"}}"#
             ),
             r#"{"fact":"timer_created","timer_id":"k","duration_ms":60000}"#.to_string(),
             format!(
-                r#"{{"fact":"message_queued","message":{{"id":"{message}","kind":"callback_event","origin":{{"kind":"callback","descriptor_id":"{trigger}"}},
-                    "trust":"trusted_integration","body":{{"type":"text","text":"t"}},"metadata":{{"external_trigger_id":"{trigger}"}}}}}}"#
+                r#"{{"fact":"message_queued","message":{{"id":"{message}","kind":"callback_event",
+                    "origin":{{"kind":"callback","descriptor_id":"{trigger}"}},
+                    "trust":"trusted_integration","body":{{"type":"text","text":"t"}},
+                    "metadata":{{"external_trigger_id":"{trigger}"}}}}}}"#
             ),
             format!(
                 r#"{{"fact":"wake_hint_submitted","reason":"look","waiting_intent_id":"{intent}"}}"#

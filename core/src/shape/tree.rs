@@ -1,5 +1,5 @@
-//! A state as a tree in which ids, instants and places in the history can be told from text: serde
-//! gives the names of the types.
+//! A state as a tree in which ids, instants and positions differ from text. A serde serializer
+//! builds it, because it learns the names of the types.
 
 use alloc::{
     collections::BTreeMap,
@@ -20,19 +20,19 @@ use wakeful_json::{self as json, RawJson};
 /// A part of a state.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
-    /// The name of something.
+    /// The id of something.
     Id(String),
-    /// A place in the history.
+    /// A position in the history.
     Seq(Seq),
     /// An instant.
     At(Timestamp),
     /// The digest of a history.
     Chain,
-    /// Text in which names may stand.
+    /// Text that may contain ids.
     Text(String),
-    /// A number, a truth value, the name of a field or of a variant, or nothing.
+    /// A number, a boolean, the name of a field or variant, or null.
     Plain(String),
-    /// Several, in order.
+    /// Values in order.
     List(Vec<Self>),
     /// Keys with values, in order.
     Map(Vec<(Self, Self)>),
@@ -50,7 +50,7 @@ impl Node {
 
 /// The tree of a state.
 pub(super) fn build(state: &State) -> Node {
-    // INVARIANT: every part of a state serializes; it is how snapshots are made.
+    // INVARIANT: every part of a state serializes, because snapshots are made so.
     state.serialize(Tree).unwrap_or(Node::Chain)
 }
 
@@ -67,7 +67,7 @@ impl ser::Error for NoTree {
 
 struct Tree;
 
-/// The parts of a list, of a map or of a struct, and the variant that they belong to.
+/// The parts of a list, map or struct, and the enum variant to which they belong.
 #[derive(Default)]
 struct Parts {
     variant: Option<&'static str>,
@@ -111,7 +111,7 @@ impl Parts {
     }
 }
 
-/// Numbers, truth values and the like, as they are printed.
+/// Methods for numbers, booleans and characters, which become their printed text.
 macro_rules! printed {
     ($($method:ident($type:ty)),*) => {$(
         fn $method(self, value: $type) -> Result<Node, NoTree> {
@@ -132,8 +132,9 @@ impl Serializer for Tree {
     type SerializeStructVariant = Parts;
 
     printed! {
-        serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32), serialize_i64(i64), serialize_u8(u8),
-        serialize_u16(u16), serialize_u32(u32), serialize_u64(u64), serialize_f32(f32), serialize_f64(f64), serialize_char(char)
+        serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32),
+        serialize_i64(i64), serialize_u8(u8), serialize_u16(u16), serialize_u32(u32),
+        serialize_u64(u64), serialize_f32(f32), serialize_f64(f64), serialize_char(char)
     }
 
     fn serialize_str(self, text: &str) -> Result<Node, NoTree> {
@@ -184,7 +185,7 @@ impl Serializer for Tree {
                 Node::At(Timestamp::parse(&text).map_err(ser::Error::custom)?)
             }
             (name, Node::Text(text)) if id::KINDS.contains(&name) => Node::Id(text),
-            // serde_json passes raw text on as a struct of one field.
+            // `RawJson` serializes as serde_json's struct of one field with the text.
             ("RawJson", Node::Map(fields)) => match fields.as_slice() {
                 [(_, Node::Text(text))] => free(text)?,
                 _ => Node::Map(fields),
@@ -244,7 +245,7 @@ impl Serializer for Tree {
     }
 }
 
-/// Free JSON, in which names may stand too.
+/// Free JSON, which may contain ids too.
 fn free(text: &str) -> Result<Node, NoTree> {
     let read = |why| ser::Error::custom(why);
     Ok(match text.as_bytes().first() {
@@ -284,8 +285,8 @@ macro_rules! lists {
 }
 
 lists! {
-    SerializeSeq::serialize_element, SerializeTuple::serialize_element, SerializeTupleStruct::serialize_field,
-    SerializeTupleVariant::serialize_field
+    SerializeSeq::serialize_element, SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field, SerializeTupleVariant::serialize_field
 }
 
 macro_rules! structs {
@@ -294,7 +295,11 @@ macro_rules! structs {
             type Ok = Node;
             type Error = NoTree;
 
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), NoTree> {
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                name: &'static str,
+                value: &T,
+            ) -> Result<(), NoTree> {
                 self.field(name, value)
             }
 
@@ -317,7 +322,7 @@ impl ser::SerializeMap for Parts {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NoTree> {
-        let key = self.key.take().ok_or_else(|| NoTree("a value without its key".to_string()))?;
+        let key = self.key.take().ok_or_else(|| NoTree("a value without a key".to_string()))?;
         self.fields.push((key, value.serialize(Tree)?));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a turn that is admitted is about, and the record that opens its run (contract 5.4, 8.2).
+//! The item of an admitted turn, and the record that opens its run (contract 5.4, 8.2).
 
 use crate::{
     id::{MessageId, RunId, WorkItemId},
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl TurnRecord {
-    /// The record that opens a run of the next turn, for a message; a message that tries a failed
-    /// turn again says so.
+    /// The record that opens a run of the next turn for a message. It names the lineage if the
+    /// message is a retry.
     #[must_use]
     pub(crate) fn started(
         state: &State,
@@ -43,10 +43,10 @@ impl TurnRecord {
 }
 
 impl TurnBinding {
-    /// The item of the turn that `message` starts: the message's, else the current one, with its
-    /// epoch after the admission batch, in which waits of the items `ended_waits_of` end (contract
-    /// 5.4, 8.2). A replay is about what its first turn was about, wherever the focus went in
-    /// between.
+    /// The item of the turn that `message` starts: the message's, else the current one (contract
+    /// 5.4). Its epoch is the one after the admission batch, which ends waits of the items
+    /// `ended_waits_of` (contract 8.2). A replay keeps the item of its first turn, even if the
+    /// focus has moved.
     #[must_use]
     pub(crate) fn for_message(
         state: &State,

@@ -1,4 +1,4 @@
-//! What becomes a message by itself at an instant, as the state lists it.
+//! Arrivals: what becomes a message on its own at some instant.
 
 use crate::{
     id::Seq,
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl<'a> Arrival<'a> {
-    /// When it is due.
+    /// The instant at which it becomes a message.
     #[must_use]
     pub fn at(&self) -> Timestamp {
         match self {
@@ -19,7 +19,7 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// What it is about: a timer, a condition, the first message of a lineage, an item.
+    /// The id of its subject: a timer, a condition, the first message of a lineage, or an item.
     #[must_use]
     pub fn id(&self) -> &'a str {
         match self {
@@ -30,7 +30,7 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// The entry that made it.
+    /// The entry that created it.
     #[must_use]
     pub fn seq(&self) -> Seq {
         match self {
@@ -41,7 +41,7 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// Whether it reaches a parked agent (contract 9.5).
+    /// Whether it also arrives while the agent is parked (contract 9.5).
     pub(crate) fn is_from_outside(&self) -> bool {
         matches!(self, Self::Timer(timer) if autonomy::keeps_coming(&timer.record))
     }
@@ -54,8 +54,8 @@ pub enum Arrival<'a> {
     Timer(&'a Active<TimerRecord>),
     /// A condition reaches its deadline (contract 5.17).
     Deadline(&'a Active<WaitConditionRecord>),
-    /// A failed turn is tried again (contract 5.6).
+    /// A failed turn is retried (contract 5.6).
     Retry(&'a Retry),
-    /// What blocks an item is looked at again (contract 5.17).
+    /// The recheck of a blocked item is due (contract 5.17).
     Recheck(&'a Item),
 }

@@ -1,4 +1,5 @@
-//! Autonomy: how many turns an agent has started by itself, and when that parks it (contract 9.5).
+//! Autonomy: counts the turns that an agent starts on its own, and parks it at the limit (contract
+//! 9.5).
 
 use crate::{
     record::{
@@ -13,16 +14,16 @@ use crate::{
     state::{State, queue::lanes::Held},
 };
 
-/// Whether the agent is parked: it has started as many turns in a row by itself as the policy
-/// allows.
+/// Whether the agent is parked: it has used up the turns in a row that the policy lets it start on
+/// its own.
 #[must_use]
 pub fn is_parked(state: &State) -> bool {
     state.control.live_from.is_some()
         && state.turns.autonomous >= state.control.policy.autonomous_turns.get()
 }
 
-/// Whether a message is input from outside: of the operator, something external, a wake hint, the
-/// result of a task, an interval timer.
+/// Whether a message is outside input: from the operator, something external, a wake hint, a task
+/// result or an interval timer.
 #[must_use]
 pub fn is_from_outside(state: &State, message: &MessageRecord) -> bool {
     let is_interval =
@@ -36,21 +37,21 @@ pub fn is_from_outside(state: &State, message: &MessageRecord) -> bool {
     }
 }
 
-/// Whether a timer fires at an interval.
+/// Whether a timer fires repeatedly. Only such a timer counts as outside input.
 #[must_use]
 pub fn keeps_coming(timer: &TimerRecord) -> bool {
     timer.repeat && timer.interval_ms.is_some()
 }
 
-/// Whether this message may be taken: every one, or only input from outside where the agent is
-/// parked, and what replays: its turn was begun.
+/// Whether this message may be dequeued. A parked agent takes only outside input and replays, whose
+/// turns had started before.
 #[must_use]
 pub fn may_be_taken(state: &State, held: &Held) -> bool {
     !is_parked(state) || is_from_outside(state, &held.record) || replays(state, &held.record)
 }
 
-/// How many turns in a row the agent has started by itself, with the one that this message starts;
-/// a replay starts none.
+/// The number of turns in a row that the agent has started on its own, including the turn of this
+/// message. A replay does not count again.
 #[must_use]
 pub fn with_turn_of(state: &State, message: &MessageRecord) -> u64 {
     if is_from_outside(state, message) {
@@ -60,7 +61,7 @@ pub fn with_turn_of(state: &State, message: &MessageRecord) -> u64 {
     }
 }
 
-/// Whether a run of this message was interrupted, so that its turn was begun.
+/// Whether a run of this message was interrupted, so that its turn has started already.
 fn replays(state: &State, message: &MessageRecord) -> bool {
     state.turns.interrupted.iter().any(|run| run.message_id == message.id)
 }

@@ -1,4 +1,4 @@
-//! The state of evidence: what was compacted, what failed, which checkpoint holds.
+//! The plane of evidence: compaction, runtime errors and checkpoints.
 
 use alloc::string::String;
 
@@ -14,12 +14,12 @@ use crate::{
     time::Timestamp,
 };
 
-/// When something was noted, and the entry that says so.
+/// The time of a record, and its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
 pub struct Noted {
-    /// The record's own time.
+    /// The record's own time, not the batch's.
     pub at: Timestamp,
-    /// The entry.
+    /// The entry of the record.
     pub seq: Seq,
 }
 
@@ -30,42 +30,43 @@ pub struct Context {
     pub error: Option<Noted>,
     /// The newest successful result brief.
     pub success: Option<Noted>,
-    /// How many tool calls were executed.
+    /// The number of tool calls that were executed.
     pub tool_executions: u64,
-    /// How many briefs were written.
+    /// The number of briefs.
     pub briefs: u64,
-    /// How many pieces of transcript there are.
+    /// The number of transcript pieces.
     pub transcript: u64,
-    /// How often the context was compacted.
+    /// The number of compactions.
     pub compression_epoch: u64,
-    /// How many messages the context summary stands for.
+    /// The number of messages that the context summary replaces.
     pub compacted_message_count: u64,
-    /// What stands for them.
+    /// The summary that replaces them.
     pub context_summary: Option<String>,
-    /// The anchor generation: how many work-item snapshots there were.
+    /// The anchor generation: the number of work-item snapshots so far.
     pub anchor: u64,
-    /// The entry of the newest of them.
+    /// The entry of the newest such snapshot.
     pub anchored_by: Option<Seq>,
     /// The newest checkpoint: its anchor generation and its entry.
     pub checkpoint: Option<(u64, Seq)>,
 }
 
 impl Context {
-    /// The runtime error that holds (contract 6.2): newer than the last success, however long ago.
+    /// The runtime error in force: one newer than the last success, however old (contract 6.2).
     #[must_use]
     pub fn runtime_error(&self) -> Option<Noted> {
         let error = self.error?;
         self.success.is_none_or(|success| error.at > success.at).then_some(error)
     }
 
-    /// The entry of the newest checkpoint, while it describes the work as it is (contract 5.22).
+    /// The entry of the newest checkpoint, if no work item has changed since (contract 5.22).
     #[must_use]
     pub fn valid_checkpoint(&self) -> Option<Seq> {
         self.checkpoint.filter(|(anchor, _)| *anchor == self.anchor).map(|(_, seq)| seq)
     }
 
-    /// The host or the provider failed.
+    /// Folds a failure of the host or the provider.
     pub(crate) fn failed(&mut self, place: &Place, at: Timestamp) {
+        // The records carry their own times, which need not be in the order of their entries.
         self.error = self.error.max(Some(Noted { at, seq: place.seq }));
     }
 
@@ -79,7 +80,7 @@ impl Context {
         self.checkpoint = Some((checkpoint.anchor_generation, place.seq));
     }
 
-    /// A work item changed: what a checkpoint said about the work is over.
+    /// Folds a change of a work item, which makes the checkpoint invalid.
     pub(crate) fn work_changed(&mut self, place: &Place) {
         self.anchor += 1;
         self.anchored_by = Some(place.seq);
@@ -92,7 +93,7 @@ impl Context {
         }
     }
 
-    /// A turn of our own completed: whatever went wrong until then is over.
+    /// Folds the completion of a turn of our own, which clears earlier errors.
     pub(crate) fn turn_completed(&mut self, at: Timestamp) {
         self.error = self.error.filter(|error| error.at > at);
     }

@@ -1,4 +1,4 @@
-//! The state of control: identity, lifecycle, the pending hint, the newest decision.
+//! The control plane: identity, lifecycle, the pending hint and the newest decision.
 
 use alloc::vec::Vec;
 
@@ -18,24 +18,24 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// The pending wake hint and the entry that made it so.
+/// The pending wake hint, and the entry that made it pending.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct PendingHint {
-    /// The entry.
+    /// The entry of the newest hint.
     pub seq: Seq,
     /// When another runtime recorded it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// The newest hint.
     pub hint: WakeHint,
-    /// What the hints before it named.
+    /// The ids that earlier hints named.
     #[serde(default, skip_serializing_if = "Coalesced::is_empty")]
     pub coalesced: Coalesced,
 }
 
 impl PendingHint {
-    /// What tells this hint from others of its scope (contract 8.4, D16): its entry, or, recorded
-    /// elsewhere, its microsecond.
+    /// Distinguishes this hint from others of its scope (contract 8.4, D16): its entry, or its
+    /// microsecond if another runtime recorded it.
     #[must_use]
     pub fn generation(&self) -> i64 {
         match self.created_at {
@@ -45,14 +45,14 @@ impl PendingHint {
     }
 }
 
-/// What pending hints named before the newest one came (contract 5.21).
+/// The ids that pending hints named before the newest one (contract 5.21).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Coalesced {
-    /// Intents, in the order in which they came.
+    /// Waiting intents, in the order of the hints.
     pub intents: Vec<WaitingIntentId>,
-    /// External triggers, in the order in which they came.
+    /// External triggers, in the order of the hints.
     pub triggers: Vec<ExternalTriggerId>,
-    /// How many more were named than the policy keeps.
+    /// The number of ids beyond the policy's limit, which were not kept.
     pub overflow: u64,
 }
 
@@ -61,8 +61,8 @@ impl Coalesced {
         *self == Self::default()
     }
 
-    /// Keeps what a hint named. What an active wait waits for is always kept, of the rest no more
-    /// than `room`.
+    /// Keeps the ids that a hint named. An id of an active wait is always kept; of the others, at
+    /// most `room`.
     fn keep(&mut self, hint: &WakeHint, waiting: &Waiting, room: u64) {
         let is_room = |kept: usize| (kept as u64) < room;
         if let Some(id) = hint.waiting_intent_id.as_ref().filter(|id| !self.intents.contains(id)) {
@@ -83,10 +83,10 @@ impl Coalesced {
     }
 }
 
-/// The newest recorded decision and its entry.
+/// The newest recorded decision, and its entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Decided {
-    /// The entry.
+    /// The entry of the decision.
     pub seq: Seq,
     /// The decision.
     pub decision: Decision,
@@ -115,14 +115,14 @@ impl Default for Control {
 /// The state of the plane.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Control {
-    /// The agent; empty before the first entry.
+    /// The agent that owns the ledger; empty before the first entry.
     pub agent_id: AgentId,
     /// The order of the rules.
     pub edition: Edition,
     /// The limits and delays.
     pub policy: Policy,
-    /// Where a driver first took the ledger over; statements marked live hold from there (contract,
-    /// preface).
+    /// The entry at which a driver first took over the ledger. Statements marked live hold after it
+    /// (contract, preface).
     pub live_from: Option<Seq>,
     /// The status that an import gave, until the first live entry (contract 4.1).
     pub imported_status: Option<AgentStatus>,
@@ -130,24 +130,24 @@ pub struct Control {
     pub booted: bool,
     /// The entry that stopped the agent, while it is stopped.
     pub stopped: Option<Seq>,
-    /// The entry that asked for shutdown, while the agent is closing (contract 4.3).
+    /// The entry of the shutdown request, while the agent is closing (contract 4.3).
     pub closing: Option<Seq>,
-    /// Whether the newest restart ended a shutdown.
+    /// Whether the newest restart ended a shutdown; true while the agent is closing.
     #[serde(default)]
     pub was_closing: bool,
     /// The status of the newest recorded rest, until something ends the rest.
     pub resting: Option<AgentStatus>,
     /// The pending wake hint.
     pub hint: Option<PendingHint>,
-    /// The key of the newest hint that was ticked: a hint that was ticked elsewhere, but not
-    /// cleared, is not ticked again (contract 8.3).
+    /// The key of the newest hint with a tick. A hint that another runtime ticked but did not clear
+    /// is not ticked again (contract 8.3).
     pub hint_ticked: Option<SpentKey>,
     /// The newest recorded decision.
     pub decided: Option<Decided>,
 }
 
 impl Control {
-    /// Whether a driver recorded this entry: statements marked live hold for it (contract,
+    /// Whether a driver recorded this entry, so that statements marked live hold for it (contract,
     /// preface).
     #[must_use]
     pub fn is_live(&self, seq: Seq) -> bool {
@@ -171,6 +171,7 @@ impl Control {
                     coalesced: Coalesced::default(),
                 });
             }
+            // These two belong to the plane of work items.
             ControlRecord::FocusSet(_) | ControlRecord::ItemParked(_) => {}
             ControlRecord::WakeHintPending(hint) => {
                 let before = self.hint.take();
@@ -189,7 +190,7 @@ impl Control {
                 self.booted = true;
                 self.stopped = None;
                 self.resting = None;
-                // contract 4.1: an imported status stands until then at the latest.
+                // contract 4.1: an imported status stands until a start at the latest.
                 self.imported_status = None;
             }
             ControlRecord::StopRequested(_) => self.stopped = Some(place.seq),
@@ -211,7 +212,7 @@ impl Control {
         }
     }
 
-    /// Sets what is named of edition and policy.
+    /// Replaces the settings that the record names.
     pub(crate) fn set(&mut self, set: PolicySet) {
         if let Some(policy) = set.policy {
             self.policy = policy;
@@ -226,7 +227,7 @@ impl Control {
         self.decided = Some(Decided { seq: place.seq, decision });
     }
 
-    /// Something happened that ends a rest: a message was queued or a run opened (contract 4.1).
+    /// Ends a rest: a message was queued or a run opened (contract 4.1).
     pub(crate) fn wake(&mut self) {
         self.resting = None;
     }

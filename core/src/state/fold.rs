@@ -1,4 +1,4 @@
-//! The fold: how each record changes the state (contract 3.3). Nothing else changes one.
+//! The fold: how each record changes the state (contract 3.3). Nothing else changes a state.
 
 use wakeful_json::Map;
 
@@ -32,7 +32,7 @@ use crate::{
 };
 
 impl State {
-    /// The state after one more entry. This is the only way in which a state changes.
+    /// Folds one more entry. A state changes in no other way.
     pub fn apply(&mut self, entry: &Entry) {
         self.clock_behind &= entry.at <= self.at;
         self.at = entry.at;
@@ -72,6 +72,7 @@ impl State {
             Record::Message(record) => self.fold_message(place, record),
             Record::QueueEntry(record) => {
                 if place.live {
+                    // Before the queue forgets the message.
                     self.fold_deferred(record);
                 }
                 self.queue.apply_entry(place, record);
@@ -102,7 +103,7 @@ impl State {
                     self.turns.set_yields();
                 }
                 self.waiting.apply_condition(place, record);
-                // The mirror of an intent ends with it; the epoch moves once.
+                // The mirror of an intent ends with it, but the epoch moves only once.
                 let ended_by = record.ended_by.filter(|_| !record.is_mirror());
                 self.wait_ended(place, ended_by, record.work_item_id.as_ref());
             }
@@ -121,8 +122,7 @@ impl State {
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
                     ControlRecord::ItemParked(parked) => self.work.apply_parked(place, parked),
-                    // What an import has queued, or was told to look at, ends the rest that it came
-                    // with.
+                    // A message or a hint in an import ends the rest that came with it.
                     ControlRecord::RuntimeRestarted(_)
                         if !place.live && self.has_imported_news() =>
                     {
@@ -135,7 +135,7 @@ impl State {
         }
     }
 
-    /// contract 5.3: what is settled without a turn that read it is told by the next one.
+    /// contract 5.3: a message that is settled without a turn that read it goes to the next turn.
     fn fold_deferred(&mut self, record: &QueueEntryRecord) {
         let Some(held) = self.queue.message(&record.message_id).cloned() else { return };
         let in_run = self.queue.is_in_run(&record.message_id);
@@ -144,6 +144,7 @@ impl State {
     }
 
     fn fold_task(&mut self, place: &Place, record: &TaskRecord) {
+        // Looked up first: a terminal record removes the task from the plane.
         let blocked = self
             .tasks
             .active
@@ -151,7 +152,7 @@ impl State {
             .filter(|task| task.is_blocking())
             .and_then(|task| task.work_item_id.clone());
         self.tasks.apply(place, record);
-        // contract 8.2: the end of a task that blocks it is a new reason to look at an item.
+        // contract 8.2: the end of a blocking task is a new reason to look at the item.
         if let (true, Some(item)) = (place.live && record.status.is_terminal(), blocked) {
             self.work.move_epoch(&item);
         }
@@ -168,7 +169,7 @@ impl State {
         if !is_tick {
             return;
         }
-        // contract 8.3: admitting its tick spends a key.
+        // contract 8.3: admitting a tick spends its key.
         if let Some(note) = record.note::<WorkQueueNote>() {
             let key = Key::named(note.idempotency_key);
             if let Some(offer) = note.offer.filter(|_| place.live) {
@@ -188,7 +189,7 @@ impl State {
         }
     }
 
-    /// contract 5.17: that a deadline or a recheck is due was told.
+    /// contract 5.17: notes that a message about a due deadline or recheck was queued.
     fn fold_arrival(&mut self, record: &MessageRecord) {
         if let Some(note) = record.note::<DeadlineNote>() {
             self.waiting.deadlines_told.insert(note.wait_condition_id, record.id.clone());
@@ -222,7 +223,8 @@ impl State {
                     DelegationState::Completed,
                 );
             }
-            // What another runtime decided is evidence: the rest is read of what a driver recorded.
+            // What another runtime decided is evidence only, so the rest counts for live entries
+            // alone.
             _ if !place.live => {}
             EventKind::SchedulerDecision => record
                 .particulars()
@@ -253,6 +255,7 @@ impl State {
             self.turns.autonomous =
                 message.map_or(0, |held| autonomy::with_turn_of(self, &held.record));
         }
+        // Both are read before the run is closed below: afterwards they would be lost.
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
         let progress = progress::of_turn(self, record)
             .filter(|_| was_open && record.status == RunStatus::Terminal);
@@ -270,6 +273,7 @@ impl State {
             }
             RunStatus::Interrupted => {
                 self.queue.set_in_run(&record.message_id, false);
+                // contract 5.24: interruptions by a shutdown do not count.
                 if was_open && place.live && !self.control.was_closing {
                     self.queue.interrupted(&record.message_id);
                 }
@@ -303,8 +307,8 @@ impl State {
                     Rest { since: record.completed_at.unwrap_or(self.at), seq: place.seq },
                 );
             }
-            // contract 8.2: a turn that a stop broke off was no chance to act; the item is offered
-            // again after start.
+            // contract 8.2: a turn that a stop aborted was not a chance to act, so the item is
+            // offered again after start.
             if place.live && record.was_aborted_by(AbortReason::AgentStopped) {
                 self.work.move_epoch(&binding.work_item_id);
             }
@@ -326,8 +330,8 @@ impl State {
             kind,
             seq: place.seq,
         });
-        // contract 5.23: an imported open run is open until a restart interrupts it. Its folder
-        // says neither its message nor its start.
+        // contract 5.23: an imported open run stays open until a restart interrupts it. The import
+        // does not name its message or its start.
         turns.run = agent.current_run_id.clone().map(|run_id| OpenRun {
             run_id,
             seq: place.seq,
@@ -350,8 +354,8 @@ impl State {
     }
 }
 
-/// Whether only whoever executes a turn says this: a run that says something is not stalled
-/// (contract 5.8).
+/// Whether only the executor of a turn records this. Such a record shows that the run is not
+/// stalled (contract 5.8).
 fn is_of_run(record: &Record) -> bool {
     match record {
         Record::Event(event) => {
@@ -374,5 +378,9 @@ fn is_of_run(record: &Record) -> bool {
 }
 
 fn is_tick_origin(origin: &MessageOrigin) -> bool {
-    matches!(origin, MessageOrigin::System { subsystem } if subsystem == "work_queue" || subsystem == "wake_hint")
+    matches!(
+        origin,
+        MessageOrigin::System { subsystem }
+            if subsystem == "work_queue" || subsystem == "wake_hint"
+    )
 }

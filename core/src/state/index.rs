@@ -1,57 +1,58 @@
-//! The index: what every step asks for, sorted by how it is asked for, so that a step costs the
-//! same however many items and waits live.
+//! The index: lists of what every step needs, sorted by how it is looked up. A step then costs the
+//! same however many items and waits are alive.
 //!
-//! It follows from the rest of the state and is stored nowhere:
-//! [`State::apply`](crate::state::State::apply) keeps it, and whoever reads a stored state makes it
-//! again.
+//! The index follows from the rest of the state and is not stored.
+//! [`State::apply`](crate::state::State::apply) keeps it up to date, and opening a snapshot builds
+//! it again.
 
 use alloc::{string::String, vec::Vec};
 
 use crate::{id::WorkItemId, time::Timestamp};
 use wakeful_json::{Map, map};
 
-/// A list of the index; each is in the order of what stands behind it.
+/// A list of the index. Its members are in the order of their listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum List {
-    /// Tasks that block, by item; those that block nobody under no owner.
+    /// Blocking tasks by item. Tasks without an item are under no owner.
     Blocking,
-    /// Conditions by item; those without one under no owner.
+    /// Conditions by item. Conditions without an item are under no owner.
     Conditions,
-    /// Intents by the item whose own they are.
+    /// Intents of item scope, by item.
     Intents,
-    /// Conditions that wait for the runtime.
+    /// System waits.
     System,
-    /// What comes to the agent by itself, by its instant: timers that fire, deadlines of
-    /// conditions, blockers that are looked at again.
+    /// What arrives on its own, by instant: timers, deadlines of conditions, rechecks of blocked
+    /// items.
     Arrivals,
-    /// Runnable items, in the order in which they are offered (contract 5.13).
+    /// Runnable items in the order in which they are offered (contract 5.13).
     Runnable,
-    /// Those of them that can be offered as queued work.
+    /// The runnable items that can be offered as queued work, in the same order.
     Offered,
-    /// Those of the latter that rested, by the instant from which they can be offered once more.
+    /// The items in `Offered` that have rested, by the instant of their next offer.
     Due,
-    /// Those that cannot be offered yet, by the instant from which they can (contract 9.4).
+    /// The runnable items that cannot be offered yet, by the instant of their next offer (contract
+    /// 9.4).
     Resting,
 }
 
-/// Where something stands: its list, whose it is, what the list is sorted by, and what it is; so
-/// written that the order of the bytes is that of the lists.
+/// A place in a list: the list, the owner, the sort key and the subject. They are encoded so that
+/// the order of the bytes is the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Listing(pub(super) Vec<u8>);
 
-/// What is listed: its kind, and its id.
+/// A listed thing: one letter for its kind, then its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Subject(pub(super) String);
 
-/// The lists.
+/// All lists together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Index {
     lists: Map<Listing, Subject>,
-    /// How each subject stands, so that it is found when it changes.
+    /// The places of each subject, so that it can be found when it changes.
     stands: Map<Subject, Standing>,
 }
 
-/// Where a subject stands, and the item whose wait it is.
+/// The places of a subject, and the item whose wait it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Standing {
     pub(super) owner: Option<WorkItemId>,
@@ -75,9 +76,9 @@ impl Subject {
 }
 
 impl List {
-    /// What all begin with that stand in this list under an owner, or under none.
+    /// The common beginning of all places in this list under one owner, or under none.
     pub(super) fn prefix(self, owner: Option<&WorkItemId>) -> Listing {
-        // An id may be empty, and is then one all the same.
+        // The length is stored plus one: an empty id is valid and differs from no owner.
         let (owner, length) =
             owner.map_or(("", 0), |owner| (owner.as_str(), owner.as_str().len() as u64 + 1));
         let mut listing = Listing(Vec::from([self as u8])).then(length);
@@ -93,12 +94,13 @@ impl Listing {
     }
 
     pub(super) fn at(self, at: Timestamp) -> Self {
-        // With the sign turned what was before the epoch comes first.
+        // With the sign bit flipped, unsigned order is the order of instants before and after the
+        // epoch.
         self.then(at.as_nanos().cast_unsigned() ^ (1 << 63))
     }
 }
 
-/// What stands in a list up to a place, in its order.
+/// The subjects of a list up to a place, in its order.
 pub(super) struct Listed<'a> {
     iter: map::Iter<'a, Listing, Subject>,
     end: Listing,
@@ -117,7 +119,7 @@ impl<'a> Iterator for Listed<'a> {
 }
 
 impl Index {
-    /// Lists a subject as it stands now, and gives how it stood.
+    /// Lists a subject at its new places, and returns the old ones.
     pub(super) fn set(&mut self, subject: Subject, standing: Standing) -> Standing {
         let before = self.stands.remove(&subject).unwrap_or_default();
         if before.listings != standing.listings {
@@ -138,13 +140,13 @@ impl Index {
         Listed { iter: self.lists.since(&|listing| listing < begin), end }
     }
 
-    /// What stands in a list under somebody.
+    /// The subjects of a list under one owner, or under none.
     pub(super) fn under_owner(&self, list: List, owner: Option<&WorkItemId>) -> Listed<'_> {
         let whole = list.prefix(owner);
         self.between(&whole, whole.clone())
     }
 
-    /// What stands in a list that is sorted by instants up to one of them.
+    /// The subjects of a list sorted by instant, up to `until`.
     pub(super) fn until(&self, list: List, until: Timestamp) -> Listed<'_> {
         let whole = list.prefix(None);
         self.between(&whole, whole.clone().at(until))

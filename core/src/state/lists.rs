@@ -1,5 +1,4 @@
-//! What the index lists, and what is asked of it: the readings of the state that find things by
-//! their lists.
+//! Keeps the index up to date, and looks things up in it.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -31,21 +30,21 @@ use crate::{
 use wakeful_json::sort::sort_by_key;
 
 impl State {
-    /// The active conditions of a work item, by id; without an item, those of the agent itself, and
+    /// The active conditions of a work item, by id. Without an item: those of the agent itself, and
     /// mirrors of its intents.
     #[must_use]
     pub fn conditions_of(&self, item: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
         self.conditions_in(List::Conditions, item)
     }
 
-    /// The active conditions that wait for the runtime, by id.
+    /// The active system waits, by id.
     #[must_use]
     pub(crate) fn system_conditions(&self) -> Vec<&Active<WaitConditionRecord>> {
         self.conditions_in(List::System, None)
     }
 
-    /// The active intents that are this work item's own waits, by id; one of the agent's scope that
-    /// names the item is not among them.
+    /// The active intents of the item's own scope, by id. An intent of the agent's scope that names
+    /// the item is not one of them.
     #[must_use]
     pub fn intents_for(&self, item: &WorkItemId) -> Vec<&Active<WaitingIntentRecord>> {
         found(self.index.under_owner(List::Intents, Some(item)), &|id| {
@@ -63,7 +62,7 @@ impl State {
         tasks
     }
 
-    /// What comes to the agent by itself up to an instant, earliest first.
+    /// What arrives on its own up to an instant, earliest first.
     pub(crate) fn arrivals(&self, until: Timestamp) -> impl Iterator<Item = Arrival<'_>> {
         self.index.until(List::Arrivals, until).filter_map(|listed| {
             if listed.is(CONDITION) {
@@ -76,7 +75,7 @@ impl State {
         })
     }
 
-    /// The items of a list up to an instant, without the one that has the focus.
+    /// The items of a list up to an instant, except the one with the focus.
     pub(crate) fn items_in(&self, list: List, until: Timestamp) -> impl Iterator<Item = &Item> {
         let focus = self.work.focus.as_ref().map(|focus| &focus.work_item_id);
         self.index.until(list, until).filter_map(move |listed| {
@@ -96,7 +95,7 @@ impl State {
         found(self.index.under_owner(list, owner), &|id| self.waiting.conditions.get(&id.into()))
     }
 
-    /// Lists once more what this record has changed.
+    /// Updates the listings of everything that this record changed.
     pub(crate) fn relist(&mut self, place: &Place, record: &Record) {
         match record {
             Record::Task(record) => self.list(Subject::new(TASK, record.id.as_str())),
@@ -104,7 +103,7 @@ impl State {
             Record::WaitingIntent(record) => self.list(Subject::new(INTENT, record.id.as_str())),
             Record::Timer(record) => self.list(Subject::new(TIMER, record.id.as_str())),
             Record::Control(ControlRecord::PolicySet(_)) => self.relist_all(),
-            // From here on it counts which entries a driver has recorded.
+            // From this entry on it matters which entries a driver recorded.
             Record::Control(ControlRecord::RuntimeRestarted(_))
                 if self.control.live_from == Some(place.seq) =>
             {
@@ -112,16 +111,17 @@ impl State {
             }
             _ => {}
         }
+        // The plane notes each item it changes; a listed wait adds its owner.
         while let Some(item) = self.work.touched.pop() {
             self.list(Subject::new(ITEM, item.as_str()));
         }
-        // What rested up to now can be offered.
+        // Items whose next offer is due by now move from `Resting` to `Offered`.
         while let Some(item) = self.index.until(List::Resting, self.at).next().cloned() {
             self.list(item);
         }
     }
 
-    /// Makes the index once more, from nothing.
+    /// Builds the whole index again.
     pub(crate) fn relist_all(&mut self) {
         self.index = Index::default();
         let mut all = Vec::new();
@@ -137,7 +137,7 @@ impl State {
         for id in self.tasks.active.keys() {
             all.push(Subject::new(TASK, id.as_str()));
         }
-        // Items last: where they stand follows from the others.
+        // Items come last: their listings depend on the waits.
         for id in self.work.items.keys() {
             all.push(Subject::new(ITEM, id.as_str()));
         }
@@ -149,6 +149,7 @@ impl State {
 
     fn list(&mut self, subject: Subject) {
         let standing = self.standing(&subject);
+        // Both owners are listed again: a wait that starts or ends changes the state of its item.
         self.work.touched.extend(standing.owner.clone());
         let before = self.index.set(subject, standing);
         self.work.touched.extend(before.owner);
@@ -186,7 +187,7 @@ impl State {
     }
 }
 
-/// The kinds of what is listed.
+/// The letters of the kinds of subjects.
 const TASK: char = 't';
 
 const CONDITION: char = 'c';
@@ -215,8 +216,8 @@ impl Standing {
         if readiness::standing(state, item).state != SchedulingState::Runnable {
             return;
         }
-        // contract 9.2: of those touched at one instant the one recorded first, so that they take
-        // turns also while the clock stands still.
+        // contract 9.2: of items touched at one instant, the one recorded first comes first, so
+        // that they take turns even if the clock stands still.
         let recorded = readiness::recorded(state, item).map_or(0, |seq| seq.0);
         let in_order = |list: List| {
             list.prefix(None).at(item.record.updated_at).then(recorded).at(item.record.created_at)
@@ -235,7 +236,7 @@ impl Standing {
     }
 }
 
-/// What is listed, found by its ids.
+/// The things that a list names, looked up by their ids.
 fn found<'a, T>(listed: Listed<'_>, find: &dyn Fn(&str) -> Option<&'a T>) -> Vec<&'a T> {
     let mut found = Vec::new();
     for listed in listed {

@@ -1,4 +1,4 @@
-//! The state: one projection, folded from entries and from nothing else (contract 1.1, 3.3).
+//! The state: a projection folded from the entries alone (contract 1.1, 3.3).
 
 pub mod admitted;
 pub mod arrival;
@@ -47,18 +47,18 @@ use crate::{
     time::Timestamp,
 };
 
-/// The planes and the head up to which they are folded.
+/// The planes, and the head of the entries folded into them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct State {
-    /// The newest entry.
+    /// The newest entry that was folded.
     pub(crate) head: Head,
     /// The time of the newest batch.
     pub(crate) at: Timestamp,
-    /// Whether it was told that the host's clock is behind that time (contract 1.3). It has caught
-    /// up where a batch has a later one.
+    /// Whether the host's clock was reported to be behind that time (contract 1.3). The next batch
+    /// with a later time clears it.
     #[serde(default)]
     pub(crate) clock_behind: bool,
-    /// Identity, lifecycle, hints.
+    /// Identity, lifecycle and hints.
     pub(crate) control: Control,
     /// Messages.
     pub(crate) queue: Queue,
@@ -70,19 +70,19 @@ pub struct State {
     pub(crate) work: Work,
     /// Waits and timers.
     pub(crate) waiting: Waiting,
-    /// Evidence.
+    /// Evidence: errors, briefs, checkpoints.
     pub(crate) context: Context,
     /// Records of other agents, which never count (contract 3.6).
     pub(crate) foreign_records: u64,
     /// Lines that an import carries and no rule reads (contract 3.7).
     pub(crate) carried_records: u64,
-    /// What is asked for often, by what it is asked.
+    /// Lists of what every step needs, sorted by how it is looked up.
     #[serde(skip)]
     pub(crate) index: Index,
 }
 
 impl State {
-    /// The same once more. To clone it is much code, which is here once and not where it is called.
+    /// Out-of-line clone: one copy of this code keeps the guest small.
     #[inline(never)]
     pub(crate) fn copied(&self) -> Self {
         self.clone()
@@ -100,13 +100,13 @@ impl State {
         self.head.seq.next()
     }
 
-    /// The time of the newest batch.
+    /// The time of the newest batch, which never runs backwards.
     #[must_use]
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// The agent; empty before the first entry.
+    /// The agent that owns the ledger; empty before the first entry.
     #[must_use]
     pub fn agent_id(&self) -> &AgentId {
         &self.control.agent_id
@@ -124,13 +124,13 @@ impl State {
         &self.control.policy
     }
 
-    /// Whether a driver has taken the ledger over; before that it is observed only.
+    /// Whether a driver has taken over the ledger. Before that it is only observed.
     #[must_use]
     pub fn is_driven(&self) -> bool {
         self.control.live_from.is_some()
     }
 
-    /// The run that is open.
+    /// The open run, if there is one.
     #[must_use]
     pub fn open_run(&self) -> Option<&OpenRun> {
         self.turns.run.as_ref()
@@ -142,18 +142,18 @@ impl State {
         self.turns.turn_index
     }
 
-    /// The messages that wait, in the order in which they came.
+    /// The waiting messages in the order of their lanes.
     pub fn queued_messages(&self) -> impl Iterator<Item = &MessageRecord> {
         self.queue.waiting().map(|held| &held.record)
     }
 
-    /// The operator message that an open run would be told of next (contract 5.9).
+    /// The operator message that goes into the open run next (contract 5.9).
     #[must_use]
     pub fn interjection(&self) -> Option<&MessageRecord> {
         self.queue.interjection().map(|held| &held.record)
     }
 
-    /// A message that is not settled.
+    /// A message that is not settled yet.
     #[must_use]
     pub fn message(&self, id: &MessageId) -> Option<&MessageRecord> {
         self.queue.message(id).map(|held| &held.record)
@@ -191,9 +191,9 @@ impl State {
     }
 }
 
-/// What [`State::distort`] lends.
+/// The planes that [`State::distort`] hands out.
 #[cfg(feature = "internals")]
-#[allow(missing_docs, reason = "as in the state")]
+#[allow(missing_docs, reason = "the planes are documented in the state")]
 pub struct Planes<'a> {
     pub turns: &'a mut Turns,
     pub tasks: &'a mut Tasks,
@@ -205,13 +205,13 @@ pub struct Planes<'a> {
 /// The planes, for our own hosts and tests.
 #[cfg(feature = "internals")]
 impl State {
-    /// Whether it was told that the host's clock is behind the newest batch (contract 1.3).
+    /// Whether the host's clock was reported to be behind the newest batch (contract 1.3).
     #[must_use]
     pub fn clock_behind(&self) -> bool {
         self.clock_behind
     }
 
-    /// Identity, lifecycle, hints.
+    /// Identity, lifecycle and hints.
     #[must_use]
     pub fn control(&self) -> &Control {
         &self.control
@@ -247,7 +247,7 @@ impl State {
         &self.waiting
     }
 
-    /// The planes, to be made into a state that no ledger gives. Adversaries and the tests of the
+    /// Mutable planes, to make a state that no ledger gives. Adversaries and the tests of the
     /// invariants need one.
     pub fn distort(&mut self) -> Planes<'_> {
         Planes {
@@ -259,7 +259,7 @@ impl State {
         }
     }
 
-    /// Evidence.
+    /// Evidence: errors, briefs, checkpoints.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context

@@ -1,5 +1,5 @@
-//! Progress: an item whose turns leave its epoch unchanged rests, is offered again after growing
-//! intervals, and is parked in the end (contract 9.4).
+//! Progress: an item whose turns leave its epoch unchanged rests. It is offered again after growing
+//! intervals, and parked in the end (contract 9.4).
 
 use crate::{
     id::WorkItemId,
@@ -16,18 +16,18 @@ use crate::{
     time::Timestamp,
 };
 
-/// What a settled turn means for its item.
+/// The effect of a settled turn on its item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It moved, or the turn is tried again.
+    /// The item moved, or the turn will be retried.
     Moved,
-    /// It rests.
+    /// The item rests.
     Rests,
-    /// It is parked.
+    /// The item is parked.
     Parks(ParkCause),
 }
 
-/// What this terminal record of the open run means for its item, in the state before its batch.
+/// The effect of this terminal record on the item of its run, in the state before its batch.
 pub(crate) fn of_turn(state: &State, turn: &TurnRecord) -> Option<(WorkItemId, Step)> {
     let binding = turn.work_item.as_ref().filter(|_| state.control.live_from.is_some())?;
     let item = state.work.items.get(&binding.work_item_id)?;
@@ -47,12 +47,13 @@ pub(crate) fn of_turn(state: &State, turn: &TurnRecord) -> Option<(WorkItemId, S
     Some((binding.work_item_id.clone(), step))
 }
 
-/// When a resting item is offered again; none where it does not rest, or never is (contract 9.4).
+/// When a resting item is offered next. `None` if it does not rest, or is never offered again
+/// (contract 9.4).
 pub(crate) fn next_offer(state: &State, edition: Edition, item: &Item) -> Option<Timestamp> {
     let Progress { offer, rest, parked } = &item.progress;
     let is_offered = edition.has_offers() && parked.is_none();
-    // Where the policy has fewer offers than there were already, there is one more: a rest ends
-    // with an offer, or parked.
+    // If the policy now has fewer offers than were made, there is one more: a rest ends with an
+    // offer or by parking.
     rest.filter(|_| is_offered)
         .map(|rest| rest.since.plus_ms(state.control.policy.offer_backoff_ms.nth_ms(*offer)))
 }

@@ -1,5 +1,5 @@
-//! Readiness: where each open work item stands, and in which order the runnable ones are offered
-//! (contract 5.13).
+//! Readiness: the scheduling state of each open item, and the order of the runnable ones (contract
+//! 5.13).
 
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 names! {
-    /// Where a work item stands.
+    /// The scheduling state of a work item.
     pub enum SchedulingState {
         /// It can be worked on.
         Runnable,
@@ -30,7 +30,7 @@ names! {
         WaitingExternal,
         /// It waits for an instant.
         WaitingTimer,
-        /// It waits for the runtime.
+        /// It waits for the runtime itself.
         WaitingSystem,
         /// Something else blocks it.
         Blocked,
@@ -39,12 +39,12 @@ names! {
     }
 }
 
-/// A scheduling state and the entries that it rests on.
+/// A scheduling state, and the entries that it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
     /// The state.
     pub state: SchedulingState,
-    /// The entries of the waits behind it; empty where the item's own snapshot says it all.
+    /// The entries of the waits; empty if the item's own snapshot decides.
     pub waits: Vec<Seq>,
 }
 
@@ -54,7 +54,7 @@ impl Readiness {
     }
 }
 
-/// The active conditions that count. An imported one without item is inert (contract, preface).
+/// The active conditions that count. An imported one without an item is inert (contract, preface).
 pub fn conditions(state: &State) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
     state.waiting.conditions.values().filter(|wait| counts(state, wait))
 }
@@ -64,7 +64,7 @@ pub(crate) fn counts(state: &State, wait: &Active<WaitConditionRecord>) -> bool 
     wait.record.work_item_id.is_some() || wait.record.is_mirror() || state.control.is_live(wait.seq)
 }
 
-/// The entries of the conditions of one kind that the agent itself waits for (contract 5.17).
+/// The entries of the agent's own conditions of one kind (contract 5.17).
 #[must_use]
 pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
     let own = state
@@ -74,10 +74,10 @@ pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
     own.filter(|wait| counts(state, wait)).map(|wait| wait.seq).collect()
 }
 
-/// The active waits of one item, by what they wait for: the entries of their newest records.
+/// The active waits of one item by kind, as the entries of their newest records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItemWaits {
-    /// Blocking tasks that belong to it.
+    /// Blocking tasks of the item.
     pub blocking_tasks: Vec<Seq>,
     /// Conditions that wait for a task.
     pub task: Vec<Seq>,
@@ -85,16 +85,16 @@ pub struct ItemWaits {
     pub operator: Vec<Seq>,
     /// Conditions that wait for an instant.
     pub timer: Vec<Seq>,
-    /// Conditions that wait for something external, the mirrors of intents among them.
+    /// Conditions that wait for something external, including mirrors of intents.
     pub external: Vec<Seq>,
-    /// Intents of the item's own scope.
+    /// Intents of item scope.
     pub intents: Vec<Seq>,
     /// Conditions that wait for the runtime.
     pub system: Vec<Seq>,
 }
 
 impl ItemWaits {
-    /// The waits of the item with this id, whether or not it is open.
+    /// The waits of the item with this id, open or not.
     #[must_use]
     pub fn new(state: &State, id: &WorkItemId) -> Self {
         let mut waits = Self {
@@ -115,13 +115,13 @@ impl ItemWaits {
         waits
     }
 
-    /// Whether a task is waited for, be it by a condition or because it blocks.
+    /// Whether the item waits for a task, by a condition or because the task blocks.
     #[must_use]
     pub fn wait_for_task(&self) -> bool {
         !self.blocking_tasks.is_empty() || !self.task.is_empty()
     }
 
-    /// Whether an intent or a condition is active; a task that blocks is neither.
+    /// Whether an intent or condition is active. A blocking task is neither.
     #[must_use]
     pub fn are_registered(&self) -> bool {
         let registered =
@@ -130,7 +130,7 @@ impl ItemWaits {
     }
 }
 
-/// Where an open item stands: the first row of contract 5.13 that matches.
+/// The scheduling state of an open item: the first matching row of contract 5.13.
 #[must_use]
 pub fn standing(state: &State, item: &Item) -> Readiness {
     if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
@@ -159,15 +159,16 @@ pub fn standing(state: &State, item: &Item) -> Readiness {
     Readiness::new(SchedulingState::Runnable, Vec::new())
 }
 
-/// The runnable items without the focus, least recently touched first.
+/// The runnable items without the focus, the least recently touched first.
 #[must_use]
 pub fn queued_runnable(state: &State) -> Vec<&Item> {
     state.items_in(List::Runnable, Timestamp::MAX).collect()
 }
 
-/// The first of them that can be offered now.
+/// The first of these items that can be offered now.
 #[must_use]
 pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
+    // The index is as of the newest batch. `now` may differ, so both lists are checked against it.
     let is_unspent = |item: &Item| state.work.key(item, TickReason::QueuedAvailable).1.is_none();
     let is_enabled = |item: &&Item| {
         is_unspent(item)
@@ -178,9 +179,9 @@ pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
     offered.into_iter().chain(due).min_by_key(|item| offer_order(state, item))
 }
 
-/// The order in which runnable items are offered (contract 5.13). Of those touched at one instant
-/// the one recorded first (contract 9.2), so that they take turns also while the clock stands
-/// still.
+/// The order in which runnable items are offered (contract 5.13). Of items touched at one instant,
+/// the one recorded first comes first (contract 9.2), so that they take turns even if the clock
+/// stands still.
 fn offer_order<'a>(
     state: &State,
     item: &'a Item,
@@ -188,7 +189,7 @@ fn offer_order<'a>(
     (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id)
 }
 
-/// The entry of an item's newest snapshot, where a driver recorded it; lines of an import have no
+/// The entry of an item's newest snapshot, if a driver recorded it. The lines of an import have no
 /// order among items (contract 3.7).
 pub(crate) fn recorded(state: &State, item: &Item) -> Option<Seq> {
     Some(item.seq).filter(|seq| state.control.is_live(*seq))

@@ -1,4 +1,4 @@
-//! Rechecks: when the blocker of an item is to be looked at again (contract 5.17, D6;
+//! Rechecks: when to look at the blocker of an item again (contract 5.17, D6;
 //! `observed-decisions.md` 3.4).
 
 use alloc::vec::Vec;
@@ -11,8 +11,8 @@ use crate::{
 };
 use wakeful_json::sort::sort_by_key;
 
-/// When the blocker of an open item is to be looked at again; none where it has no blocker, no such
-/// time, or the model was told of it.
+/// The time of the next recheck of an open item. `None` if the item has no blocker or no such time,
+/// or if a turn was told of it already.
 #[must_use]
 pub fn pending_at(item: &Item) -> Option<Timestamp> {
     let record = &item.record;
@@ -23,7 +23,7 @@ pub fn pending_at(item: &Item) -> Option<Timestamp> {
     record.recheck_consumed_at.is_none_or(|told| told < at).then_some(at)
 }
 
-/// The items whose recheck is due, earliest first.
+/// The items whose recheck is due, the earliest first.
 #[must_use]
 pub fn due(state: &State, now: Timestamp) -> Vec<&Item> {
     let items = state.work.items.values();
@@ -33,13 +33,13 @@ pub fn due(state: &State, now: Timestamp) -> Vec<&Item> {
     due.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The earliest recheck that the model was not told of; it may be past.
+/// The earliest recheck that no turn was told of; it may be in the past.
 #[must_use]
 pub fn next(state: &State) -> Option<Timestamp> {
     state.work.items.values().filter_map(pending_at).min()
 }
 
-/// The order of [`WorkQueue::queued_blocked`].
+/// The order of `WorkQueue::queued_blocked`.
 pub(crate) fn queued_order(record: &WorkItemRecord) -> (bool, Timestamp, Timestamp, &WorkItemId) {
     (record.blocked_by.is_some(), record.created_at, record.updated_at, &record.id)
 }
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(
             pending_at(&blocked("w", "10", "09")),
             Some(minute(10)),
-            "it was told of an earlier one"
+            "the model was told of an earlier recheck"
         );
         assert_eq!(pending_at(&blocked("w", "10", "10")), None);
         assert_eq!(pending_at(&blocked("w", "", "")), None);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn due_ones_come_earliest_first_and_the_next_may_be_past() {
+    fn due_rechecks_come_earliest_first_and_the_next_may_be_past() {
         let mut state = State::default();
         for item in [
             blocked("c", "20", ""),

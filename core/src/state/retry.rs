@@ -14,18 +14,18 @@ use crate::{
     state::{State, turn::Retry},
 };
 
-/// What is owed for a turn that ended so.
+/// Whether a settled turn is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owed {
-    /// Nothing: it completed, or nobody wants it tried again.
+    /// Not retried: it completed, or was ended on purpose.
     Nothing,
-    /// One more try.
+    /// Retried once more.
     Retry,
-    /// Nothing any more: the lineage was tried as often as the policy says.
+    /// No longer retried: the lineage has used up its retries.
     Exhausted,
 }
 
-/// What a driver owes for this terminal record.
+/// Whether a driver retries after this terminal record.
 pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
     let wanted = turn
         .kind
@@ -41,13 +41,13 @@ pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
     }
 }
 
-/// The retry that a failed turn owes, which the entry at `seq` says failed. A follow-up of the host
-/// that waits already takes its place.
+/// The retry of a turn whose failure the entry at `seq` records. A follow-up of the host that waits
+/// already takes its place.
 pub(crate) fn next_retry(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
     let policy = &state.control.policy;
     let failed = state.queue.message(&turn.message_id).map(|held| &held.record);
-    // Also where the item was completed in a run that was interrupted, and the replay is about
-    // nothing any more.
+    // The item of the first turn, even if it was completed in an interrupted run: the replay then
+    // has no item of its own.
     let first = state.queue.about(&turn.message_id).and_then(|first| first.work_item_id.clone());
     let is_followup = |message: &MessageRecord| {
         continues(message).is_some_and(|failed| failed == turn.message_id)

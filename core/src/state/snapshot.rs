@@ -15,63 +15,60 @@ use crate::{
 };
 use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
-/// The version of the program that made a snapshot. Another version may fold the same entries to
-/// another state, so it folds again.
+/// The version of this program. Another version may fold the same entries to another state, so it
+/// ignores the snapshot and folds again.
 pub const CORE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A state at an entry, as a host stores it.
+/// The state at an entry, as a host stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snapshot {
     /// The version of the ledger format.
     pub format: u32,
-    /// The version of the program that made it.
+    /// The version of the program that made the snapshot.
     pub core_version: String,
-    /// The entry at which the state stands.
+    /// The newest entry that the state contains.
     pub head: Head,
     /// The digest of the state's text.
     pub digest: Chain,
-    /// The state.
+    /// The state as JSON.
     pub state: RawJson,
 }
 
-/// Why a snapshot is not used. The log is folded whole instead, and nothing is lost.
+/// Why a snapshot is not used. The whole log is folded instead, so nothing is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotIgnored {
-    /// It was made by another version.
+    /// Another version of the program or format made it.
     #[error(
         "the snapshot was made by version {found} of format {format}, this program is version \
          {CORE_VERSION} of format {FORMAT}"
     )]
     OtherVersion {
-        /// The version that made it.
+        /// The version of the program that made it.
         found: String,
-        /// Its format.
+        /// The ledger format of the snapshot.
         format: u32,
     },
-    /// Its digest is another.
-    #[error("the snapshot's state does not have the digest that it names")]
+    /// The digest does not match the state.
+    #[error("the snapshot's digest does not match its state")]
     WrongDigest,
-    /// It cannot be read.
+    /// The text is not a snapshot.
     #[error("the snapshot cannot be read: {0}")]
     Malformed(#[from] JsonError),
-    /// It is another agent's.
-    #[error("the snapshot is agent `{0}`'s")]
+    /// It belongs to another agent.
+    #[error("the snapshot belongs to agent `{0}`")]
     OtherAgent(AgentId),
-    /// It stands at another entry than it says.
-    #[error("the snapshot's state stands at another entry than it says")]
+    /// Its head is not the head of its state.
+    #[error("the snapshot names another entry than its state")]
     OtherHead,
-    /// The ledger has another entry where it stands.
-    #[error(
-        "the snapshot is of another history: entry {seq} of the ledger is not the one at which it \
-         stands"
-    )]
+    /// The ledger has a different entry at its position.
+    #[error("the snapshot is of another history: entry {seq} of the ledger differs")]
     OtherHistory {
-        /// Where it stands.
+        /// The position of the snapshot.
         seq: Seq,
     },
-    /// The store did not give it.
+    /// The store could not load it.
     #[error("the snapshot cannot be loaded: {0}")]
     Unreadable(String),
 }
@@ -94,7 +91,7 @@ impl Snapshot {
     /// Reads a stored snapshot.
     ///
     /// # Errors
-    /// Why it is not used.
+    /// If the snapshot cannot be used; the error says why.
     pub fn open(text: &str) -> Result<State, SnapshotIgnored> {
         let snapshot: Self = json::read(text)?;
         if snapshot.core_version != CORE_VERSION || snapshot.format != FORMAT {
@@ -110,6 +107,7 @@ impl Snapshot {
         if state.head != snapshot.head {
             return Err(SnapshotIgnored::OtherHead);
         }
+        // Lanes and index are not stored, because they follow from the rest.
         state.queue.rebuild();
         state.relist_all();
         Ok(state)

@@ -1,4 +1,4 @@
-//! The state of tasks: what is active, how the rest ended, which results were told.
+//! The plane of tasks: the active ones, how the others ended, and which results were queued.
 
 use serde::Serialize;
 
@@ -12,21 +12,21 @@ use crate::{
 };
 use wakeful_json::{Map, Readable};
 
-/// An active task and the entry of its latest record.
+/// An active task, and the entry of its latest record.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Task {
     /// The entry of the latest record.
     pub seq: Seq,
     /// The latest record.
     pub record: TaskRecord,
-    /// Its wait policy.
+    /// Whether its item waits for it, as the record says.
     pub wait_policy: TaskWaitPolicy,
-    /// The item that it belongs to.
+    /// The work item that the task belongs to.
     pub work_item_id: Option<WorkItemId>,
 }
 
 impl Task {
-    /// Whether the item that it belongs to waits for it; an active task alone is no wait (contract
+    /// Whether the item of this task waits for it. An active task alone is not a wait (contract
     /// 5.12).
     #[must_use]
     pub fn is_blocking(&self) -> bool {
@@ -37,14 +37,14 @@ impl Task {
 /// The state of the plane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Tasks {
-    /// What is queued, running or being cancelled.
+    /// The tasks that are queued, running or being cancelled.
     pub active: Map<TaskId, Task>,
-    /// How the others ended, and the entry that says so.
+    /// How each other task ended, and the entry that says so.
     pub ended: Map<TaskId, (TaskStatus, Seq)>,
-    /// The messages that told their results, by the entry of the message: a task has one (contract
-    /// 5.11).
+    /// The tasks whose result has a message, with the entry of that message. A task has one result
+    /// (contract 5.11).
     pub told: Map<TaskId, Seq>,
-    /// Records that a terminal status refused (contract 3.3).
+    /// The number of records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Triggers: what a message sets off, and what it names (contract 5.15, 5.19).
+//! Triggers: what a message can set off, and which waits it names (contract 5.15, 5.19).
 
 use alloc::{string::String, vec::Vec};
 
@@ -16,37 +16,37 @@ use crate::{
     state::{State, queue::lanes::Held},
 };
 
-/// What a message sets off.
+/// What a message can set off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// Its kind.
+    /// The kind of the trigger.
     pub kind: TriggerKind,
-    /// The kind under which it meets waits: a prompt that is not operator input meets them as an
+    /// The kind under which it meets waits. A prompt that is not operator input meets them as an
     /// external event (contract 5.19).
     pub meets_as: TriggerKind,
-    /// Whether it says anything.
+    /// Whether the message has content.
     pub contentful: bool,
     /// Whether it reports that a task ended.
     pub task_terminal: bool,
     /// Whether that task blocks its item.
     pub task_blocking: bool,
-    /// The wait policy of that task, where it is known.
+    /// The wait policy of that task, if known.
     pub task_wait_policy: Option<TaskWaitPolicy>,
-    /// Where a wake hint came from.
+    /// The system that sent the wake hint.
     pub wake_hint_source: Option<String>,
-    /// What it names.
+    /// The ids that the trigger names.
     pub names: Names,
 }
 
 impl Trigger {
-    /// The trigger of a message; none where its kind triggers nothing.
+    /// The trigger of a message; `None` if its kind triggers nothing.
     #[must_use]
     pub fn from_held(state: &State, held: &Held) -> Option<Self> {
         let mut trigger = Self::read(held)?;
         if trigger.kind == TriggerKind::TaskResult {
             let task = trigger.names.tasks.first().cloned().or_else(|| held.record.task_id.clone());
             let ended = task.filter(|id| state.tasks.ended.contains_key(id));
-            // I5: what a driver recorded is a result only of a task whose end stands in the ledger.
+            // I5: a live message is a result only if the ledger has the end of its task.
             trigger.task_terminal = ended.is_some() || trigger.task_terminal && !held.live;
             if let Some(task) = ended {
                 trigger.names.tasks = Vec::from([task]);
@@ -55,7 +55,7 @@ impl Trigger {
         Some(trigger)
     }
 
-    /// The trigger of a message by what the message itself says.
+    /// The trigger of a message, from the message alone.
     #[must_use]
     pub fn read(held: &Held) -> Option<Self> {
         let message = &held.record;
@@ -81,8 +81,7 @@ impl Trigger {
             names: Names::default(),
         };
         match trigger.meets_as {
-            // contract 5.19: what a driver recorded counts as a tick only where the runtime itself
-            // made it.
+            // contract 5.19: a live message counts as a tick only if the runtime itself made it.
             TriggerKind::SystemTick if held.live && !message.is_runtime_owned() => {}
             TriggerKind::SystemTick => trigger.read_tick(message),
             TriggerKind::TaskResult => trigger.read_task(message),
@@ -95,8 +94,8 @@ impl Trigger {
         Some(trigger)
     }
 
-    /// Whether the core itself tells it, and not because there is work or a hint: that re-enters
-    /// under any wait (contract 6.3).
+    /// Whether the core made the message for another reason than work or a hint. Such a message
+    /// re-enters under any wait (contract 6.3).
     pub(crate) fn is_told_by_core(&self, held: &Held) -> bool {
         let is_offer = || {
             held.record
@@ -107,7 +106,7 @@ impl Trigger {
         held.is_core_made() && self.kind != TriggerKind::TaskResult && !is_offer()
     }
 
-    /// Whether it carries what a trigger of this kind must carry to re-enter the model.
+    /// Whether the trigger carries what its kind needs to re-enter the model.
     pub(crate) fn says_enough_as(&self, kind: TriggerKind) -> bool {
         match kind {
             TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => {
@@ -119,7 +118,7 @@ impl Trigger {
     }
 
     fn read_tick(&mut self, message: &MessageRecord) {
-        // What is about work names no wait (contract 5.15).
+        // Ticks about work name no wait (contract 5.15).
         self.names.no_wait = [NoteKey::WorkQueue, NoteKey::WorkItemRecheck]
             .into_iter()
             .any(|key| message.raw_note(key).is_some());
@@ -149,7 +148,7 @@ impl Trigger {
     }
 
     fn read_task(&mut self, message: &MessageRecord) {
-        // A payload that says no task triggers nothing; rule 3 drops its message (D15).
+        // A payload without a task triggers nothing; rule 3 drops the message (D15).
         let Ok(task) = TaskRecord::of_message(message, message.created_at) else { return };
         let policy = task.wait_policy();
         self.task_terminal = task.status.is_terminal();
@@ -159,20 +158,20 @@ impl Trigger {
     }
 }
 
-/// What a trigger names (contract 5.15).
+/// The ids that a trigger names (contract 5.15).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Tasks.
+    /// The tasks it reports on.
     pub tasks: Vec<TaskId>,
-    /// A timer.
+    /// The timer that fired.
     pub timer: Option<String>,
-    /// Intents.
+    /// The waiting intents it serves.
     pub intents: Vec<WaitingIntentId>,
-    /// External triggers.
+    /// The external triggers it came through.
     pub triggers: Vec<ExternalTriggerId>,
     /// A condition, by its own id.
     pub condition: Option<WaitConditionId>,
-    /// Nothing, on purpose: a work-queue tick is about work and ends no wait.
+    /// Whether it names no wait on purpose: a tick about work ends no wait.
     pub no_wait: bool,
 }
 

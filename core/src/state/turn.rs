@@ -1,5 +1,4 @@
-//! The state of the plane: the open run, what restarts interrupted, how the last turn ended, what
-//! is to be tried again.
+//! The plane of turns: the open run, interrupted runs, the last terminal, and pending retries.
 
 use alloc::{string::String, vec::Vec};
 
@@ -21,33 +20,33 @@ use crate::{
 };
 use wakeful_json::{Map, Readable};
 
-/// A failed turn that is to be tried again.
+/// A failed turn that will be retried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct Retry {
     /// The first message of the lineage.
     pub retry_of: MessageId,
-    /// Which try it will be, from 1.
+    /// The number of the retry, from 1.
     pub attempt: u64,
     /// The run that failed.
     pub failed_run_id: RunId,
-    /// The message that started it.
+    /// The message that started that run.
     pub failed_message_id: MessageId,
-    /// How it failed, in words.
+    /// The reason of the failure, in words.
     pub failure: String,
-    /// The item that it was about.
+    /// The work item of the failed turn.
     pub work_item_id: Option<WorkItemId>,
-    /// What the lineage is for, where it began with a message of the core.
+    /// The subject of the lineage, if a message of the core started it.
     pub subject: Subject,
-    /// When the core makes the message itself.
+    /// When the core queues the retry.
     pub due_at: Timestamp,
     /// The entry of the failure.
     pub seq: Seq,
-    /// The message that tries again, once there is one: the core's own, or a follow-up of the host.
+    /// The message of the retry, once it is queued: the core's own, or a follow-up of the host.
     pub message_id: Option<MessageId>,
 }
 
 impl Retry {
-    /// What its message says about it.
+    /// The note in the metadata of the retry's message.
     #[must_use]
     pub fn note(&self) -> RetryNote {
         RetryNote {
@@ -59,40 +58,40 @@ impl Retry {
     }
 }
 
-/// The run that is open.
+/// The open run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[non_exhaustive]
 pub struct OpenRun {
-    /// The run.
+    /// The id of the run.
     pub run_id: RunId,
     /// The entry that opened it.
     pub seq: Seq,
-    /// The turn that it executes.
+    /// The number of the turn that it executes.
     pub turn_index: u64,
     /// The message that started it; empty for the open run of an import.
     pub message_id: MessageId,
-    /// The item that it is about.
+    /// The item that the turn is about.
     pub work_item: Option<TurnBinding>,
     /// When it started.
     pub started_at: Timestamp,
-    /// Whether it was asked to end after its round: an effect is released once for a run (contract
-    /// 3.2).
+    /// Whether the run was asked to end after its round. The effect for it is released once per run
+    /// (contract 3.2).
     #[serde(default)]
     pub yields: bool,
-    /// When the newest fact of it came.
+    /// When the newest fact of the run was recorded.
     #[serde(default)]
     pub heard_at: Timestamp,
-    /// Whether it was reported that no fact of it came for too long (contract 5.8).
+    /// Whether the run was reported as silent for too long (contract 5.8).
     #[serde(default)]
     pub stalled: bool,
-    /// The first message of the lineage that it tries again (contract 5.6).
+    /// The first message of the lineage, if this is a retry (contract 5.6).
     #[serde(default)]
     pub retry_of: Option<MessageId>,
-    /// Which try it is; 0 where it is the first.
+    /// The number of the retry; 0 for the first try.
     #[serde(default)]
     pub attempt: u64,
-    /// Its tool calls, and the entry of each: a host that is not sure whether one was recorded says
-    /// it again (contract 2.2).
+    /// The tool calls of the run, each with its entry. A host may report a call again if it is
+    /// unsure whether it was recorded (contract 2.2).
     #[serde(default)]
     pub calls: Map<String, Seq>,
 }
@@ -117,7 +116,7 @@ impl OpenRun {
         }
     }
 
-    /// The record with which a restart, or an abort while closing, ends this run.
+    /// The record that ends this run at a restart, or at an abort while closing.
     pub(crate) fn interrupted(&self, agent_id: &AgentId, at: Timestamp) -> TurnRecord {
         TurnRecord {
             status: RunStatus::Interrupted,
@@ -130,11 +129,11 @@ impl OpenRun {
 /// How the last settled turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct LastTerminal {
-    /// The turn.
+    /// The number of that turn.
     pub turn_index: u64,
-    /// How it ended.
+    /// The terminal kind.
     pub kind: TurnTerminalKind,
-    /// The entry that says so.
+    /// The entry of the terminal record.
     pub seq: Seq,
 }
 
@@ -143,34 +142,33 @@ pub struct LastTerminal {
 pub struct Turns {
     /// The number of the newest turn; 0 before the first.
     pub turn_index: u64,
-    /// The run that is open.
+    /// The open run, if there is one.
     pub run: Option<OpenRun>,
-    /// The item that the open run of an import was about there; without epoch, so it is no binding
-    /// and spends no key (contract 8.3).
+    /// The item of an import's open run. It has no epoch, so it is not a binding and spends no key
+    /// (contract 8.3).
     pub imported_item: Option<WorkItemId>,
     /// How the last settled turn ended.
     pub last_terminal: Option<LastTerminal>,
     /// The entry that last ended a run.
     pub settled: Option<Seq>,
-    /// Runs that a restart ended and whose message is still to be settled.
+    /// Runs that a restart interrupted and whose message is not settled yet.
     pub interrupted: Vec<InterruptedRun>,
-    /// Whether the newest turn was interrupted: it has no terminal and will get none (D10).
+    /// Whether the newest turn was interrupted: it has no terminal and never gets one (D10).
     pub newest_interrupted: bool,
-    /// How many turns in a row were started without input from outside (contract 9.5).
+    /// The number of turns in a row that started without outside input (contract 9.5).
     #[serde(default)]
     pub autonomous: u64,
-    /// Failed turns that are to be tried again, by the first message of their lineage (contract
-    /// 5.6).
+    /// Failed turns that will be retried, by the first message of their lineage (contract 5.6).
     #[serde(default)]
     pub retries: Map<MessageId, Retry>,
 }
 
-/// A run that a restart ended.
+/// A run that a restart interrupted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct InterruptedRun {
-    /// The run.
+    /// The id of the run.
     pub run_id: RunId,
-    /// The message that started it, and replays; empty for the open run of an import.
+    /// The message that started the run and replays; empty for the open run of an import.
     pub message_id: MessageId,
     /// The entry of the interruption.
     pub seq: Seq,
@@ -182,6 +180,8 @@ impl Turns {
         match record.status {
             RunStatus::Started => {
                 self.turn_index = record.turn_index;
+                // This run replays the message, which discharges its interrupted runs. Those of an
+                // import have no message, so the first run discharges them.
                 self.interrupted.retain(|run| {
                     run.message_id != record.message_id && !run.message_id.as_str().is_empty()
                 });
@@ -224,8 +224,7 @@ impl Turns {
         }
     }
 
-    /// The interrupted runs of a message, and those of an import, which does not say whose they
-    /// were.
+    /// The interrupted runs of a message, and those of an import, whose messages are unknown.
     #[must_use]
     pub fn interrupted_for(&self, message: &MessageId) -> Vec<RunId> {
         let of_message = |run: &&InterruptedRun| {
@@ -234,60 +233,60 @@ impl Turns {
         self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
     }
 
-    /// A fact of the open run came.
+    /// Folds a fact of the open run, which shows that it is not stalled.
     pub(crate) fn heard(&mut self, at: Timestamp) {
         if let Some(run) = &mut self.run {
             (run.heard_at, run.stalled) = (at, false);
         }
     }
 
-    /// A tool call of the open run was recorded.
+    /// Folds a tool call of the open run. The first record of a call id counts.
     pub(crate) fn called(&mut self, place: &Place, call: &ToolExecutionRecord) {
         if let Some(run) = &mut self.run {
             run.calls.get_or_insert(call.id.clone(), place.seq);
         }
     }
 
-    /// It was reported that the open run is silent.
+    /// Folds the report that the open run is stalled.
     pub(crate) fn set_stalled(&mut self) {
         if let Some(run) = &mut self.run {
             run.stalled = true;
         }
     }
 
-    /// The effect that ends the open run after its round, where it was not released already.
+    /// The effect that ends the open run after its round, if it was not released before.
     pub(crate) fn yield_once(&self) -> Option<Effect> {
         let run = self.run.as_ref().filter(|run| !run.yields)?;
         Some(Effect::YieldTurn { run_id: run.run_id.clone() })
     }
 
-    /// Something asked the open run to end after its round.
+    /// Notes that something asked the open run to end after its round.
     pub(crate) fn set_yields(&mut self) {
         if let Some(run) = &mut self.run {
             run.yields = true;
         }
     }
 
-    /// The message is settled: the runs that it started are owed no more, and it tries nothing
-    /// again.
+    /// Folds the settlement of a message: its interrupted runs are no longer owed, and its retry is
+    /// done.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
         self.retries.retain(|_, retry| retry.message_id.as_ref() != Some(id));
     }
 
-    /// The retry whose message this is.
+    /// The retry that this message makes.
     #[must_use]
     pub fn retry_by(&self, message: &MessageId) -> Option<&Retry> {
         self.retries.values().find(|retry| retry.message_id.as_ref() == Some(message))
     }
 
-    /// The retry that goes on after the failure of this message.
+    /// The retry that follows the failure of this message.
     #[must_use]
     pub fn retry_after(&self, failed: &MessageId) -> Option<&Retry> {
         self.retries.values().find(|retry| retry.failed_message_id == *failed)
     }
 
-    /// A message was queued: where it goes on after a failed one, it is the retry.
+    /// Folds a queued message. If it continues after a failed one, it takes the place of the retry.
     pub(crate) fn message_queued(&mut self, message: &MessageRecord) {
         let Some(failed) = note::continues(message) else { return };
         let retry = self
@@ -298,7 +297,7 @@ impl Turns {
         }
     }
 
-    /// A turn settled: its lineage owes what it owes now.
+    /// Replaces the retry that the lineage of a settled turn owes.
     pub(crate) fn set_owed(&mut self, turn: &TurnRecord, retry: Option<Retry>) {
         self.retries.remove(turn.retry_of.as_ref().unwrap_or(&turn.message_id));
         if let Some(retry) = retry {
@@ -306,16 +305,16 @@ impl Turns {
         }
     }
 
-    /// The item that the open run is about, if it is about one.
+    /// The item of the open run, if it has one.
     #[must_use]
     pub fn item_of_run(&self) -> Option<&WorkItemId> {
         let run = self.run.as_ref()?;
         let bound = run.work_item.as_ref().map(|binding| &binding.work_item_id);
-        // Only the open run of an import has no binding of ours.
+        // The open run of an import has no binding, only the item that the import names.
         bound.or_else(|| self.imported_item.as_ref().filter(|_| run.message_id.as_str().is_empty()))
     }
 
-    /// How the newest turn ended, if it did.
+    /// The terminal of the newest turn, if it has one.
     #[must_use]
     pub fn terminal_of_newest(&self) -> Option<TurnTerminalKind> {
         self.last_terminal.filter(|last| last.turn_index == self.turn_index).map(|last| last.kind)

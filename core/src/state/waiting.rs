@@ -1,4 +1,4 @@
-//! The state of waiting: what is active, and how the rest ended.
+//! The plane of waits: the active ones, and how the others ended.
 
 use alloc::vec::Vec;
 
@@ -19,12 +19,12 @@ use crate::{
 };
 use wakeful_json::{Map, Readable};
 
-/// An active wait and the entry of its latest record.
+/// An active wait, and the entry of its latest record.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Active<T> {
-    /// The entry.
+    /// The entry of the latest record.
     pub seq: Seq,
-    /// The record.
+    /// The latest record.
     pub record: T,
 }
 
@@ -37,39 +37,38 @@ pub struct Waiting {
     pub conditions: Map<WaitConditionId, Active<WaitConditionRecord>>,
     /// Active timers.
     pub timers: Map<TimerId, Active<TimerRecord>>,
-    /// Ended intents, and the entry that says so.
+    /// Ended intents, each with the entry that ended it.
     pub ended_intents: Map<WaitingIntentId, Seq>,
-    /// Ended conditions, how and by which entry.
+    /// Ended conditions, each with its status and the entry that ended it.
     pub ended_conditions: Map<WaitConditionId, (WaitConditionStatus, Seq)>,
-    /// Ended timers, how and by which entry.
+    /// Ended timers, each with its status and the entry that ended it.
     pub ended_timers: Map<TimerId, (TimerStatus, Seq)>,
-    /// Active conditions whose system-wait key is spent, and the entry that spent it (contract
-    /// 8.3).
+    /// Active conditions whose system-wait key is spent, each with the entry that spent it
+    /// (contract 8.3).
     pub ticked: Map<WaitConditionId, Seq>,
-    /// Active conditions whose deadline was told, and the newest message that tells it (contract
-    /// 5.17).
+    /// Active conditions whose deadline has a message, each with its newest one (contract 5.17).
     #[serde(default)]
     pub deadlines_told: Map<WaitConditionId, MessageId>,
-    /// Records that a terminal status refused (contract 3.3).
+    /// The number of records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
 
 impl Waiting {
-    /// The entry that knows this intent, if any does.
+    /// The entry that has this intent, active or ended.
     #[must_use]
     pub fn seen_intent(&self, id: &WaitingIntentId) -> Option<Seq> {
         let active = self.intents.get(id).map(|wait| wait.seq);
         active.or_else(|| self.ended_intents.get(id).copied())
     }
 
-    /// The entry that knows this timer, if any does.
+    /// The entry that has this timer, active or ended.
     #[must_use]
     pub fn seen_timer(&self, id: &TimerId) -> Option<Seq> {
         let active = self.timers.get(id).map(|wait| wait.seq);
         active.or_else(|| self.ended_timers.get(id).map(|(_, seq)| *seq))
     }
 
-    /// The entry that knows this condition, if any does.
+    /// The entry that has this condition, active or ended.
     #[must_use]
     pub fn seen_condition(&self, id: &WaitConditionId) -> Option<Seq> {
         let active = self.conditions.get(id).map(|wait| wait.seq);
@@ -80,7 +79,12 @@ impl Waiting {
     #[must_use]
     pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
         let by_intent = self.intents.values().any(|wait| wait.record.external_trigger_id == *id);
-        let ingress = |source: &WakeSource| matches!(source, WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id);
+        let ingress = |source: &WakeSource| {
+            matches!(
+                source,
+                WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id
+            )
+        };
         by_intent
             || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
     }
@@ -93,13 +97,13 @@ impl Waiting {
         self.intents.values().filter(move |intent| intent.record.scope == scope)
     }
 
-    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16,
-    /// D20).
+    /// The records by which the turn of a trigger consumes an intent (contract 5.16, D20).
     pub(crate) fn intent_satisfied(&self, id: &WaitingIntentId, at: Timestamp) -> Vec<Record> {
         let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
             return Vec::new();
         };
         let triggered = intent::once_more(intent, at);
+        // An agent-scoped intent is standing: it only counts the trigger.
         match intent.scope {
             ExternalTriggerScope::Agent => with_mirror(triggered).into(),
             ExternalTriggerScope::WorkItem => {
@@ -108,7 +112,7 @@ impl Waiting {
         }
     }
 
-    /// The record with which the turn that a trigger starts consumes a condition (contract 5.16).
+    /// The record by which the turn of a trigger consumes a condition (contract 5.16).
     pub(crate) fn condition_satisfied(
         &self,
         id: &WaitConditionId,

@@ -1,4 +1,4 @@
-//! The state of work: open items, the focus, spent keys, delegations.
+//! The plane of work: open items, the focus, spent keys and delegations.
 
 use alloc::vec::Vec;
 
@@ -17,63 +17,64 @@ use crate::{
     time::Timestamp,
 };
 
-/// How often an item was offered in vain since anything else moved its epoch.
+/// The offers of an item that led to no progress, since anything else moved its epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Progress {
-    /// Which offer made its epoch; 0 where something else did.
+    /// The number of the offer that made the epoch; 0 if something else did.
     pub offer: u64,
-    /// Since when it rests: since the first turn of its epoch that made no progress.
+    /// The first turn of the epoch that made no progress, since which the item rests.
     pub rest: Option<Rest>,
-    /// The entry that parked it, until its epoch moves.
+    /// The entry that parked the item, until its epoch moves.
     pub parked: Option<Seq>,
 }
 
 /// A turn that made no progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct Rest {
-    /// When it settled.
+    /// When the turn settled.
     pub since: Timestamp,
     /// The entry that settled it.
     pub seq: Seq,
 }
 
-/// How many completed items the state keeps whole; of older ones it knows the id (contract 3.3).
+/// The number of completed items that the state keeps whole. Of older ones it keeps the id
+/// (contract 3.3).
 pub const COMPLETED_KEPT: usize = 16;
 
-/// An open item, the entry of its latest snapshot, and what moved its epoch since.
+/// An open item, the entry of its latest snapshot, and what has moved its epoch since.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Item {
     /// The entry of the latest snapshot.
     pub seq: Seq,
     /// The latest snapshot.
     pub record: WorkItemRecord,
-    /// The `k` of its epoch: live entries since the snapshot that give the model a new reason to
+    /// The `k` of the epoch: live entries since the snapshot that give the model a new reason to
     /// look (contract 8.2).
     pub moved: u64,
-    /// Whether it was ever picked.
+    /// Whether the item was ever picked.
     pub picked: bool,
-    /// The newest recheck that was told.
+    /// The newest recheck that became a message.
     #[serde(default)]
     pub recheck: Option<RecheckTold>,
-    /// How it stands that it was offered in vain.
+    /// The offers that led to no progress.
     #[serde(default)]
     pub progress: Progress,
 }
 
 impl Item {
-    /// An item as its first snapshot says.
+    /// An item from its first snapshot.
     #[must_use]
     pub fn new(seq: Seq, record: WorkItemRecord) -> Self {
         Self { seq, record, moved: 0, picked: false, recheck: None, progress: Progress::default() }
     }
 
-    /// Something other than an offer moves its epoch.
+    /// Moves the epoch for another reason than an offer.
     fn move_epoch(&mut self) {
         self.moved += 1;
         self.progress = Progress::default();
     }
 
-    /// The epoch in which its keys stand (contract 8.2).
+    /// The current epoch, which is part of the item's keys (contract 8.2).
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         Epoch { revision: self.record.revision, moved: self.moved }
@@ -87,79 +88,79 @@ impl Item {
 /// A recheck that became a message (contract 5.17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct RecheckTold {
-    /// When it was due.
+    /// When the recheck was due.
     pub recheck_at: Timestamp,
-    /// The message.
+    /// The message about it.
     pub message_id: MessageId,
-    /// Whether a turn was told.
+    /// Whether a turn was told of it.
     pub consumed: bool,
 }
 
-/// The focus and the entry that set it.
+/// The focus, and the entry that set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct Focus {
-    /// The item; it need not exist in foreign ledgers.
+    /// The item with the focus. In foreign ledgers it need not exist.
     pub work_item_id: WorkItemId,
-    /// The entry.
+    /// The entry that set the focus.
     pub seq: Seq,
 }
 
-/// A spent key and the entry that spent it.
+/// A spent key, and the entry that spent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct SpentKey {
-    /// The key.
+    /// The key that is spent.
     pub key: Key,
-    /// The entry.
+    /// The entry that spent it.
     pub seq: Seq,
 }
 
-/// The newest spent key of an item for each reason.
+/// The newest spent key of an item, for each reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Spent {
-    /// The newest for `continue_active`.
+    /// The newest one for `continue_active`.
     pub continue_active: Option<SpentKey>,
-    /// The newest for `queued_available`.
+    /// The newest one for `queued_available`.
     pub queued_available: Option<SpentKey>,
 }
 
 /// The state of the plane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Work {
-    /// The open items.
+    /// The open items, by id.
     pub items: Map<WorkItemId, Item>,
-    /// The durable focus.
+    /// The durable focus, if an item has it.
     pub focus: Option<Focus>,
     /// Spent keys, one per live item and reason (contract 8.3).
     pub spent: Map<WorkItemId, Spent>,
-    /// Completed items, and the entry that says so.
+    /// Completed items, each with the entry that completed it.
     pub ended: Map<WorkItemId, Seq>,
-    /// The newest of them, most recently updated first: what was just done is shown, never decided
-    /// on (contract 3.3).
+    /// The newest completed items, the most recently updated first. They are for display only; no
+    /// decision reads them (contract 3.3).
     pub completed: Vec<WorkItemRecord>,
-    /// Delegations, and the entry that says how they stand.
+    /// Delegations, each with its state and the entry that says so.
     pub delegations: Map<DelegationId, (DelegationState, Seq)>,
-    /// Records that completion refused (contract 3.3).
+    /// The number of records that a completion refused (contract 3.3).
     pub refused: u64,
-    /// The items that the entry at hand has changed.
+    /// The items that the current entry changed and whose listings are out of date.
     #[serde(skip)]
     pub(crate) touched: Vec<WorkItemId>,
 }
 
 impl Work {
-    /// The item that has the focus, if it is open.
+    /// The item with the focus, if it is open.
     #[must_use]
     pub fn current(&self) -> Option<&Item> {
         self.items.get(&self.focus.as_ref()?.work_item_id)
     }
 
-    /// The entry that knows this id, if any does.
+    /// The entry that has this item, open or completed.
     #[must_use]
     pub fn seen(&self, id: &WorkItemId) -> Option<Seq> {
         let open = self.items.get(id).map(|item| item.seq);
         open.or_else(|| self.ended.get(id).copied())
     }
 
-    /// The key of an item for one reason, and the entry that spent it, if one did.
+    /// The key of an item for one reason, and the entry that spent it, if it is spent.
     #[must_use]
     pub fn key(&self, item: &Item, reason: TickReason) -> (Key, Option<Seq>) {
         let key = Key::work(reason, &item.record.id, item.epoch());
@@ -171,7 +172,7 @@ impl Work {
         (key, by)
     }
 
-    /// An open item, to be changed.
+    /// An open item, mutable. Every change goes through here, so that its listings are updated.
     fn item(&mut self, id: &WorkItemId) -> Option<&mut Item> {
         self.touched.push(id.clone());
         self.items.get_mut(id)
@@ -191,6 +192,7 @@ impl Work {
             self.refused += 1;
             return;
         }
+        // A new snapshot starts a new epoch, but the item stays picked and its recheck stays known.
         let before = self.items.get(id);
         let item = Item {
             picked: before.is_some_and(|item| item.picked),
@@ -215,7 +217,7 @@ impl Work {
         };
         if set.cause == FocusCause::Pick && !item.picked {
             item.picked = true;
-            // contract 8.2: its first pick moves an item's epoch.
+            // contract 8.2: the first pick moves the epoch of an item.
             if place.live {
                 item.move_epoch();
             }
@@ -239,7 +241,7 @@ impl Work {
         }
     }
 
-    /// A delegation was opened or completed; without an id it is nobody's.
+    /// Folds a delegation that was opened or completed. One without an id is ignored.
     pub(crate) fn delegated(
         &mut self,
         place: &Place,
@@ -253,14 +255,14 @@ impl Work {
         }
     }
 
-    /// The model gets a new reason to look at this item.
+    /// Notes a new reason for the model to look at this item.
     pub(crate) fn move_epoch(&mut self, id: &WorkItemId) {
         if let Some(item) = self.item(id) {
             item.move_epoch();
         }
     }
 
-    /// An offer moves the epoch of a resting item (contract 9.4).
+    /// Folds an offer, which moves the epoch of a resting item (contract 9.4).
     pub(crate) fn offered(&mut self, id: &WorkItemId, offer: u64) {
         if let Some(item) = self.item(id) {
             item.moved += 1;
@@ -268,7 +270,8 @@ impl Work {
         }
     }
 
-    /// A turn about the item made no progress; it rests since the first of its epoch.
+    /// Notes that a turn made no progress on the item. It rests since the first such turn of its
+    /// epoch.
     pub(crate) fn rests(&mut self, id: &WorkItemId, rest: Rest) {
         if let Some(item) = self.item(id) {
             item.progress.rest.get_or_insert(rest);
@@ -282,6 +285,7 @@ impl Work {
     }
 
     pub(crate) fn spend(&mut self, id: &WorkItemId, reason: TickReason, key: Key, seq: Seq) {
+        // No key of a completed item can come up again.
         if self.ended.contains_key(id) {
             return;
         }

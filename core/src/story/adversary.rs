@@ -1,5 +1,5 @@
-//! Adversaries: providers that do wrong what a provider can do wrong. What the core makes of them
-//! is what its tests are about.
+//! Adversaries: providers that do everything wrong that a provider can do wrong. Tests check how
+//! the core copes with them.
 
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
@@ -18,29 +18,29 @@ use crate::{
 };
 
 names! {
-    /// What a provider does wrong.
+    /// What a provider does wrong in each turn.
     pub enum Adversary {
-        /// Its turns end without a word, a wait or a change of the item that they are about.
+        /// Ends without a word, a wait or a change of its item.
         EndsBare,
-        /// Each turn registers wait after wait.
+        /// Registers one wait after another.
         SpamsWaits,
-        /// Each turn waits for tasks, timers and items that do not exist, and for nothing at all.
+        /// Waits for tasks, timers and items that do not exist, and for nothing at all.
         WaitsForNothing,
-        /// Each turn creates another item.
+        /// Creates another item.
         CreatesItems,
-        /// Each turn changes its item and completes it never.
+        /// Changes its item, but never completes it.
         NeverCompletes,
-        /// Each turn promises to go on, and completes its item; then changes it once more.
+        /// Promises to continue, but completes its item, then changes it again.
         PromisesAndCompletes,
     }
 }
 
-/// How many waits a turn of [`Adversary::SpamsWaits`] registers.
+/// The number of waits that a turn of [`Adversary::SpamsWaits`] registers.
 const WAITS: u64 = 8;
 
 impl Adversary {
-    /// What it does in its turn number `number`, from 1. Where the turn is about no item it makes
-    /// one first, and picks it.
+    /// The moves of its turn `number`, from 1. If the turn is not about an item, it first creates
+    /// one and picks it.
     #[must_use]
     pub fn moves(self, cue: &Cue, number: u64) -> Vec<Move> {
         let mut moves = Vec::new();

@@ -1,5 +1,5 @@
-//! Who plays which turn: the first turn of the story that fits and was not played, else the
-//! adversary, else nobody.
+//! The cast: which turn of a story a message plays. It is the first turn that fits and was not
+//! played yet, else a turn of the adversary, else none.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::num::NonZeroU64;
@@ -16,19 +16,19 @@ use crate::{
     time::Timestamp,
 };
 
-/// Which part of the story a message plays.
+/// The part of the story that a message plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// This turn of the story.
+    /// The turn of the story with this index.
     Turn(usize),
-    /// This turn of the adversary, from 1.
+    /// The turn of the adversary with this number, from 1.
     Adversary(Adversary, u64),
     /// None: the turn completes at once.
     Nobody,
 }
 
-/// Gives each message its part. A message keeps it: when its run was interrupted, the replay plays
-/// the same turn.
+/// Gives each message its part. A message keeps its part, so that a replay after an interrupted run
+/// plays the same turn.
 #[derive(Clone, Debug)]
 pub(super) struct Cast {
     turns: Vec<Turn>,
@@ -51,7 +51,7 @@ impl Cast {
         }
     }
 
-    /// What the turn that starts now comes down to.
+    /// The steps of the turn that starts now.
     pub(super) fn steps(&mut self, cue: &Cue, now: Timestamp) -> Vec<Step> {
         match self.part(cue) {
             Part::Turn(number) => match self.turns.get(number).map(|turn| &turn.does) {
@@ -92,7 +92,7 @@ impl Cast {
         part
     }
 
-    /// The task of this id, where a turn of the story starts it.
+    /// The task of this id, if a turn of the story starts it.
     pub(super) fn task(&self, id: &TaskId) -> Option<&TaskPlan> {
         let moves = self.turns.iter().filter_map(|turn| match &turn.does {
             Does::Moves(moves) => Some(moves),

@@ -1,10 +1,10 @@
-//! Flat structs of optional fields: what lines, turns and moves are read through.
+//! Flat structs of optional fields, through which lines and moves are read.
 //!
-//! A move is known by its verb, and which fields go with it depends on the verb. Serde's tagged
-//! enums would lose the place of an error, so all fields that some move has are read first, with
-//! unknown ones refused where they stand; then each verb takes what is its own.
+//! The verb of a move decides which other fields it may have. Serde's tagged enums would lose the
+//! place of an error. So the fields of all moves are read first, and an unknown one is an error at
+//! its place. Then each verb takes its own fields.
 
-/// Declares a struct of optional fields; a field that is not declared is an error at its place.
+/// Declares a struct of optional fields. An undeclared field is an error at its place.
 macro_rules! fields {
     ($(#[$meta:meta])* $Name:ident { $( $field:ident: $Type:ty, )* }) => {
         $(#[$meta])*
@@ -13,9 +13,10 @@ macro_rules! fields {
         struct $Name { $( $field: Option<$Type>, )* }
 
         impl $Name {
-            /// What was read, unless a field is left that `verb` does not take.
+            /// Returns `read`, unless a field is left that `verb` does not take.
             fn done<T>(&self, verb: &str, read: T) -> Result<T, alloc::string::String> {
-                let left = None $( .or_else(|| self.$field.is_some().then_some(stringify!($field))) )*;
+                let left = None
+                    $( .or_else(|| self.$field.is_some().then_some(stringify!($field))) )*;
                 match left {
                     Some(field) => Err(alloc::format!("`{field}` does not go with `{verb}`")),
                     None => Ok(read),

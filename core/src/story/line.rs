@@ -17,59 +17,59 @@ use crate::{
 };
 use wakeful_json::RawJson;
 
-/// One thing that happens outside. The script goes on when the agent rests.
+/// One thing that happens outside. The next line is played when the agent rests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// A fact comes in.
+    /// A fact is reported.
     Fact(RawJson),
-    /// The operator says something.
+    /// The operator sends a prompt.
     Prompt {
-        /// What.
+        /// The text of the prompt.
         text: String,
-        /// In which lane; normal where nothing is said.
+        /// The lane of the prompt; absent means normal.
         lane: Option<Priority>,
-        /// About which item.
+        /// The item that the prompt is about.
         item: Option<WorkItemId>,
     },
-    /// Something is delivered to an external trigger.
+    /// A message is delivered to an external trigger.
     Deliver {
-        /// The trigger.
+        /// The trigger that is named.
         trigger: ExternalTriggerId,
-        /// What.
+        /// The text of the message.
         text: String,
     },
-    /// Something says: look again.
+    /// A wake hint arrives.
     Hint {
-        /// Why.
+        /// Why the agent should look.
         reason: String,
-        /// The trigger that it names.
+        /// The trigger that the hint names.
         trigger: Option<ExternalTriggerId>,
-        /// What it says, if it says anything.
+        /// The content of the hint, if there is any.
         text: Option<String>,
     },
-    /// Somebody asks the agent for something.
+    /// The agent gets a request.
     Control(Request),
-    /// Time passes, in milliseconds.
+    /// This many milliseconds pass.
     Wait(u64),
     /// Time passes until the agent's next wake.
     UntilWake,
 }
 
 names! {
-    /// What an agent can be asked for from outside.
+    /// A request to an agent from outside.
     pub enum Request {
-        /// To run.
+        /// The agent may run again.
         Start,
-        /// Not to run.
+        /// The agent must not run.
         Stop,
-        /// To prepare for the end of the process.
+        /// The agent prepares for the end of the process.
         Shutdown,
-        /// To take the ledger over anew, as after the end of a process.
+        /// The agent takes over the ledger again, as a new process does.
         Restart,
     }
 }
 
-/// What a line can wait for.
+/// The instants that `until` can name.
 #[derive(wakeful_json::Readable)]
 #[serde(rename_all = "snake_case")]
 enum Until {
@@ -77,7 +77,7 @@ enum Until {
 }
 
 impl Request {
-    /// The fact that says so.
+    /// The fact that reports the request.
     #[must_use]
     pub fn fact(self) -> Fact {
         match self {
@@ -90,7 +90,7 @@ impl Request {
 }
 
 fields! {
-    /// All fields that some line has; what [`Line`] is read through.
+    /// The fields of all lines. [`Line`] is read through this type.
     LineFields {
         fact: RawJson,
         prompt: String,
@@ -128,7 +128,7 @@ impl TryFrom<LineFields> for Line {
         } else if let Some(Until::NextWake) = line.until.take() {
             line.done("until", Self::UntilWake).map_err(only_one)
         } else {
-            Err(only_one("none is there".to_string()))
+            Err(only_one("it has none".to_string()))
         }
     }
 }
@@ -143,8 +143,8 @@ fn only_one(what: String) -> String {
 read_through!(Line, LineFields, Self::UntilWake);
 
 impl Line {
-    /// The fact that comes in with this line; none where time passes. What a line brings has `id`,
-    /// so that it comes in once.
+    /// The fact of this line; `None` if it only lets time pass. Its message or hint has `id`, so
+    /// that a process that plays the line again adds it only once.
     #[must_use]
     pub(super) fn fact(&self, id: &str) -> Option<RawJson> {
         let fact = match self {
@@ -174,7 +174,7 @@ mod tests {
     use wakeful_json as json;
 
     fn refused(text: &str) -> String {
-        json::read::<Line>(text).expect_err("no line").message
+        json::read::<Line>(text).expect_err("not a line").message
     }
 
     #[test]

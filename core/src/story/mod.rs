@@ -1,9 +1,9 @@
-//! Stories: a scripted provider and a script of what happens outside, played the same by every
-//! host.
+//! Stories: a scripted provider, and a script of what happens outside. Every host plays them the
+//! same way.
 //!
-//! A [`Story`] is data. The [`Player`] plays it and is pure: it says what the host does next, and
-//! takes what the scheduler asks of the provider. The command line, the engines of the cross-check
-//! and the page all play through it. `docs/stories.md` has the format.
+//! A [`Story`] is data. The [`Player`] plays it and is pure: it tells the host what to do next, and
+//! takes the effects for the provider. The command line, the engines of the cross-check and the
+//! workbench all use it. `docs/stories.md` has the format.
 
 mod adversary;
 mod cast;
@@ -30,43 +30,42 @@ pub use self::{
 use crate::{id::AgentId, time::Timestamp};
 use wakeful_json::{self as json, JsonError, Readable};
 
-/// Stands for the run's id in the facts of a turn.
+/// The placeholder for the id of the run in the facts of a turn.
 pub const RUN: &str = "$run";
 
-/// Stands for the id of the message that started the turn, in its facts.
+/// The placeholder for the id of the turn's message in the facts of a turn.
 pub const MESSAGE: &str = "$message";
 
 /// A story: what happens outside, and what the provider does in each turn.
 #[derive(Clone, Debug, PartialEq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Story {
-    /// Its name.
+    /// The name of the story.
     pub story: String,
     /// What it shows, in a sentence.
     pub shows: String,
-    /// The agent.
+    /// The agent that plays it.
     pub agent_id: AgentId,
-    /// What the clock says at its beginning; a live agent with the system's clock begins when it
-    /// begins.
+    /// The time of the clock at the start. A live agent with the system's clock ignores it.
     pub starts_at: Timestamp,
     /// What happens outside, in order.
     #[serde(default)]
     pub script: Vec<Line>,
-    /// What the provider does in its turns. A turn that none of them fits completes at once.
+    /// What the provider does in its turns. If none of them fits, the turn completes at once.
     #[serde(default)]
     pub turns: Vec<Turn>,
-    /// Who plays the turns that none of [`Story::turns`] fits.
+    /// The adversary for turns that none of [`Story::turns`] fits.
     #[serde(default)]
     pub provider: Option<Understudy>,
 }
 
-/// Who plays the turns that the story does not tell.
+/// The adversary that plays the turns for which the story has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Understudy {
-    /// What it does wrong.
+    /// What the provider does wrong.
     pub adversary: Adversary,
-    /// For how many turns; after them its turns complete at once. For ever, where nothing is said.
+    /// The number of turns that it plays; later ones complete at once. Absent means no limit.
     #[serde(default)]
     pub turns: Option<NonZeroU64>,
 }
@@ -75,7 +74,7 @@ impl Story {
     /// Reads a story from JSON text.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// If the text is not a story; the error has the place.
     pub fn read(text: &str) -> Result<Self, JsonError> {
         json::read(text)
     }

@@ -1,5 +1,5 @@
-//! Moves: what a provider does in a turn, in the words of the contract. Each has a verb, and fields
-//! that go with it.
+//! Moves: what a provider does in a turn, in the words of the contract. Each has a verb, and the
+//! fields that go with it.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::num::NonZeroU64;
@@ -27,58 +27,58 @@ use wakeful_json::{RawJson, Readable};
 /// One thing that a provider does in a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Move {
-    /// A round: the model says something, or calls tools, or both.
+    /// Completes a round: the model says something, calls tools, or both.
     Round {
-        /// What it says.
+        /// What the model says.
         says: Option<String>,
-        /// The tools that it calls.
+        /// The tool calls of the model.
         calls: Vec<Call>,
     },
-    /// A brief is written.
+    /// Records a brief.
     Brief {
-        /// Its text.
+        /// The text of the brief.
         text: String,
-        /// What it tells.
+        /// What the brief reports.
         kind: BriefKind,
     },
-    /// A fact that needs nothing of the run: an operation on a work item or a timer.
+    /// A fact that does not depend on the run: an operation on a work item or a timer.
     Operation(Box<Fact>),
-    /// An item is blocked.
+    /// Blocks an item.
     Block {
-        /// The item.
+        /// The item that is blocked.
         item: WorkItemId,
         /// What blocks it.
         by: String,
-        /// When to look again, in milliseconds from now.
+        /// The time until the recheck, in milliseconds.
         recheck_ms: Option<u64>,
     },
-    /// An owner waits (contract 5.17).
+    /// Registers a wait of an item or the agent (contract 5.17).
     WaitFor(WaitFor),
-    /// A task is started.
+    /// Starts a task.
     StartTask(TaskPlan),
-    /// The runtime means a message for the model.
+    /// Queues a message of the runtime for the model.
     Enqueue {
-        /// What it says.
+        /// The text of the message.
         text: String,
-        /// Its lane; normal where nothing is said.
+        /// The lane of the message; absent means normal.
         lane: Option<Priority>,
-        /// The item that it is about.
+        /// The item that the message is about.
         item: Option<WorkItemId>,
     },
-    /// Any fact; `$run` and `$message` stand for the ids of the run and of its message.
+    /// Any fact. `$run` and `$message` stand for the ids of the run and of its message.
     Fact(RawJson),
-    /// The turn takes this long, in milliseconds.
+    /// Lets this many milliseconds pass.
     Delay(u64),
-    /// The turn ends.
+    /// Ends the turn.
     End {
-        /// How.
+        /// How the turn ends.
         kind: TurnTerminalKind,
-        /// Why.
+        /// Why it ends so.
         reason: Option<String>,
     },
-    /// The host fails and gives the turn no terminal of its own (contract 5.5).
+    /// Fails the host with this error, so that the turn gets no terminal of its own (contract 5.5).
     HostError(String),
-    /// The process ends at once.
+    /// Ends the process at once.
     Crash,
 }
 
@@ -86,54 +86,54 @@ pub enum Move {
 #[derive(Clone, Debug, PartialEq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// What goes in; nothing where nothing is said.
+    /// The input of the call; absent means null.
     pub input: Option<RawJson>,
-    /// What comes out; nothing where nothing is said.
+    /// The output of the call; absent means null.
     pub output: Option<RawJson>,
-    /// How it ends; well where nothing is said.
+    /// How the call ends; absent means successfully.
     pub status: Option<ToolExecutionStatus>,
-    /// Both in a line; the name of the tool where nothing is said.
+    /// The call in a line; absent means the name of the tool.
     pub summary: Option<String>,
 }
 
-/// What a wait is for.
+/// A wait, and what can end it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WaitFor {
-    /// What kind of thing.
+    /// What kind of thing is awaited.
     pub kind: WaitConditionKind,
-    /// The item that waits; the agent where there is none.
+    /// The item that waits; `None` means the agent.
     pub item: Option<WorkItemId>,
-    /// The same in words.
+    /// What is awaited, in words.
     pub what: Option<String>,
-    /// What can end it, where the kind alone does not say.
+    /// What can end the wait.
     pub on: Waker,
-    /// Its deadline, in milliseconds from now.
+    /// The time until the deadline, in milliseconds.
     pub deadline_ms: Option<u64>,
 }
 
-/// What can end a wait, where its kind alone does not say.
+/// What can end a wait.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Waker {
-    /// What its kind says.
+    /// What follows from the kind of the wait.
     Kind,
     /// The result of this task.
     Task(TaskId),
     /// A delivery to this external trigger.
     Trigger(ExternalTriggerId),
-    /// This many milliseconds from now, with the timer that stands for it.
+    /// The end of this many milliseconds, or the timer of this id.
     After(u64, Option<TimerId>),
-    /// Nothing: no provider should say so.
+    /// Nothing. Only a faulty provider does this.
     Nothing,
 }
 
-/// A task: what it is, and how and when it ends.
+/// A task, and how and when it ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskPlan {
-    /// Its id.
+    /// The id of the task.
     pub id: TaskId,
-    /// What it is; a command where nothing is said.
+    /// The kind of the task; a command by default.
     pub kind: TaskKind,
     /// The item that it belongs to.
     pub item: Option<WorkItemId>,
@@ -141,14 +141,14 @@ pub struct TaskPlan {
     pub blocking: bool,
     /// What it does, in a line.
     pub summary: Option<String>,
-    /// How it ends and after how many milliseconds; by itself it does not end.
+    /// How it ends, and after how many milliseconds; `None` if it does not end on its own.
     pub end: Option<(TaskStatus, u64)>,
-    /// What comes out of it.
+    /// The text of its result.
     pub result: Option<String>,
 }
 
 fields! {
-    /// All fields that some move has; what [`Move`] is read through.
+    /// The fields of all moves. [`Move`] is read through this type.
     MoveFields {
         says: String,
         calls: Vec<Call>,
@@ -253,6 +253,7 @@ impl MoveFields {
             self.task(id)
         } else if let Some(timer_id) = self.set_timer.take() {
             let (interval_ms, summary) = (self.every_ms.take(), self.summary.take());
+            // A timer with only an interval fires first after that interval.
             let first = self.after_ms.take().or(interval_ms.map(NonZeroU64::get));
             let first = first.ok_or_else(|| {
                 needs("set_timer", "after_ms", "when it fires first, or `every_ms`")
@@ -296,7 +297,7 @@ impl MoveFields {
         } else if let Some(crash) = self.crash.take() {
             match crash {
                 true => self.done("crash", Move::Crash),
-                false => Err("`crash` is `true`, or is not there".into()),
+                false => Err("`crash` is `true` or absent".into()),
             }
         } else {
             return None;
@@ -308,13 +309,13 @@ impl MoveFields {
             WaitConditionKind::Task => Waker::Task(
                 self.task
                     .take()
-                    .ok_or_else(|| needs("wait_for", "task", "whose result is waited for"))?,
+                    .ok_or_else(|| needs("wait_for", "task", "the task to wait for"))?,
             ),
             WaitConditionKind::Timer => {
                 let after = self
                     .after_ms
                     .take()
-                    .ok_or_else(|| needs("wait_for", "after_ms", "how long is waited"))?;
+                    .ok_or_else(|| needs("wait_for", "after_ms", "how long to wait"))?;
                 Waker::After(after, self.timer.take())
             }
             WaitConditionKind::External => self.trigger.take().map_or(Waker::Kind, Waker::Trigger),
@@ -353,7 +354,7 @@ impl MoveFields {
         )
     }
 
-    /// The kind of what the verb makes; which kinds there are depends on the verb.
+    /// The kind of what the verb makes. It is read late, because its type depends on the verb.
     fn kind<T: Readable>(&mut self, verb: &str, default: T) -> Result<T, String> {
         match self.kind.take() {
             None => Ok(default),
@@ -372,7 +373,7 @@ mod tests {
     use wakeful_json as json;
 
     fn refused(text: &str) -> String {
-        json::read::<Move>(text).expect_err("no move").message
+        json::read::<Move>(text).expect_err("not a move").message
     }
 
     #[test]
@@ -380,11 +381,11 @@ mod tests {
         assert_eq!(refused(r#"{"block":"w"}"#), "`block` needs `by`: what blocks the item");
         assert_eq!(
             refused(r#"{"wait_for":"task"}"#),
-            "`wait_for` needs `task`: whose result is waited for"
+            "`wait_for` needs `task`: the task to wait for"
         );
         assert_eq!(
             refused(r#"{"wait_for":"timer"}"#),
-            "`wait_for` needs `after_ms`: how long is waited"
+            "`wait_for` needs `after_ms`: how long to wait"
         );
         assert_eq!(
             refused(r#"{"set_timer":"t"}"#),
@@ -413,7 +414,7 @@ mod tests {
     #[test]
     fn what_is_no_move_says_what_one_is() {
         assert!(refused("{}").starts_with("a move has one of `says`, `calls`"));
-        assert_eq!(refused(r#"{"crash":false}"#), "`crash` is `true`, or is not there");
+        assert_eq!(refused(r#"{"crash":false}"#), "`crash` is `true` or absent");
         assert!(
             refused(r#"{"start_task":"t","ends":"running"}"#)
                 .starts_with("a task does not end as `running`")
@@ -431,7 +432,7 @@ mod tests {
     #[test]
     fn a_timer_that_only_says_how_often_fires_first_after_that_time() {
         let Ok(Move::Operation(fact)) = json::read(r#"{"set_timer":"t","every_ms":5}"#) else {
-            panic!("no operation")
+            panic!("not an operation")
         };
         assert!(matches!(*fact, Fact::TimerCreated(TimerCreated { duration_ms: 5, .. })));
     }

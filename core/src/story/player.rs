@@ -1,8 +1,8 @@
-//! The player: a pure state machine that says what comes next in a story, and plays its provider.
+//! The player: a pure state machine that tells what comes next in a story, and plays its provider.
 //!
-//! Hosts that play a story to its end ask [`Player::next`] and do what it says. A host of a live
-//! agent asks for what is due ([`Player::in_turn`], [`Player::outside`]) and when the next thing is
-//! ([`Player::due`]), and keeps its own time.
+//! A host that plays a story to its end calls [`Player::next`] and does what it returns. A host of
+//! a live agent keeps its own time. It takes what is due from [`Player::in_turn`] and
+//! [`Player::outside`], and asks [`Player::due`] when the next thing is due.
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -27,20 +27,20 @@ use crate::{
 };
 use wakeful_json::RawJson;
 
-/// What the host does next.
+/// What the host must do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Command {
-    /// Propose this fact.
+    /// Propose a fact.
     Propose {
-        /// The fact.
+        /// The fact to propose.
         fact: RawJson,
     },
     /// Run until rest.
     Run,
     /// Set the clock.
     SetClock {
-        /// To this instant.
+        /// The new time of the clock.
         to: Timestamp,
     },
     /// The story is over.
@@ -50,44 +50,45 @@ pub enum Command {
 /// Something that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// This fact comes in.
+    /// The host must propose this fact.
     Propose(RawJson),
     /// The process ends at once.
     Crash,
 }
 
-/// Plays a story: says what comes next, and plays the provider.
+/// Plays a story: tells what comes next, and plays the provider.
 #[derive(Clone, Debug)]
 pub struct Player {
     pub(super) name: String,
     pub(super) now: Timestamp,
     pub(super) cast: Cast,
     pub(super) script: VecDeque<Line>,
-    /// How many lines are done.
+    /// The number of lines that are done.
     pub(super) line: u64,
-    /// When the line is done that lets time pass.
+    /// When the current line is done, if it lets time pass.
     pub(super) line_due: Option<Timestamp>,
-    /// What is left of the open run.
+    /// The remaining steps of the open run.
     inbox: VecDeque<Step>,
-    /// The message that started it.
+    /// The message that started the open run.
     playing: Option<MessageId>,
-    /// How many steps of their turns were played for messages whose turns are not played to the
-    /// end: a replay goes on there.
+    /// The number of played steps of each turn that is not played to its end. A replay of its
+    /// message continues there.
     pub(super) played: BTreeMap<MessageId, usize>,
-    /// The run was broken off, and this says so.
+    /// The fact that reports that the run was aborted.
     broken_off: Option<RawJson>,
-    /// When the open run goes on.
+    /// When the open run continues after a delay.
     resumes_at: Option<Timestamp>,
-    /// The tasks that end, by when they do.
+    /// The results of tasks that will end, by the instant of that end.
     tasks: BTreeMap<(Timestamp, TaskId), RawJson>,
-    /// The markers that a live agent records, so that its next process knows where the script
-    /// stands.
+    /// The markers that are to be recorded; `None` unless the agent is live. Its next process reads
+    /// the position in the script from them.
     markers: Option<VecDeque<RawJson>>,
+    /// Whether the host must run until rest before anything else.
     run_next: bool,
 }
 
 impl Player {
-    /// A player at the beginning of a story.
+    /// A player at the start of a story.
     #[must_use]
     pub fn new(story: Story) -> Self {
         Self {
@@ -108,26 +109,26 @@ impl Player {
         }
     }
 
-    /// A player for a live agent: it also says which markers to record.
+    /// A player for a live agent. It also returns the markers to record.
     #[must_use]
     pub fn live(story: Story) -> Self {
         Self { markers: Some(VecDeque::new()), ..Self::new(story) }
     }
 
-    /// What the clock says.
+    /// The time of the clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Tells what the clock says; it does not go back.
+    /// Sets the time of the clock, which never goes back.
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now.max(self.now);
     }
 
-    /// What the host does next, given when the agent would wake.
+    /// What the host must do next, given the instant at which the agent would wake.
     pub fn next(&mut self, next_wake: Option<Timestamp>) -> Command {
-        // Where the clock moved during a run, what has arrived comes before the run goes on.
+        // If the clock moved during a run, arrivals are queued before the run continues.
         if self.resumes_at.is_some() && core::mem::take(&mut self.run_next) {
             return Command::Run;
         }
@@ -136,7 +137,7 @@ impl Player {
                 self.run_next = self.inbox.is_empty();
                 return Command::Propose { fact };
             }
-            // What is left of a process that ended is what the next one takes over.
+            // The next process takes over the ledger of the one that crashed.
             Some(Act::Crash) => {
                 self.run_next = true;
                 return Command::Propose { fact: self.restarted() };
@@ -160,7 +161,7 @@ impl Player {
         }
     }
 
-    /// What is due in the open run.
+    /// What is due in the open run, if anything is.
     pub fn in_turn(&mut self) -> Option<Act> {
         if let Some(fact) = self.broken_off.take() {
             return Some(Act::Propose(fact));
@@ -183,7 +184,7 @@ impl Player {
         }
     }
 
-    /// Lets the delays and tasks that come next begin: they count from what was played before them.
+    /// Starts the delays and tasks that come next. Their time counts from the step before them.
     fn begin_times(&mut self) {
         while let Some(Step::Delay(_) | Step::Task(_)) = self.inbox.front() {
             match self.next_step() {
@@ -208,8 +209,8 @@ impl Player {
         Some(step)
     }
 
-    /// What is due outside the open run: the end of a task at any time, the next line of the script
-    /// when the agent rests.
+    /// What is due outside the open run: the end of a task at any time, and the next line of the
+    /// script when the agent rests.
     pub fn outside(&mut self, next_wake: Option<Timestamp>) -> Option<RawJson> {
         if let Some(marker) = self.marker() {
             return Some(marker);
@@ -244,12 +245,12 @@ impl Player {
         self.marker()
     }
 
-    /// The next marker to record. It is due also where the line that it marks ends the process.
+    /// The next marker to record. It is due even if the line that it marks ends the process.
     pub fn marker(&mut self) -> Option<RawJson> {
         self.markers.as_mut().and_then(VecDeque::pop_front)
     }
 
-    /// When the next thing of the story is due; none where nothing is, or where it waits for the
+    /// When the next thing of the story is due. `None` if nothing is, or if the story waits for the
     /// agent.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
@@ -263,21 +264,22 @@ impl Player {
         self.resumes_at.is_some() || self.broken_off.is_some() || !self.inbox.is_empty()
     }
 
-    /// Whether all lines are done, all tasks of the story have ended, and no run of it is open.
+    /// Whether all lines are done, all tasks have ended, all markers are recorded, and no run is
+    /// open.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let marked = self.markers.as_ref().is_none_or(VecDeque::is_empty);
         marked && self.script.is_empty() && self.tasks.is_empty() && !self.is_in_turn()
     }
 
-    /// How many lines of the script are done, and how many there are.
+    /// The number of lines of the script that are done, and the number of all lines.
     #[must_use]
     pub fn lines(&self) -> (u64, u64) {
         (self.line, self.line + self.script.len() as u64)
     }
 
-    /// Plays the provider: a turn starts, or is played on where an earlier run of its message was
-    /// interrupted. What was recorded is not done again (contract 5.23).
+    /// Plays the provider: starts a turn, or continues it if an earlier run of its message was
+    /// interrupted. Recorded steps are not repeated (contract 5.23).
     pub fn start_turn(&mut self, cue: &Cue) {
         let steps = self.cast.steps(cue, self.now);
         let played = self.played.get(&cue.message_id).copied().unwrap_or_default();
@@ -286,7 +288,7 @@ impl Player {
         self.begin_times();
     }
 
-    /// Plays the provider: the run was broken off.
+    /// Plays the provider: aborts the run, and reports that next.
     pub fn abort_turn(&mut self, run: &RunId, reason: &str) {
         #[derive(Serialize)]
         struct Aborted<'a> {
@@ -300,19 +302,19 @@ impl Player {
             Some(RawJson::from_value(&Aborted { fact: "turn_aborted", run_id: run, reason }));
     }
 
-    /// Plays the provider: it lets go of all that it holds, its tasks among it.
+    /// Plays the provider: releases everything that it holds, which is its tasks.
     pub fn release(&mut self) {
         self.tasks.clear();
     }
 
-    /// Another process takes the ledger over. The tasks of the story are not the process's: they go
-    /// on.
+    /// The fact that another process takes over the ledger. The tasks of a story are not part of
+    /// the process, so they stay alive.
     fn restarted(&self) -> RawJson {
         let alive_task_ids = self.tasks.keys().map(|(_, task)| task.clone()).collect();
         RawJson::from_value(&Fact::RuntimeRestarted(Restarted { alive_task_ids }))
     }
 
-    /// Lets a task end that was started at `started_at`, as the story says.
+    /// Schedules the end of a task that started at `started_at`, if the story has one for it.
     pub(super) fn schedule(&mut self, id: &TaskId, started_at: Timestamp) {
         let Some(task) = self.cast.task(id) else { return };
         if let Some((status, after_ms)) = task.end {
@@ -321,13 +323,14 @@ impl Player {
         }
     }
 
-    /// Whether the story tells how this task ends: it goes on while no process plays the story.
+    /// Whether the story has an end for this task. Such a task stays alive while no process plays
+    /// the story.
     #[must_use]
     pub fn tells_end_of(&self, id: &TaskId) -> bool {
         self.cast.task(id).is_some_and(|task| task.end.is_some())
     }
 
-    /// The task has ended, by whatever it was.
+    /// Forgets the scheduled end of a task that has ended.
     pub(super) fn unschedule(&mut self, id: &TaskId) {
         self.tasks.retain(|(_, task), _| task != id);
     }
@@ -338,7 +341,8 @@ impl Player {
         self.line_due = None;
     }
 
-    /// The id of what the next line brings: the same in every process that plays the story.
+    /// The id of the message or hint of the next line. It is the same in every process that plays
+    /// the story.
     pub(super) fn line_id(&self) -> String {
         format!("{}:{}", self.name, self.line + 1)
     }

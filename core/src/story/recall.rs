@@ -1,12 +1,13 @@
-//! Where a story stands, read from the ledger of the agent that it was played to: no second store.
+//! The position in a story, recalled from the agent's ledger, so that there is no second store.
 //!
-//! The script stands where its newest marker says: a piece of transcript, which decides nothing. A
-//! fact of the script is recorded before its marker, and the next process says it again where the
-//! marker is missing; what it brings has an id that it had before, so the ledger refuses the
-//! second. Which turn a message plays follows from the turns that were started, and the ends of
-//! tasks from when they began. How far a turn was played follows from the facts themselves: the
-//! core is deterministic, so a fact that was taken gave the records that it gives again in the
-//! state before them.
+//! - The newest marker has the position in the script. A marker is a piece of transcript, which no
+//!   decision reads. Each fact of the script is recorded before its marker. If the marker is
+//!   missing, the next process reports the fact again. The id is the same, so the ledger refuses
+//!   the second.
+//! - The started turns tell which turn a message plays.
+//! - The start of a task tells when it ends.
+//! - The records of a run tell how far its turn was played. The core is deterministic, so a fact
+//!   gives the same records again in the same state.
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -36,14 +37,14 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable};
 
-/// Where the script of a story stands.
+/// The position in the script of a story.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub(super) struct Marker {
-    /// The story.
+    /// The name of the story.
     pub(super) story: String,
-    /// The newest line, from 1.
+    /// The number of the newest line, from 1.
     pub(super) line: u64,
-    /// When that line is done, where it lets time pass.
+    /// When that line is done, if it lets time pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<Timestamp>,
 }
@@ -61,13 +62,13 @@ impl Marker {
     }
 }
 
-/// Whether a piece of transcript says where the script of a story stands, and nothing else.
+/// Whether a piece of transcript is a marker: the position in the script of a story.
 #[must_use]
 pub fn is_marker(data: &RawJson) -> bool {
     data.read::<Marker>().is_ok()
 }
 
-/// Reads a ledger to the end, entry by entry, and gives the player that goes on from there.
+/// Reads a ledger entry by entry, and returns the player that continues from there.
 #[derive(Clone, Debug)]
 pub struct Recall {
     player: Player,
@@ -81,20 +82,20 @@ pub struct Recall {
 struct OpenTurn {
     message_id: MessageId,
     steps: Vec<Step>,
-    /// How many of the steps are recorded.
+    /// The number of steps that are recorded.
     played: usize,
-    /// What is still to come of the batch in which the newest of them is recorded.
+    /// The records of the newest of these steps that are still to come in its batch.
     batch: VecDeque<Record>,
 }
 
 impl Recall {
-    /// A player, and nothing read.
+    /// A recall that has read nothing yet.
     #[must_use]
     pub fn new(player: Player) -> Self {
         Self { player, state: State::default(), messages: BTreeMap::new(), open: None }
     }
 
-    /// Reads the next entry; the first is entry 1.
+    /// Reads the next entry, starting with entry 1.
     pub fn read(&mut self, entry: &Entry) {
         self.player.set_now(entry.at);
         if let Some(turn) = &mut self.open {
@@ -104,7 +105,7 @@ impl Recall {
         self.state.apply(entry);
     }
 
-    /// The player that goes on from here.
+    /// The player that continues from here.
     #[must_use]
     pub fn done(mut self) -> Player {
         self.close();
@@ -137,8 +138,8 @@ impl Recall {
                     self.marked(&marker);
                 }
             }
-            // A hint has no id that the ledger could know again, but it carries the line that it
-            // came from.
+            // A hint has no id that the ledger could recognise, but it carries the line that it
+            // comes from.
             Record::Control(ControlRecord::WakeHintPending(hint))
                 if hint.correlation_id.as_ref() == Some(&self.player.line_id()) =>
             {
@@ -164,7 +165,8 @@ impl Recall {
             Some(OpenTurn { message_id: cue.message_id, steps, played, batch: VecDeque::new() });
     }
 
-    /// The open run is over, or goes on in another process: how far its turn was played is kept.
+    /// Keeps how far the turn of the open run was played, because the run ended or another process
+    /// will continue it.
     fn close(&mut self) {
         if let Some(turn) = self.open.take() {
             let played = turn.played_with_crash();
@@ -176,6 +178,7 @@ impl Recall {
         if marker.story != self.player.name {
             return;
         }
+        // A line that lets time pass is done only at that instant.
         let done = if marker.until.is_some() { marker.line.saturating_sub(1) } else { marker.line };
         while self.player.line < done && !self.player.script.is_empty() {
             self.player.line_done();
@@ -185,8 +188,8 @@ impl Recall {
 }
 
 impl OpenTurn {
-    /// Reads an entry that was made in this state while the run was open: is it what the next step
-    /// gives?
+    /// Reads an entry that was recorded in this state while the run was open. If the next step
+    /// gives this record, that step was played.
     fn read(&mut self, state: &State, entry: &Entry) {
         if let Some(due) = self.batch.pop_front() {
             if due != entry.record {
@@ -199,15 +202,15 @@ impl OpenTurn {
         if records.pop_front().as_ref() == Some(&entry.record) {
             self.batch = records;
             self.played = at + 1;
-            // A task begins with the fact that says so.
+            // The step of a task belongs to the fact before it, which starts the task.
             while let Some(Step::Task(_)) = self.steps.get(self.played) {
                 self.played += 1;
             }
         }
     }
 
-    /// The next step that records something. Delays before it are over when it is there, and what
-    /// nobody can read is not.
+    /// The next step that records something, with its fact. Delays before it have passed if it was
+    /// recorded. A fact that cannot be read was not recorded.
     fn next_fact(&self) -> Option<(usize, Fact)> {
         let mut left = self.steps.iter().enumerate().skip(self.played);
         left.find_map(|(at, step)| match step {
@@ -216,8 +219,8 @@ impl OpenTurn {
         })
     }
 
-    /// How many steps were played, with the crash that comes next: a process that ended there has
-    /// crashed, by whatever, and it comes once.
+    /// The number of played steps, including a crash that comes next. However the process ended
+    /// there, that counts as the crash, so that it happens only once.
     fn played_with_crash(&self) -> usize {
         let mut left = self.steps.iter().enumerate().skip(self.played);
         let next = left.find(|(_, step)| !matches!(step, Step::Delay(_) | Step::Task(_)));

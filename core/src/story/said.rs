@@ -1,5 +1,4 @@
-//! What people and systems outside say to an agent, as facts: for scripts and for hosts that take
-//! it from a command line.
+//! Input of people and outside systems as facts, for scripts and for hosts with a command line.
 
 use alloc::string::{String, ToString};
 
@@ -18,7 +17,7 @@ use crate::{
     },
 };
 
-/// The operator says something (contract 5.19).
+/// The fact of a prompt from the operator (contract 5.19).
 #[must_use]
 pub fn prompt(
     id: MessageId,
@@ -43,7 +42,7 @@ pub fn prompt(
     })
 }
 
-/// Something is delivered to an external trigger.
+/// The fact of a delivery to an external trigger.
 #[must_use]
 pub fn delivery(id: MessageId, trigger: ExternalTriggerId, text: impl Into<String>) -> Fact {
     let origin = MessageOrigin::Callback { descriptor_id: trigger, source: None };
@@ -56,7 +55,7 @@ pub fn delivery(id: MessageId, trigger: ExternalTriggerId, text: impl Into<Strin
     })
 }
 
-/// The runtime tells the model something.
+/// The fact of an internal follow-up: a message of the runtime for the model.
 #[must_use]
 pub fn followup(
     id: MessageId,
@@ -76,7 +75,7 @@ pub fn followup(
     })
 }
 
-/// Something says: look again (contract 5.21).
+/// A wake hint: the agent should look again (contract 5.21).
 #[must_use]
 pub fn hint(reason: impl Into<String>) -> WakeHint {
     WakeHint::new(reason)

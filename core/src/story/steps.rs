@@ -1,5 +1,4 @@
-//! What a turn of a story comes down to: facts, delays, ends of tasks and crashes, one after the
-//! other.
+//! Steps: a turn of a story as a sequence of facts, delays, started tasks and crashes.
 
 use alloc::{
     format,
@@ -42,22 +41,22 @@ use wakeful_json::{self as json, RawJson};
 /// One thing for a player to do while a run is open.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// A fact comes in.
+    /// A fact is reported.
     Fact(RawJson),
-    /// Time passes, in milliseconds.
+    /// This many milliseconds pass.
     Delay(u64),
-    /// A task was started that ends by itself.
+    /// A task was started; its end is to be scheduled.
     Task(TaskPlan),
     /// The process ends.
     Crash,
 }
 
-/// The facts of a turn with the ids of its run and message in place of [`RUN`] and [`MESSAGE`].
+/// The facts of a turn, with the ids of its run and message for [`RUN`] and [`MESSAGE`].
 pub(super) fn of_facts(facts: &[RawJson], cue: &Cue) -> Vec<Step> {
     facts.iter().map(|fact| Step::Fact(with_ids(fact, cue))).collect()
 }
 
-/// What the moves of a turn come down to, from `now` on; a turn that does not end itself completes.
+/// The steps of a turn's moves, from `now` on. If the moves do not end the turn, it completes.
 pub(super) fn of_moves(moves: &[Move], cue: &Cue, now: Timestamp) -> Vec<Step> {
     let mut turn = Telling {
         cue,
@@ -76,7 +75,7 @@ pub(super) fn of_moves(moves: &[Move], cue: &Cue, now: Timestamp) -> Vec<Step> {
     turn.steps
 }
 
-/// A turn that is being told.
+/// A turn whose moves are being turned into steps.
 struct Telling<'a> {
     cue: &'a Cue,
     now: Timestamp,
@@ -145,7 +144,7 @@ impl Telling<'_> {
         self.steps.push(Step::Fact(RawJson::from_value(fact)));
     }
 
-    /// An id that a replay of the turn makes again.
+    /// A new id. A replay of the turn makes the same one.
     fn made_id(&mut self, what: &str) -> String {
         self.made += 1;
         format!("{}/{what}-{}", self.cue.message_id, self.made)
@@ -260,8 +259,8 @@ fn ends(fact: &RawJson) -> bool {
     matches!(name.as_deref(), Some("turn_terminal" | "turn_aborted" | "turn_baseline_over_budget"))
 }
 
-/// The fact with the run's and the message's id in place of what stands for them; ids are written
-/// as JSON strings on both sides, so the quotes delimit them.
+/// The fact with the ids of the run and the message for their placeholders. Both are replaced as
+/// whole JSON strings, so a placeholder inside a longer text stays.
 fn with_ids(fact: &RawJson, cue: &Cue) -> RawJson {
     let text = fact.as_str().replace(&json::write(&RUN), &json::write(&cue.run_id));
     let text = text.replace(&json::write(&MESSAGE), &json::write(&cue.message_id));
@@ -290,8 +289,7 @@ fn started(task: &TaskPlan) -> TaskChanged {
     }
 }
 
-/// The message with the result of a task, which brings the terminal record of the task with it
-/// (I5).
+/// The fact that queues the result of a task. Its transition also records the end of the task (I5).
 pub(super) fn result_of(task: &TaskPlan, status: TaskStatus) -> RawJson {
     #[derive(Serialize)]
     struct Noted<'a> {

@@ -1,4 +1,4 @@
-//! A turn of a story: what it waits for to be played, and what the provider then does.
+//! A turn of a story: when it is played, and what the provider then does.
 
 use alloc::{string::String, vec::Vec};
 
@@ -16,9 +16,9 @@ use wakeful_json::{RawJson, Readable, Value, through_readable};
 /// `facts`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// What starts it; anything where nothing is said.
+    /// The messages that it fits; absent means all.
     pub when: When,
-    /// Whether it is played each time that something fits; once where nothing is said.
+    /// Whether it is played for every fitting message, or only for the first.
     pub repeat: bool,
     /// What the provider does.
     pub does: Does,
@@ -27,20 +27,20 @@ pub struct Turn {
 /// What the provider does in a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Does {
-    /// These facts come in as they are; `$run` and `$message` stand for the ids of the run and of
-    /// its message.
+    /// It reports these facts as they are. `$run` and `$message` stand for the ids of the run and
+    /// of its message.
     Facts(Vec<RawJson>),
-    /// It plays these moves, and ends the turn where they do not.
+    /// It plays these moves, and completes the turn if they do not end it.
     Moves(Vec<Move>),
 }
 
-/// What a turn is started by; all that is said must fit.
+/// The messages that a turn fits. Every given field must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// The kind of the message.
     pub kind: Option<MessageKind>,
-    /// Something that the message says.
+    /// A part of the message's text.
     pub text: Option<String>,
     /// The item that the turn is about.
     pub item: Option<WorkItemId>,
@@ -60,16 +60,16 @@ impl Turn {
     }
 }
 
-/// What starts a turn, as far as a story looks at it.
+/// The start of a turn, as far as a story looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cue {
-    /// The run.
+    /// The id of the run.
     pub run_id: RunId,
-    /// The message.
+    /// The message that started the turn.
     pub message_id: MessageId,
-    /// What the message is.
+    /// The kind of the message.
     pub kind: MessageKind,
-    /// What it says, in words: structured content says nothing to a story.
+    /// The text of the message; empty for structured content.
     pub text: String,
     /// The item that the turn is about.
     pub item: Option<WorkItemId>,
@@ -87,8 +87,8 @@ impl From<&TurnRequest> for Cue {
     }
 }
 
-/// What a body says in words. Structured content is left to those who read it as it is: not every
-/// engine keeps its text.
+/// The text of a body. It is empty for structured content, because not every engine keeps the text
+/// of that, and all engines must play alike.
 pub(super) fn words(body: &MessageBody) -> String {
     match body {
         MessageBody::Text { text } | MessageBody::Brief { text, .. } => text.clone(),
@@ -109,6 +109,7 @@ struct Table {
 
 impl Readable for Turn {
     fn read(value: &Value<'_>) -> Self {
+        // The short form: a list is the facts of a turn that fits every message.
         if !value.is_object() {
             if !value.is_array() {
                 value.has_wrong_type(
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_no_turn_says_what_one_is() {
-        let why = |text: &str| json::read::<Turn>(text).expect_err("no turn");
+        let why = |text: &str| json::read::<Turn>(text).expect_err("not a turn");
         assert!(
             why("5").message.contains("a list of facts, or a table with `when`"),
             "{}",

@@ -1,7 +1,7 @@
 //! The core alone: it plays a story and prints each decision with the rule that fired.
 //!
-//! `first-story STORY` reads a story in JSON. The host here is the smallest that there is: a ledger
-//! in memory, a clock that the story sets, and turns that the story tells.
+//! `first-story STORY` reads a story in JSON. The host is as small as possible: a ledger in memory,
+//! a clock that the story sets, and turns that the story tells.
 
 use std::{env, error::Error, fs};
 
@@ -31,7 +31,7 @@ type Decided = (String, Decision);
 struct Host {
     machine: Machine,
     player: Player,
-    /// The stored entries, a line of JSON each.
+    /// The stored entries, one line of JSON each.
     ledger: Vec<String>,
 }
 
@@ -62,14 +62,14 @@ impl Host {
         }
     }
 
-    /// A fact in.
+    /// Reports a fact.
     fn propose(&mut self, fact: &str) -> Result<(), Box<dyn Error>> {
         let proposal = self.machine.propose_json(fact, self.player.now())?;
         self.append(&proposal);
         Ok(())
     }
 
-    /// Decisions out, until there is nothing more to do now.
+    /// Takes decisions until the agent rests.
     fn run_until_rest(&mut self, decided: &mut Vec<Decided>) -> Result<(), Box<dyn Error>> {
         while let Some(proposal) = self.machine.step(self.machine.boundary(), self.player.now())? {
             self.append(&proposal);
@@ -84,7 +84,7 @@ impl Host {
         Ok(())
     }
 
-    /// Stores a batch. Only then the machine changes, and says what its host must do.
+    /// Stores a batch. Only after that the machine changes and releases effects.
     fn append(&mut self, proposal: &Proposal) {
         self.ledger.extend(proposal.batch.iter().map(|entry| entry.as_str().to_owned()));
         for effect in self.machine.committed() {
@@ -94,7 +94,7 @@ impl Host {
                     self.player.abort_turn(&run_id, &reason.to_string())
                 }
                 Effect::Release => self.player.release(),
-                // A story is written beforehand: it does not answer to what it is told meanwhile.
+                // A story is written in advance, so it does not react to an interjection.
                 Effect::Interject { .. } | Effect::YieldTurn { .. } => {}
             }
         }
@@ -136,8 +136,8 @@ mod tests {
         let table = table(&decided);
         assert!(
             table.starts_with(
-                "at                    decision        rule                \
-                 reason\n2026-05-27T09:00:00Z  StartModelTurn  "
+                "at                    decision        rule                reason\n\
+                 2026-05-27T09:00:00Z  StartModelTurn  "
             ),
             "{table}"
         );

@@ -1,8 +1,8 @@
-//! A plugin host: agents share one compiled guest, each has an instance of its own under limits,
-//! and a ledger in one SQLite file.
+//! A plugin host: agents share one compiled guest and one SQLite file. Each agent has its own
+//! instance with limits, and its own ledger.
 //!
-//! `plugin-host GUEST LEDGERS AGENT TEXT` says TEXT to AGENT as its operator, and prints what is
-//! decided and why.
+//! `plugin-host GUEST LEDGERS AGENT TEXT` sends TEXT to AGENT as its operator, and prints the
+//! decisions and why.
 
 use std::{env, error::Error, path::Path};
 
@@ -22,21 +22,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: plugin-host GUEST LEDGERS AGENT TEXT".into());
     };
 
-    // Once per process: the runtime, the guest, and what it is lent. `Elsewhere` is a provider that
-    // leaves turns to other programs.
+    // Once per process: the runtime, the guest and the file. `Elsewhere` is a provider that leaves
+    // turns to other programs.
     let runtime = Runtime::new(Pool { instances: 100, ..Pool::default() })?;
     let plugin = Plugin::new(&runtime.load(Path::new(guest))?)?;
     let file = SqliteFile::open(Path::new(ledgers))?;
 
-    // Once per agent: an instance that may use so much and no more. Where it reaches a limit it is
-    // gone; the ledger is whole.
+    // Once per agent: an instance with limits. If it reaches a limit it is gone, but the ledger is
+    // whole.
     let options = Options::new(agent.as_str().into());
     let limits = Limits { memory_bytes: 64 << 20, call_ms: 1_000, ..Limits::default() };
     let mut scheduler =
         plugin.instance(file.ledger(&options.agent_id), SystemClock, Elsewhere, limits)?;
     let head: Value = serde_json::from_str(&scheduler.open(&options, Mode::Drive)?)?;
 
-    // A fact in, decisions out.
+    // Report a fact, then take decisions.
     let message = json!({ "id": format!("said-after-{}", head["seq"]), "kind": "operator_prompt", "origin": { "kind": "operator" },
         "trust": "trusted_operator", "body": { "type": "text", "text": text } });
     scheduler.propose(&json!({ "fact": "message_queued", "message": message }).to_string())?;

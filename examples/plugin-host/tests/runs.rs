@@ -1,5 +1,4 @@
-//! The example runs as its page shows it, and says what is wrong when it is not given what it
-//! needs.
+//! The example prints what its page shows, and reports missing arguments.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -7,7 +6,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs the example: its exit code, and what it printed.
+/// Runs the example. Returns its exit code and its output.
 fn run(args: &[&str]) -> (i32, String, String) {
     let ran =
         Command::new(env!("CARGO_BIN_EXE_plugin-host")).args(args).output().expect("it starts");
@@ -15,7 +14,7 @@ fn run(args: &[&str]) -> (i32, String, String) {
     (ran.status.code().expect("an exit code"), text(ran.stdout), text(ran.stderr))
 }
 
-/// What the page shows below a command.
+/// The output that the page shows below a command.
 fn shown(command: &str) -> String {
     let page = fs::read_to_string(root().join("examples/README.md")).expect("the page");
     let (_, after) = page.split_once(command).expect("the command is on the page");

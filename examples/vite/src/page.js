@@ -1,4 +1,4 @@
-// The page: sends what the operator says to the worker, and shows what it tells.
+// The page: sends the operator's messages to the worker, and shows its answers.
 const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
 
 worker.addEventListener("message", ({ data }) => {

@@ -1,4 +1,4 @@
-// The worker: an agent whose ledger is a file of the origin (OPFS), so that it goes on after a
+// The worker: an agent whose ledger is a file of the origin (OPFS), so that it continues after a
 // reload.
 import { Scheduler } from "@wakeful/scheduler";
 import { openOpfsLedger } from "@wakeful/scheduler/opfs";
@@ -6,7 +6,7 @@ import { openOpfsLedger } from "@wakeful/scheduler/opfs";
 const ledger = await openOpfsLedger("vite-example", { wait: true });
 const answers = [];
 const provider = {
-  // Where a model would be asked. This one is done at once.
+  // A real provider would ask a model here. This turn ends at once.
   startTurn: ({ run_id }) => answers.push({ fact: "turn_terminal", run_id, kind: "completed" }),
   interject() {},
   yieldTurn() {},
@@ -16,7 +16,7 @@ const provider = {
 const clock = { now: () => BigInt(Date.now()) * 1_000_000n };
 const scheduler = Scheduler.drive({ agent_id: "vite-example" }, { ledger, clock, provider });
 
-/** Decides until there is nothing to do, and tells the page each decision. */
+/** Decides until the agent rests, and sends the page each decision. */
 function run() {
   do {
     answers.splice(0).forEach((fact) => scheduler.propose(fact));
@@ -42,6 +42,6 @@ self.addEventListener("message", ({ data }) => {
   run();
 });
 
-// The page hears this when the worker can hear it.
+// When the page gets this message, the worker can receive messages.
 self.postMessage(`opened at entry ${scheduler.head().seq}`);
 run();

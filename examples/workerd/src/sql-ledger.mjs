@@ -1,5 +1,5 @@
-// A ledger in the SQLite of a Durable Object: synchronous, and what a request wrote is durable
-// before its answer leaves the object.
+// A ledger in the SQLite of a Durable Object. It is synchronous, and writes are durable before the
+// answer to a request leaves the object.
 import { LedgerConflict } from "@wakeful/scheduler";
 
 const START = "0".repeat(64);
@@ -19,7 +19,7 @@ export class SqlLedger {
       const [newest] = this.#storage.sql
         .exec("SELECT seq, line FROM entries ORDER BY seq DESC LIMIT 1")
         .toArray();
-      // A line ends with its chain: `..., "chain":"<64 digits>"}`.
+      // A line ends with its hash: `..., "chain":"<64 digits>"}`.
       if (
         expected.seq !== (newest?.seq ?? 0) ||
         expected.chain !== (newest?.line.slice(-66, -2) ?? START)

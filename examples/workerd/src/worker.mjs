@@ -1,4 +1,4 @@
-// An agent as a Durable Object of workerd: its ledger is the object's own SQLite, its alarm the
+// An agent as a Durable Object of workerd. Its ledger is the object's SQLite, and its alarm is the
 // object's alarm.
 //
 //   curl -d 'look at the build' http://127.0.0.1:8787/agent-1
@@ -12,7 +12,7 @@ export class Agent extends DurableObject {
   #answers = [];
   #scheduler;
 
-  /** Takes what an operator says, and gives what was decided. */
+  /** Takes a message of the operator. Returns the decisions. */
   async say(agent_id, text) {
     const scheduler = this.#open(agent_id);
     const message = {
@@ -29,7 +29,7 @@ export class Agent extends DurableObject {
     return { decisions, head: scheduler.head().seq };
   }
 
-  /** workerd wakes the object when something is due. */
+  /** workerd calls this when the alarm rings. */
   async alarm() {
     const agentId = await this.ctx.storage.get("agent_id");
     if (agentId !== undefined) {
@@ -39,7 +39,7 @@ export class Agent extends DurableObject {
 
   #open(agent_id) {
     const provider = {
-      // Where a model would be asked. This one is done at once.
+      // A real provider would ask a model here. This turn ends at once.
       startTurn: ({ run_id }) =>
         this.#answers.push({ fact: "turn_terminal", run_id, kind: "completed" }),
       interject() {},

@@ -1,4 +1,4 @@
-//! Which engine drives an agent.
+//! The choice of the engine that drives an agent.
 
 use wakeful_core::{Clock, Ledger, Provider};
 
@@ -6,21 +6,21 @@ use super::{Engine, EngineError, Native};
 #[cfg(feature = "sandbox")]
 use crate::sandbox::{Guest, Limits, Sandbox};
 
-/// What the agents of a host are driven by. Each agent gets an engine of its own.
+/// The engine of a host. Each agent gets an engine of its own.
 #[derive(Clone)]
 pub enum Engines {
-    /// The core of this program.
+    /// The core, compiled into this program.
     Native,
-    /// An instance of the guest, each within these limits.
+    /// An instance of the guest for each agent, within these limits.
     #[cfg(feature = "sandbox")]
     Sandboxed(Guest, Limits),
 }
 
 impl Engines {
-    /// Starts an engine over what the host lends to it.
+    /// Starts an engine over what the host provides.
     ///
     /// # Errors
-    /// Where the guest does not offer what a scheduler offers, or there is no room for another
+    /// If the guest does not export what a scheduler must, or there is no room for another
     /// instance.
     pub fn start<L, C, P>(
         &self,

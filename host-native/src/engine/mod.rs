@@ -1,5 +1,5 @@
-//! Engines: one trait over the native core and the sandboxed guest. Payloads are the core's JSON
-//! text on both sides.
+//! Engines: one trait over the native core and the sandboxed guest. On both sides, payloads are the
+//! core's JSON text.
 
 mod choice;
 mod native;
@@ -16,29 +16,29 @@ use crate::sandbox::GuestError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// As its driver.
+    /// As its driver, which may append.
     Drive,
-    /// As an observer.
+    /// As an observer, which only reads.
     Observe,
 }
 
 /// Why an engine did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The scheduler said no; its ledger is consistent.
+    /// The scheduler refused the call; its ledger is consistent.
     #[error("{}", .0.message)]
     Refused(ErrorReport),
-    /// The guest broke a limit or trapped; its instance is gone, its ledger is consistent.
+    /// The guest reached a limit or trapped. Its instance is gone, its ledger is consistent.
     #[cfg(feature = "sandbox")]
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// An engine that is not of this crate did not do what it should.
+    /// An engine from outside this crate failed.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl EngineError {
-    /// Whether the engine's instance is gone, and another one could go on.
+    /// Whether the engine's instance is gone, so that another one can continue.
     #[must_use]
     pub fn is_broken_down(&self) -> bool {
         match self {
@@ -50,7 +50,7 @@ impl EngineError {
         }
     }
 
-    /// Whether what was said is longer than the engine takes. The engine is as it was.
+    /// Whether the call was refused because its text is too long. The engine is unchanged.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         match self {
@@ -61,64 +61,64 @@ impl EngineError {
     }
 }
 
-/// The scheduler of one agent, wherever it runs. Answers are JSON text of the types that each
+/// The scheduler of one agent, native or sandboxed. Each answer is JSON text of the type that the
 /// method names.
 pub trait Engine {
-    /// Opens the ledger: `Head`.
+    /// Opens the ledger. Answers a `Head`.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// If the ledger cannot be opened.
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError>;
 
-    /// Reads what other writers appended since; says how many entries that were.
+    /// Reads what other writers have appended since. Returns the number of entries.
     ///
     /// # Errors
-    /// Where the ledger fails, is damaged, or is of another history.
+    /// If the ledger fails, is damaged, or is of another history.
     fn catch_up(&mut self) -> Result<u64, EngineError>;
 
-    /// Takes a `Fact` in JSON text: `Receipt`.
+    /// Proposes a `Fact` in JSON text. Answers a `Receipt`.
     ///
     /// # Errors
-    /// Where it is malformed, or the ledger fails.
+    /// If the fact is malformed, or the ledger fails.
     fn propose(&mut self, fact: &str) -> Result<String, EngineError>;
 
-    /// Takes one step: `StepReport`.
+    /// Takes one step. Answers a `StepReport`.
     ///
     /// # Errors
-    /// Where the ledger is observed only, or fails.
+    /// If the ledger is only observed, or fails.
     fn step(&mut self, boundary: Boundary) -> Result<String, EngineError>;
 
-    /// Steps until there is nothing more to do: a list of `StepReport`.
+    /// Steps until there is nothing left to do. Answers a list of `StepReport`.
     ///
     /// # Errors
     /// As [`Engine::step`].
     fn run_until_rest(&mut self) -> Result<String, EngineError>;
 
-    /// Replays a fixture folder, given as JSON object from path to text: `Replay`.
+    /// Replays a fixture folder, given as a JSON object from path to text. Answers a `Replay`.
     ///
     /// # Errors
-    /// Where a file cannot be read.
+    /// If a file cannot be read.
     fn replay(&mut self, folder: &str) -> Result<String, EngineError>;
 
-    /// Explains what would be decided: `Explanation`.
+    /// Explains what would be decided now. Answers an `Explanation`.
     ///
     /// # Errors
-    /// Where the ledger was not opened.
+    /// If the ledger was not opened.
     fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError>;
 
-    /// As [`Engine::explain`], after an entry and at its instant: `Explanation`.
+    /// As [`Engine::explain`], but at an earlier entry and its time. Answers an `Explanation`.
     ///
     /// # Errors
-    /// Where there is no such entry, or the ledger fails.
+    /// If there is no such entry, or the ledger fails.
     fn explain_at(&mut self, boundary: Boundary, seq: Seq) -> Result<String, EngineError>;
 
-    /// What would have to change for a decision of this kind: `WhyNot`.
+    /// Says what would have to change for a decision of this kind. Answers a `WhyNot`.
     ///
     /// # Errors
-    /// Where the ledger was not opened.
+    /// If the ledger was not opened.
     fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError>;
 
-    /// As [`Engine::why_not`], after an entry and at its instant: `WhyNot`.
+    /// As [`Engine::why_not`], but at an earlier entry and its time. Answers a `WhyNot`.
     ///
     /// # Errors
     /// As [`Engine::explain_at`].
@@ -129,46 +129,45 @@ pub trait Engine {
         seq: Seq,
     ) -> Result<String, EngineError>;
 
-    /// The agent's summary, assembled now: `AgentSummary`.
+    /// Assembles the agent's summary. Answers an `AgentSummary`.
     ///
     /// # Errors
-    /// Where the ledger was not opened.
+    /// If the ledger was not opened.
     fn summary(&mut self) -> Result<String, EngineError>;
 
-    /// The state.
+    /// The state after the newest entry.
     ///
     /// # Errors
-    /// Where the ledger was not opened.
+    /// If the ledger was not opened.
     fn state(&mut self) -> Result<String, EngineError>;
 
-    /// The state after an entry. States on the way are kept, so that going on and back from there
-    /// is quick.
+    /// The state after an entry. The engine keeps states along the way, so stepping forward and
+    /// back from there is quick.
     ///
     /// # Errors
     /// As [`Engine::explain_at`].
     fn state_at(&mut self, seq: Seq) -> Result<String, EngineError>;
 
-    /// The state to store beside the ledger: `Snapshot`.
+    /// Makes the state to store beside the ledger. Answers a `Snapshot`.
     ///
     /// # Errors
-    /// Where the ledger was not opened.
+    /// If the ledger was not opened.
     fn snapshot(&mut self) -> Result<String, EngineError>;
 
-    /// When to step again.
+    /// When to step again; `None` if only a new fact can change anything.
     ///
     /// # Errors
-    /// Where the ledger was not opened.
+    /// If the ledger was not opened.
     fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError>;
 
-    /// The version of the JSON Schema that its payloads follow.
+    /// The version of the JSON Schema that the payloads follow.
     ///
     /// # Errors
-    /// Where the engine has broken down.
+    /// If the engine has broken down.
     fn schema_version(&mut self) -> Result<String, EngineError>;
 
-    /// The fuel that all calls so far have used together; none where the engine does not count it,
-    /// or counts otherwise than wasmtime's Cranelift does. Engines that have a number have the same
-    /// one.
+    /// The total fuel of all calls so far. `None` if the engine does not count fuel, or counts it
+    /// differently from wasmtime's Cranelift. All engines that return a number return the same one.
     fn fuel_spent(&self) -> Option<u64> {
         None
     }

@@ -14,7 +14,7 @@ pub struct Native<L, C, P> {
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Native<L, C, P> {
-    /// An engine that will use what the host lends.
+    /// An engine over what the host provides. The ledger is opened by [`Engine::open`].
     #[must_use]
     pub fn new(ledger: L, clock: C, provider: P) -> Self {
         Self { lent: Some((ledger, clock, provider)), scheduler: None }

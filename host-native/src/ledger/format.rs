@@ -1,23 +1,24 @@
-//! In which format a file has ledgers, as its beginning says.
+//! The format of a ledger file, read from its first bytes.
 
 use std::{fs::File, io::Read, path::Path};
 
-/// A format of files of ledgers.
+/// A format in which a file holds ledgers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A file of SQLite, which [`SqliteFile`](super::SqliteFile) opens. Whether it is one of
-    /// ledgers is seen then.
+    /// A SQLite file, which [`SqliteFile`](super::SqliteFile) opens. Opening it shows whether it
+    /// holds ledgers.
     Sqlite,
-    /// Text, which [`read_lines`](super::read_lines) reads: the ledger of one agent, to look at.
+    /// Text, which [`read_lines`](super::read_lines) reads: the ledger of one agent, for
+    /// inspection.
     Lines,
 }
 
-/// With what files of each format begin.
+/// The first bytes of each format.
 const BEGINNINGS: [(Format, &[u8]); 2] =
     [(Format::Sqlite, b"SQLite format 3\0"), (Format::Lines, br#"{"seq":"#)];
 
 impl Format {
-    /// That of the file at a path; none where it begins otherwise, or cannot be read.
+    /// The format of a file; `None` if it begins with neither, or cannot be read.
     #[must_use]
     pub fn from_file(path: &Path) -> Option<Self> {
         let longest = BEGINNINGS.iter().map(|(_, beginning)| beginning.len() as u64).max()?;

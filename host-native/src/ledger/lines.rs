@@ -1,4 +1,4 @@
-//! Ledgers as text: one stored entry on each line, as `wakeful log --json` prints them and the
+//! Ledgers as text: one stored entry per line, as `wakeful log --json` prints them and the
 //! workbench exports them.
 
 use std::{
@@ -13,7 +13,7 @@ use wakeful_core::{
 
 use super::{SqliteFile, SqliteLedger};
 
-/// Why a ledger as text cannot be used.
+/// Why a ledger in text form cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LinesError {
     /// The file cannot be read.
@@ -21,41 +21,41 @@ pub enum LinesError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: io::Error,
     },
-    /// It begins as no ledger does.
+    /// The first entry does not begin a ledger.
     #[error("`{}`, line 1: {why}", path.display())]
     Beginning {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         why: OpenError,
     },
-    /// A line is no entry.
-    #[error("`{}`, line {line}: this is no whole entry, which ends with its chain", path.display())]
+    /// A line is not an entry.
+    #[error("`{}`, line {line}: not a whole entry; each entry ends with its chain", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Which, from 1.
+        /// The line number, from 1.
         line: usize,
     },
-    /// It cannot be held in memory.
+    /// The ledger cannot be copied into memory.
     #[error("cannot hold `{}` in memory: {why}", path.display())]
     Memory {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why the copy failed.
         why: LedgerError,
     },
 }
 
-/// Reads a ledger as text into memory, for looking at it: what is appended to it is gone with it.
-/// Lines do not tell in which batches they were appended, so all of them are one. The chain is
-/// verified when the agent is opened, as ever.
+/// Reads a ledger in text form into memory, for inspection. Entries appended to it are lost when it
+/// is dropped. The text does not show the batches, so all entries count as one batch. Opening the
+/// agent verifies the chain, as for any ledger.
 ///
 /// # Errors
-/// Where the file cannot be read, or is no ledger.
+/// If the file cannot be read or is not a ledger.
 pub fn read_lines(path: &Path) -> Result<(AgentId, SqliteLedger), LinesError> {
     let unread = |why| LinesError::Io { path: path.to_owned(), why };
     let file = File::open(path).map_err(unread)?;
@@ -80,7 +80,7 @@ pub fn read_lines(path: &Path) -> Result<(AgentId, SqliteLedger), LinesError> {
     Ok((agent_id, ledger))
 }
 
-/// Whose ledger it is, as its first entry says.
+/// The agent that the first entry names.
 fn agent_of(first: Option<&EntryBytes>) -> Result<AgentId, OpenError> {
     let opened = first.map(|bytes| bytes.open(&Head::START)).transpose()?;
     match opened.map(|entry| entry.record) {

@@ -1,4 +1,4 @@
-//! A ledger in memory: for tests, replays and cross-checks.
+//! A ledger in memory, for tests, replays and cross-checks.
 
 use std::{cell::RefCell, mem, rc::Rc};
 
@@ -10,14 +10,13 @@ pub struct MemoryLedger {
     lines: Rc<RefCell<Lines>>,
 }
 
-/// Stored lines, in one text: so many texts of their own would lie scattered between what comes and
-/// goes.
+/// All stored lines in one text. Separate strings would be scattered among short-lived allocations.
 #[derive(Debug, Default)]
 struct Lines {
     text: String,
-    /// Where each ends.
+    /// Where each line ends, in bytes.
     ends: Vec<usize>,
-    /// The last of them.
+    /// The head after the last line.
     head: Head,
 }
 
@@ -43,13 +42,13 @@ impl MemoryLedger {
         self.lines.borrow().from(from).map(str::to_owned).collect()
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.borrow().ends.len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the ledger has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

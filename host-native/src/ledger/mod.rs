@@ -1,6 +1,6 @@
-//! Ledgers: where a host keeps entries. [`MemoryLedger`] for tests and replays, [`SqliteFile`] for
-//! agents that live on. [`read_lines`] reads one that is text. [`Format::from_file`] tells files of
-//! both apart.
+//! Ledgers: where a host stores entries. [`MemoryLedger`] is for tests and replays, [`SqliteFile`]
+//! for agents that must survive the process. [`read_lines`] reads a ledger in text form.
+//! [`Format::from_file`] tells the two file formats apart.
 
 mod format;
 #[cfg(feature = "sqlite")]

@@ -1,5 +1,5 @@
-//! Finding the guest: what the user names, else the environment, else what this program carries,
-//! else the build folder.
+//! Finds the guest: first the file that the user names, then `WAKEFUL_GUEST`, then the embedded
+//! guest, then the build folder.
 
 use std::{
     env,
@@ -12,29 +12,29 @@ use super::{
     runtime::{Compiler, Runtime},
 };
 
-/// The guest that was put into this program: a published one carries it, one that is built in the
-/// source tree finds it in the build folder.
+/// The guest inside this program. Published programs embed it; programs built in the source tree
+/// find it in the build folder.
 #[cfg(feature = "embed-guest")]
 const EMBEDDED: Option<&[u8]> =
     Some(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/guest/wakeful.component.wasm")));
 #[cfg(not(feature = "embed-guest"))]
 const EMBEDDED: Option<&[u8]> = None;
 
-/// Where the build puts the guest, below the target folder.
+/// Where the build puts the guest, relative to the target folder.
 const BUILT: &str = "guest/wakeful.component.wasm";
 
-/// There is no guest anywhere.
+/// No guest was found.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "there is no guest: build it with `cargo xtask run`, or name one with --guest or WAKEFUL_GUEST"
 )]
 pub struct NoGuest;
 
-/// Finds and compiles the guest: the one that is named or that `WAKEFUL_GUEST` names, else the
-/// embedded one, else that of the build folder; none where there is none.
+/// Finds and compiles the guest: first the file `named`, then `WAKEFUL_GUEST`, then the embedded
+/// guest, then the build folder. Returns `None` if there is no guest.
 ///
 /// # Errors
-/// Where the one that was found cannot be used.
+/// If the guest that was found cannot be used.
 pub fn find(named: Option<&Path>, compiler: Compiler) -> Result<Option<Guest>, GuestError> {
     let runtime = || Runtime::with(compiler, Pool::default());
     if let Some(path) = file(named) {
@@ -43,8 +43,8 @@ pub fn find(named: Option<&Path>, compiler: Compiler) -> Result<Option<Guest>, G
     EMBEDDED.map(|bytes| runtime()?.compile(bytes, "the embedded guest")).transpose()
 }
 
-/// The file of the guest: `named`, else `WAKEFUL_GUEST` unless it is empty, else, where none is
-/// embedded, that of the build folder.
+/// The file of the guest: first `named`, then `WAKEFUL_GUEST` unless it is empty, then the build
+/// folder unless a guest is embedded.
 #[must_use]
 pub fn file(named: Option<&Path>) -> Option<PathBuf> {
     let from_environment =
@@ -53,7 +53,7 @@ pub fn file(named: Option<&Path>) -> Option<PathBuf> {
     named.map(Path::to_owned).or(from_environment).or_else(from_build)
 }
 
-/// A file in the target folder that this program was built into; none where there is no such file.
+/// A file in the target folder that this program was built into; `None` if there is no such file.
 #[must_use]
 pub fn built(file: &str) -> Option<PathBuf> {
     let program = env::current_exe().ok()?;

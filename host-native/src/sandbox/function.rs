@@ -12,7 +12,7 @@ use super::{
     meter::{Meter, begin},
 };
 
-/// What the function gives: a text, or why there is none.
+/// The function's answer: a text, or the reason why there is none.
 type Answer = Result<String, String>;
 
 /// One instance of such a component, under the default limits.
@@ -24,10 +24,10 @@ pub struct Function {
 
 impl Function {
     /// Instantiates a component whose world exports `name` as `func(input: string) ->
-    /// result<string, string>`. `world` is what an error calls the world.
+    /// result<string, string>`. Errors call the world `world`.
     ///
     /// # Errors
-    /// Where the component does not export that, or wants to import something.
+    /// If the component does not export that function, or imports anything.
     pub fn new(guest: &Guest, name: &str, world: &'static str) -> Result<Self, GuestError> {
         let mut store = Store::new(guest.engine(), Meter::new(Limits::default()));
         store.limiter(|meter| meter);
@@ -41,10 +41,10 @@ impl Function {
         Ok(Self { store, function, guest: guest.clone() })
     }
 
-    /// Calls it with a text; what it answers, or the reason that it gives.
+    /// Calls the function with a text. The inner result is the function's own answer or refusal.
     ///
     /// # Errors
-    /// Where the instance reaches a limit or traps.
+    /// If the instance reaches a limit or traps.
     pub fn call(&mut self, text: &str) -> Result<Result<String, String>, GuestError> {
         begin(&mut self.store)?;
         let typed = self.function.typed::<(&str,), (Answer,)>(&self.store);

@@ -1,4 +1,4 @@
-//! The guest, compiled: checked for what it imports before any of it runs.
+//! The compiled guest. Its imports are checked before any of it runs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,11 @@ use super::{
     runtime::{Compiler, Runtime},
 };
 
-/// The version of the world that this host speaks: the folder of `wasm/wit` that it is made from.
+/// The version of the world that this host speaks, and the folder of `wasm/wit` that it is
+/// generated from.
 pub const WORLD_VERSION: &str = "0.1.0";
 
-/// All that the guest may import.
+/// Everything that the guest may import.
 pub const IMPORTS: [&str; 3] = [
     "wakeful:scheduler/clock@0.1.0",
     "wakeful:scheduler/ledger@0.1.0",
@@ -27,87 +28,87 @@ pub enum GuestError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// The bytes are no component.
+    /// The bytes are not a component.
     #[error("`{name}` is not a WebAssembly component: {why}")]
     NotAComponent {
-        /// What was to be loaded.
+        /// The file, or what else the bytes came from.
         name: String,
-        /// Why.
+        /// wasmtime's message.
         why: String,
     },
-    /// The component was made for another version of the world.
+    /// The component was built for another version of the world.
     #[error(
-        "guest speaks version {found} of `wakeful:scheduler`, this program version \
+        "guest speaks version {found} of `wakeful:scheduler`, this program speaks version \
          {WORLD_VERSION}: take both from one release"
     )]
     OtherVersion {
-        /// Its version.
+        /// The guest's version.
         found: String,
     },
-    /// The component asks for more than a scheduler needs.
+    /// The component imports more than a scheduler needs.
     #[error(
-        "guest imports `{import}`, but a scheduler gets nothing besides its ledger, clock and \
-         provider (version 0.1.0)"
+        "guest imports `{import}`, but a scheduler gets only its ledger, clock and provider \
+         (version 0.1.0)"
     )]
     ForeignImport {
-        /// What it asks for.
+        /// The name of the import.
         import: String,
     },
-    /// The component does not offer what a scheduler offers.
+    /// The component does not export what a scheduler must.
     #[error("guest does not export what `{world}` does: {why}")]
     WrongWorld {
-        /// What it should be.
+        /// The world that was expected.
         world: &'static str,
-        /// Why.
+        /// wasmtime's message.
         why: String,
     },
     /// The instance reached a limit.
     #[error(
         "guest reached {0}; its instance is gone, the ledger is consistent: open the agent in \
-         another one"
+         another instance"
     )]
     Breach(#[from] Breach),
-    /// What was said to the guest is too long; the instance is as it was.
-    #[error("nothing was said to the guest, since it would reach {0}")]
+    /// The text for the guest is too long. The instance is unchanged.
+    #[error("the guest was not called, because the text would reach {0}")]
     TooLong(Breach),
     /// The guest trapped.
     #[error("guest trapped; its instance is gone, the ledger is consistent: {why}")]
     Trapped {
-        /// How.
+        /// wasmtime's message.
         why: String,
     },
     /// The instance broke down in an earlier call.
-    #[error("this instance broke down in an earlier call; open the agent in another one")]
+    #[error("this instance broke down in an earlier call: open the agent in another instance")]
     Gone,
     /// There is no room for another instance.
     #[error(
-        "there are {instances} instances already (`instances` of the pool); drop one, or compile \
-         the guest for more: {why}"
+        "all {instances} instances of the pool are in use (`instances`): drop one, or compile the \
+         guest with a larger pool: {why}"
     )]
     Full {
-        /// How many there may be.
+        /// The size of the pool.
         instances: u32,
-        /// Why.
+        /// wasmtime's message.
         why: String,
     },
     /// wasmtime could not be set up on this machine.
     #[error("wasmtime cannot be set up: {why}")]
     Setup {
-        /// Why.
+        /// wasmtime's message.
         why: String,
     },
 }
 
 impl GuestError {
-    /// wasmtime did not do what it always does.
+    /// Wraps a failure of wasmtime itself.
     pub(crate) fn from_setup(why: wasmtime::Error) -> Self {
         Self::Setup { why: format!("{why:#}") }
     }
 
-    /// What a failed call means; the instance cannot be entered again.
+    /// Classifies a failed call. The instance cannot be entered again.
     pub(crate) fn from_call(why: &wasmtime::Error, guest: &Guest, limits: Limits) -> Self {
         let breach = |limit, most| Self::Breach(Breach { limit, most });
         match why.downcast_ref::<Trap>() {
@@ -123,7 +124,7 @@ impl GuestError {
         }
     }
 
-    /// What a failed instantiation means.
+    /// Classifies a failed instantiation.
     pub(crate) fn from_instantiation(
         why: &wasmtime::Error,
         guest: &Guest,
@@ -140,7 +141,7 @@ impl GuestError {
     }
 }
 
-/// A compiled guest, ready to be instantiated any number of times.
+/// A compiled guest, which can be instantiated any number of times.
 #[derive(Clone)]
 pub struct Guest {
     runtime: Runtime,
@@ -151,15 +152,15 @@ impl Guest {
     /// Compiles the guest in a file, in a runtime of its own.
     ///
     /// # Errors
-    /// Where it cannot be read, is no component, or imports something foreign.
+    /// If the file cannot be read, is not a component, or imports anything foreign.
     pub fn load(path: &Path) -> Result<Self, GuestError> {
         Runtime::new(Pool::default())?.load(path)
     }
 
-    /// What `runtime` made of a component.
+    /// Checks a component that `runtime` compiled.
     ///
     /// # Errors
-    /// Where it imports something foreign.
+    /// If it imports anything foreign.
     pub(super) fn checked(runtime: Runtime, component: Component) -> Result<Self, GuestError> {
         let guest = Self { runtime, component };
         match guest.imports().into_iter().find(|import| !IMPORTS.contains(&import.as_str())) {
@@ -178,23 +179,23 @@ impl Guest {
         }
     }
 
-    /// What compiled it.
+    /// The compiler that compiled the guest.
     #[must_use]
     pub fn compiler(&self) -> Compiler {
         self.runtime.compiler()
     }
 
-    /// The engine that it was compiled for.
+    /// The engine that the guest was compiled for.
     pub(crate) fn engine(&self) -> &Engine {
         self.runtime.engine()
     }
 
-    /// What was compiled.
+    /// The compiled component.
     pub(crate) fn component(&self) -> &Component {
         &self.component
     }
 
-    /// The names of what the guest imports, sorted.
+    /// The names of the guest's imports, sorted.
     #[must_use]
     pub fn imports(&self) -> Vec<String> {
         let kind = self.component.component_type();

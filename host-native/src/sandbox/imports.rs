@@ -47,7 +47,7 @@ impl<L, C, P> Lent<L, C, P> {
         Self { ledger, clock, provider, calls: Calls::default(), meter: Meter::new(limits) }
     }
 
-    /// Calls the provider.
+    /// Calls the provider, under the limits.
     fn provider<T>(
         &mut self,
         call: impl FnOnce(&mut P) -> Result<T, String>,
@@ -59,7 +59,7 @@ impl<L, C, P> Lent<L, C, P> {
         Ok(answer)
     }
 
-    /// Has the provider carry an effect out.
+    /// Passes an effect to the provider.
     fn carry_out(&mut self, effect: &Effect) -> wasmtime::Result<Result<(), String>>
     where
         P: Provider,
@@ -68,12 +68,13 @@ impl<L, C, P> Lent<L, C, P> {
     }
 }
 
-/// Gives a guest all that it may import.
+/// Links everything that a guest may import.
 pub(super) fn link<L: Ledger, C: Clock, P: Provider>(
     linker: &mut Linker<Lent<L, C, P>>,
 ) -> wasmtime::Result<()> {
     Scheduler::add_to_linker::<_, HasSelf<Lent<L, C, P>>>(linker, |lent| lent)?;
-    // A page brings fuel with it, and fuel is the store's, which the trait above does not see.
+    // A page adds fuel. Fuel belongs to the store, which the trait above cannot reach, so `read` is
+    // linked once more.
     linker.allow_shadowing(true);
     linker.instance("wakeful:scheduler/ledger@0.1.0")?.func_wrap(
         "read",
@@ -125,7 +126,7 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
             Ok(page) => page,
             Err(why) => return Ok(Err(ledger_error(why))),
         };
-        // Whoever asks on beyond the end reads nothing for the first time.
+        // A read beyond the end returns no new page, so it counts as a host call.
         if page.is_empty() {
             self.meter.host_call()?;
         }
@@ -139,8 +140,8 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         self.calls.snapshot += 1;
         let stored = self.ledger.load_snapshot().map_err(ledger_error);
         self.meter.host_returned()?;
-        // A state that has grown beyond what may cross is no reason to give its agent up: its
-        // ledger crosses in pages.
+        // If the snapshot is too long to cross, the guest reads its ledger instead, which crosses
+        // in pages. The agent must not fail for it.
         Ok(stored.map(|stored| stored.filter(|text| self.meter.payload(text.len()).is_ok())))
     }
 
@@ -150,8 +151,7 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         snapshot: String,
     ) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
         self.meter.host_call()?;
-        // As in loading: nothing is lost but time, so a state that has grown too long ends no
-        // instance.
+        // A snapshot only saves time, so one that is too long does not end the instance.
         if let Err(breach) = self.meter.payload(snapshot.len()) {
             return Ok(Err(ledger::LedgerError::Failed(format!(
                 "the snapshot would reach {breach}"
@@ -169,7 +169,7 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
 fn head_of(head: &ledger::Head) -> Result<Head, ledger::LedgerError> {
     let chain = Chain::parse(&head.chain).ok_or_else(|| {
         ledger::LedgerError::Failed(format!(
-            "the guest names a head with the chain `{}`, which is none",
+            "the guest names a head whose chain `{}` is malformed",
             head.chain
         ))
     })?;

@@ -16,21 +16,21 @@ use super::{
 };
 use crate::engine::{Engine, EngineError, Mode};
 
-/// What the guest must offer.
+/// The interface that the guest must export.
 const WORLD: &str = "wakeful:scheduler/agent@0.1.0";
 
-/// A guest that is linked to one kind of host: everything that instances have in common is done,
-/// and one starts in microseconds.
+/// A guest linked to one kind of host. All work that instances have in common is done, so an
+/// instance starts in microseconds.
 pub struct Plugin<L: 'static, C: 'static, P: 'static> {
     guest: Guest,
     linked: SchedulerPre<Lent<L, C, P>>,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
-    /// Links a guest to hosts that lend such a ledger, clock and provider.
+    /// Links a guest to hosts with these types of ledger, clock and provider.
     ///
     /// # Errors
-    /// Where the guest does not offer what a scheduler offers.
+    /// If the guest does not export what a scheduler must.
     pub fn new(guest: &Guest) -> Result<Self, GuestError> {
         let mut linker = Linker::new(guest.engine());
         link(&mut linker).map_err(GuestError::from_setup)?;
@@ -40,10 +40,10 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
         Ok(Self { guest: guest.clone(), linked })
     }
 
-    /// Starts an instance over what the host lends to it.
+    /// Starts an instance over what the host provides.
     ///
     /// # Errors
-    /// Where there is no room for it, or it needs more than its limits at once.
+    /// If the pool is full, or the instance needs more than its limits to start.
     pub fn instance(
         &self,
         ledger: L,
@@ -68,12 +68,12 @@ pub struct Sandbox<L: 'static, C: 'static, P: 'static> {
     world: World,
     guest: Guest,
     is_gone: bool,
-    /// The fuel of all calls.
+    /// The fuel of all calls so far.
     spent: u64,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
-    /// Starts one instance of a guest; see [`Plugin`] for many.
+    /// Starts one instance of a guest. Use [`Plugin`] for many.
     ///
     /// # Errors
     /// As [`Plugin::new`] and [`Plugin::instance`].
@@ -99,7 +99,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         used(&mut self.store)
     }
 
-    /// Calls the guest with a text, under fresh limits, and takes a text for an answer.
+    /// Calls the guest under fresh limits. `text` is what crosses, for the limit on its length.
     fn call<T: Crossing>(
         &mut self,
         text: &str,
@@ -111,7 +111,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         if self.is_gone {
             return Err(GuestError::Gone.into());
         }
-        // Nothing has entered the guest then, and the instance is as it was.
+        // Check before the guest is entered, so that a refusal leaves the instance unchanged.
         self.store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
         begin(&mut self.store)?;
         let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
@@ -128,14 +128,16 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
                     .map_err(GuestError::Breach)
             },
         );
+        // After a trap or a breach the guest's memory may be inconsistent, so nothing enters it
+        // again.
         self.is_gone = met.is_err();
         met?.map_err(|why| EngineError::Refused(report(why)))
     }
 }
 
-/// What crosses as an answer.
+/// An answer that crosses from the guest.
 trait Crossing {
-    /// How long it is.
+    /// Its length in bytes, for the limit on texts; 0 if it is not a text.
     fn bytes(&self) -> usize;
 }
 

@@ -1,28 +1,27 @@
-//! Limits: what one instance may use, with names, units and defaults; and what it means to reach
-//! one.
+//! The limits of one instance, with names, units and defaults, and the error for reaching one.
 
 use std::fmt;
 
-/// What one instance may use. Reaching a limit ends the instance and nothing else: the ledger holds
-/// whole batches only, so the agent is opened in another instance and goes on.
+/// The limits of one instance. Reaching one ends only the instance. The ledger holds whole batches,
+/// so another instance opens the agent and continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Linear memory, in bytes.
     pub memory_bytes: usize,
-    /// Fuel per call; wasmtime counts about one unit per instruction. It is the same on every run
-    /// and on every machine.
+    /// Fuel per call; wasmtime counts about one unit per instruction. A call uses the same fuel on
+    /// every run and every machine.
     pub fuel_per_call: u64,
-    /// More fuel for each page of the ledger that the guest reads for the first time in a call:
-    /// opening takes as long as the ledger is.
+    /// Extra fuel for each page of the ledger that the guest reads for the first time in a call.
+    /// Without it a long ledger could not be opened.
     pub fuel_per_page: u64,
-    /// How long a call may take, in milliseconds, the host's own functions included. The outer net:
-    /// unlike fuel it depends on the machine.
+    /// The longest time of a call in milliseconds, including the host's own functions. This is the
+    /// outer safety net: unlike fuel it depends on the machine.
     pub call_ms: u64,
-    /// The longest text that crosses in one go, in bytes: an argument, an answer, a batch, a page
-    /// of the ledger.
+    /// The longest text that crosses at once, in bytes: an argument, an answer, a batch, a page of
+    /// the ledger.
     pub payload_bytes: usize,
-    /// How often one call may call the host, pages of the ledger that it reads for the first time
-    /// aside.
+    /// The number of host calls within one call. Pages of the ledger that are read for the first
+    /// time do not count.
     pub host_calls: u64,
 }
 
@@ -39,17 +38,17 @@ impl Default for Limits {
     }
 }
 
-/// What all instances of one guest share; it is fixed when the guest is compiled.
+/// Limits that all instances of one guest share. They are fixed when the guest is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// How many instances there may be at once.
+    /// The number of instances at one time.
     pub instances: u32,
-    /// Memory that is kept ready for each, in bytes; no instance can have more.
+    /// Memory reserved for each instance, in bytes; an instance cannot have more.
     pub memory_bytes: usize,
-    /// Stack of the guest in a call, in bytes.
+    /// The guest's stack in a call, in bytes.
     pub stack_bytes: usize,
-    /// Whether fuel is counted. A guest is quicker without, and what cuts a call short is then its
-    /// time alone, which no two runs share.
+    /// Whether fuel is counted. A guest is faster without it, but then only the time limit ends a
+    /// call, at a different point on each run.
     pub counts_fuel: bool,
 }
 
@@ -64,12 +63,12 @@ impl Default for Pool {
     }
 }
 
-/// A limit.
+/// One of the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// [`Limits::memory_bytes`], or [`Pool::memory_bytes`] where that is less.
+    /// [`Limits::memory_bytes`], or [`Pool::memory_bytes`] if that is less.
     Memory,
-    /// [`Limits::fuel_per_call`], with [`Limits::fuel_per_page`] for what was read.
+    /// [`Limits::fuel_per_call`], plus [`Limits::fuel_per_page`] for each new page.
     Fuel,
     /// [`Limits::call_ms`].
     Time,
@@ -82,7 +81,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Its name, as in [`Limits`] and [`Pool`].
+    /// The name of the field in [`Limits`] or [`Pool`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -108,9 +107,9 @@ impl Limit {
 /// A limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Breach {
-    /// Which.
+    /// The limit.
     pub limit: Limit,
-    /// How much there was, in its unit.
+    /// Its value, in its unit.
     pub most: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The meter of one instance: what it has used of its limits in the call that it is in.
+//! The meter of one instance: what the current call has used of its limits.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use super::{
     runtime::TICK_MS,
 };
 
-/// What an instance has used.
+/// What the current call of an instance has used.
 pub(crate) struct Meter {
     limits: Limits,
-    /// When the call must be over.
+    /// When the call must have ended.
     until: Instant,
     host_calls: u64,
     /// The highest position after which a page was read.
     read_after: Option<u64>,
-    /// Fuel that the call was given.
+    /// The fuel that the call was given.
     fuel: u64,
 }
 
@@ -31,14 +31,14 @@ impl Meter {
         self.limits
     }
 
-    /// Counts a call of the host.
+    /// Counts one call of the host.
     pub(super) fn host_call(&mut self) -> Result<(), Breach> {
         self.host_calls += 1;
         let most = self.limits.host_calls;
         if self.host_calls > most { Err(Breach { limit: Limit::HostCalls, most }) } else { Ok(()) }
     }
 
-    /// Counts the reading of a page, unless it is read for the first time.
+    /// Counts the read of a page as a host call, unless it is read for the first time.
     pub(super) fn page(&mut self, after: u64) -> Result<(), Breach> {
         if self.is_new(after) { Ok(()) } else { self.host_call() }
     }
@@ -47,7 +47,8 @@ impl Meter {
         self.read_after.is_none_or(|read| read < after)
     }
 
-    /// A call of the host is over, and took its time.
+    /// Checks the time limit after a call of the host: the guest's own deadline does not stop the
+    /// host.
     pub(super) fn host_returned(&self) -> Result<(), Breach> {
         if Instant::now() < self.until {
             Ok(())
@@ -56,7 +57,7 @@ impl Meter {
         }
     }
 
-    /// A text of so many bytes crosses.
+    /// Checks the length of a text that crosses.
     pub(super) fn payload(&self, bytes: usize) -> Result<(), Breach> {
         let most = self.limits.payload_bytes;
         if bytes <= most { Ok(()) } else { Err(Breach::new(Limit::Payload, most)) }
@@ -76,7 +77,7 @@ impl ResourceLimiter for Meter {
     }
 
     fn memory_grow_failed(&mut self, why: wasmtime::Error) -> wasmtime::Result<()> {
-        // The guest asked for less than its limit: it is the pool that has no more.
+        // The guest asked for less than its limit, so the pool is exhausted.
         Err(why)
     }
 
@@ -86,12 +87,13 @@ impl ResourceLimiter for Meter {
         _: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // A table begins at its size: the guest is linked whole, and none grows.
+        // A table starts at its final size, because the guest is linked whole. So no table may
+        // grow.
         Ok(current == 0)
     }
 }
 
-/// What is lent to an instance, its meter among it.
+/// The store's data, which contains the meter.
 pub(crate) trait Metered {
     /// The meter.
     fn meter(&mut self) -> &mut Meter;
@@ -103,22 +105,23 @@ impl Metered for Meter {
     }
 }
 
-/// A call begins: its tank is full, and its time runs.
+/// Starts a call: refills the fuel and starts the time limit.
 pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> {
     let meter = store.data_mut().meter();
     let limits = meter.limits;
     let time = Duration::from_millis(limits.call_ms);
     *meter =
         Meter { until: Instant::now() + time, fuel: limits.fuel_per_call, ..Meter::new(limits) };
+    // One more tick, because the first one may come at any moment.
     store.set_epoch_deadline(limits.call_ms.div_ceil(TICK_MS) + 1);
-    // Where the pool counts no fuel a store has none to tell.
+    // A pool that counts no fuel has none to set.
     if store.get_fuel().is_ok() {
         store.set_fuel(limits.fuel_per_call).map_err(GuestError::from_setup)?;
     }
     Ok(())
 }
 
-/// A page of the ledger was read, which brings its fuel with it when it is read for the first time.
+/// Adds fuel for a page of the ledger, if it is read for the first time in this call.
 pub(super) fn refuel<T: Metered + 'static>(
     mut store: StoreContextMut<'_, T>,
     after: u64,
@@ -136,7 +139,7 @@ pub(super) fn refuel<T: Metered + 'static>(
     }
 }
 
-/// How much fuel the call has used; none where none is counted.
+/// The fuel that the call has used; 0 if fuel is not counted.
 pub(crate) fn used<T: Metered>(store: &mut Store<T>) -> u64 {
     let given = store.data_mut().meter().fuel;
     store.get_fuel().map_or(0, |left| given.saturating_sub(left))

@@ -1,9 +1,9 @@
 //! The sandbox: the guest component in wasmtime, one instance per agent, under limits.
 //!
-//! A [`Runtime`] compiles a [`Guest`] once, [`Plugin`] is that guest linked to one kind of host,
-//! and [`Sandbox`] is one instance of it over a ledger, a clock and a provider. An instance that
-//! reaches one of its [`Limits`] is gone; its ledger is consistent, and another instance opens it
-//! and goes on.
+//! A [`Runtime`] compiles a [`Guest`] once. A [`Plugin`] is that guest linked to one kind of host.
+//! A [`Sandbox`] is one instance over a ledger, a clock and a provider. An instance that reaches
+//! one of its [`Limits`] is gone. Its ledger stays consistent, so another instance opens it and
+//! continues.
 
 mod find;
 mod function;

@@ -1,5 +1,5 @@
-//! What the guests of a process share: wasmtime, set up so that what a guest uses is counted and
-//! can be cut short.
+//! What the guests of a process share: wasmtime, configured to count what a guest uses and to
+//! interrupt it.
 
 use std::{fs, path::Path, thread, time::Duration};
 
@@ -10,34 +10,33 @@ use super::{
     limits::Pool,
 };
 
-/// How often the clock of deadlines ticks, in milliseconds.
+/// The period of the deadline clock, in milliseconds.
 pub(super) const TICK_MS: u64 = 10;
 
-/// Core modules that a component may consist of: the one that was written, and those that pass
-/// calls on.
+/// Core modules per component: the one that was written, and adapters that forward calls.
 const MODULES: u32 = 4;
 
-/// What a guest can address, in bytes. Where so much address space is reserved for each, no access
-/// needs a check of its own; where the machine has not got it, [`Pool::memory_bytes`] is reserved,
-/// and each access is checked.
+/// The guest's whole address space, in bytes. If that much is reserved for each instance, memory
+/// accesses need no bounds checks. If the machine has too little address space,
+/// [`Pool::memory_bytes`] is reserved and each access is checked.
 const WHOLE_MEMORY: u64 = 1 << 32;
 
-/// What wasmtime makes of a guest before it runs.
+/// How wasmtime translates a guest before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compiler {
     /// Machine code by Cranelift, the optimising compiler.
     #[default]
     Cranelift,
-    /// Machine code by Winch, the compiler in one pass.
+    /// Machine code by Winch, the single-pass compiler.
     Winch,
-    /// Portable code for the interpreter Pulley, which runs wherever wasmtime does.
+    /// Portable code for the Pulley interpreter, which runs wherever wasmtime does.
     Pulley,
 }
 
 impl Compiler {
-    /// Whether the same calls use the same fuel as with Cranelift. With Winch they use less: a copy
-    /// or a fill of memory costs one unit there, and one for each byte elsewhere (seen in wasmtime
-    /// 48; without the price of bytes the two are equal).
+    /// Whether the same calls use the same fuel as with Cranelift. With Winch they use less: a
+    /// memory copy or fill costs one unit there, and one unit per byte elsewhere. (Seen in wasmtime
+    /// 48; with a zero price per byte the two are equal.)
     pub(super) fn counts_as_cranelift(self) -> bool {
         self != Self::Winch
     }
@@ -46,7 +45,7 @@ impl Compiler {
         match self {
             Self::Cranelift => config.strategy(Strategy::Cranelift),
             Self::Winch => config.strategy(Strategy::Winch),
-            // The interpreter's code is as wide as the machine's pointers.
+            // Pulley's code is as wide as the machine's pointers.
             Self::Pulley => config.target(if cfg!(target_pointer_width = "64") {
                 "pulley64"
             } else {
@@ -57,7 +56,7 @@ impl Compiler {
     }
 }
 
-/// wasmtime with a pool of memory. Guests of one runtime share the pool; one runtime in a process
+/// wasmtime with a pool of memory. Guests of one runtime share the pool, so one runtime per process
 /// is enough.
 #[derive(Clone)]
 pub struct Runtime {
@@ -67,7 +66,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Sets wasmtime up, with Cranelift.
+    /// Sets up wasmtime with Cranelift.
     ///
     /// # Errors
     /// As [`Runtime::with`].
@@ -75,11 +74,11 @@ impl Runtime {
         Self::with(Compiler::default(), pool)
     }
 
-    /// Sets wasmtime up.
+    /// Sets up wasmtime.
     ///
     /// # Errors
-    /// Where this machine cannot, as where it has no address space for such a pool, or where the
-    /// compiler does not know its processor.
+    /// If the machine lacks the address space for the pool, or the compiler does not support its
+    /// processor.
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
         let with = |reserved| Self::engine_with(compiler, pool, reserved);
         let engine = with(WHOLE_MEMORY.max(pool.memory_bytes as u64))
@@ -89,7 +88,7 @@ impl Runtime {
         Ok(Self { engine, compiler, pool })
     }
 
-    /// wasmtime with so many bytes of address space for each instance.
+    /// wasmtime with `reserved` bytes of address space for each instance.
     fn engine_with(compiler: Compiler, pool: Pool, reserved: u64) -> wasmtime::Result<Engine> {
         let mut allocation = PoolingAllocationConfig::new();
         let modules = pool.instances.saturating_mul(MODULES);
@@ -114,17 +113,17 @@ impl Runtime {
     /// Compiles the guest in a file.
     ///
     /// # Errors
-    /// Where it cannot be read, is no component, or imports something foreign.
+    /// If the file cannot be read, is not a component, or imports anything foreign.
     pub fn load(&self, path: &Path) -> Result<Guest, GuestError> {
         let bytes =
             fs::read(path).map_err(|why| GuestError::Unreadable { path: path.to_owned(), why })?;
         self.compile(&bytes, &path.display().to_string())
     }
 
-    /// Compiles the guest in `bytes`; `name` is for messages.
+    /// Compiles the guest in `bytes`; `name` is for error messages.
     ///
     /// # Errors
-    /// Where it is no component, or imports something foreign.
+    /// If the bytes are not a component, or the component imports anything foreign.
     pub fn compile(&self, bytes: &[u8], name: &str) -> Result<Guest, GuestError> {
         let component = Component::new(&self.engine, bytes).map_err(|why| {
             GuestError::NotAComponent { name: name.to_owned(), why: format!("{why:#}") }
@@ -145,12 +144,13 @@ impl Runtime {
     }
 }
 
-/// Lets the clock of deadlines tick for as long as there is the engine.
+/// Runs the deadline clock for as long as the engine exists.
 fn tick(engine: &Engine) {
     let engine = engine.weak();
     thread::spawn(move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
+            // Not held during the sleep, so that the engine can be dropped.
             drop(engine);
             thread::sleep(Duration::from_millis(TICK_MS));
         }

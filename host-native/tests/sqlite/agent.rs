@@ -1,5 +1,5 @@
-//! An agent over a ledger: a clock that stands and a provider that takes every call and does
-//! nothing.
+//! An agent over a ledger, with a clock that stands still and a provider that accepts every call
+//! and does nothing.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use wakeful_host::{
 
 use crate::shared::prompt;
 
-/// The time of every test.
+/// The time in every test.
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// A scheduler of the tests.
+/// The scheduler in the tests.
 pub(crate) type Agent<L> = Scheduler<L, VirtualClock, Elsewhere>;
 
-/// Opens the ledger of agent `id` as an observer, who records facts and starts nothing.
+/// Opens the ledger of agent `id` as an observer, which records facts and starts nothing.
 pub(crate) fn observed<L: Ledger>(id: &str, ledger: L) -> Agent<L> {
     Scheduler::observe(Options::new(id.into()), ledger, VirtualClock::at(NOW), Elsewhere)
         .expect("the ledger opens")
@@ -31,7 +31,7 @@ pub(crate) fn ledger(file: &SqliteFile, id: &str) -> SqliteLedger {
     file.ledger(&AgentId::from(id))
 }
 
-/// A file with one agent `a` to whom the operator said `messages` things.
+/// A file with one agent `a` that has `messages` messages of its operator.
 pub(crate) fn file_with(path: &Path, messages: usize) -> SqliteFile {
     let file = SqliteFile::open(path).expect("the file opens");
     let mut agent = observed("a", ledger(&file, "a"));
@@ -41,7 +41,7 @@ pub(crate) fn file_with(path: &Path, messages: usize) -> SqliteFile {
     file
 }
 
-/// All entries of a ledger, in pages.
+/// All entries of a ledger, read in pages.
 pub(crate) fn entries(ledger: &mut impl Ledger) -> Vec<EntryBytes> {
     let mut all: Vec<EntryBytes> = Vec::new();
     loop {
@@ -53,7 +53,7 @@ pub(crate) fn entries(ledger: &mut impl Ledger) -> Vec<EntryBytes> {
     }
 }
 
-/// What the whole log gives, each entry verified.
+/// The state that the whole log gives, with each entry verified.
 pub(crate) fn folded(id: &str, ledger: &mut impl Ledger) -> State {
     let mut machine = Machine::new(Options::new(id.into()));
     entries(ledger).iter().for_each(|entry| machine.load(entry).expect("the chain holds"));

@@ -1,5 +1,5 @@
-//! Processes of our own: a test runs itself again in a child, with a role, so that it can be killed
-//! or race another.
+//! Child processes: a test runs itself again with a role, so that it can be killed or race another
+//! process.
 
 use std::{
     env,
@@ -10,27 +10,27 @@ use std::{
 const ROLE: &str = "WAKEFUL_TEST_ROLE";
 const LEDGER: &str = "WAKEFUL_TEST_LEDGER";
 
-/// What this process is told to be; none in the test itself.
+/// The role of a child process.
 pub(crate) struct Role {
     pub(crate) name: String,
     pub(crate) ledger: PathBuf,
 }
 
 impl Role {
-    /// The role of this process, if it is a child.
+    /// The role of this process; `None` in the test itself.
     pub(crate) fn here() -> Option<Self> {
         let name = env::var(ROLE).ok()?;
         Some(Self { name, ledger: env::var_os(LEDGER)?.into() })
     }
 
-    /// Says something to the parent.
+    /// Reports something to the parent.
     pub(crate) fn say(&self, what: &str, about: impl std::fmt::Display) {
         println!("{}:{what}:{about}", self.name);
     }
 }
 
-/// How the test `name` of this executable is run as a child in a role; it can be changed before it
-/// is started.
+/// The command that runs the test `name` of this executable as a child with a role. It can be
+/// changed before it is started.
 pub(crate) fn command(name: &str, role: &str, ledger: &Path) -> Command {
     let mut command = Command::new(env::current_exe().expect("this test has a path"));
     as_child(&mut command, name, role, ledger);
@@ -47,18 +47,17 @@ pub(crate) fn as_child(command: &mut Command, name: &str, role: &str, ledger: &P
         .stderr(Stdio::piped());
 }
 
-/// What a child said about `what`, after it has ended.
+/// What a child reported about `what`, after it has ended.
 pub(crate) fn said(output: &str, role: &str, what: &str) -> Vec<String> {
     let start = format!("{role}:{what}:");
-    // The test harness writes on the same stream, and a line that the child was killed over has no
-    // end.
+    // The test harness writes to the same stream. A line that was cut off by a kill has no newline.
     let whole = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     whole
         .filter_map(|line| line.find(&start).map(|at| line[at + start.len()..].to_owned()))
         .collect()
 }
 
-/// All that a child wrote, after it has ended by itself; a child that failed has said why.
+/// All output of a child that ended on its own. Panics with its output if it failed.
 pub(crate) fn finished(child: Child) -> String {
     let output = child.wait_with_output().expect("it ends");
     let (out, err) =

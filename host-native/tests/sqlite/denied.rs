@@ -1,5 +1,5 @@
-//! What a user may not do, and a disk that takes no more: each in a process that has fewer rights
-//! than the test.
+//! Missing permissions and a failing disk, each tested in a process with fewer rights than the
+//! test.
 
 use std::{
     env, fs,
@@ -24,13 +24,13 @@ fn permit(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode is set");
 }
 
-/// A child without the right to write in its folder: root has every right, so there it is another
-/// user.
+/// Runs a child that may not write in its folder. Root may write anywhere, so under root the child
+/// is another user.
 fn without_rights(name: &str, role: &str, path: &Path) -> String {
     let folder = path.parent().expect("a folder");
     let executable = folder.join("test-itself");
     fs::copy(env::current_exe().expect("this test has a path"), &executable)
-        .expect("a copy that everybody can run");
+        .expect("a copy that every user can run");
     permit(&executable, 0o555);
     permit(path, 0o444);
     permit(folder, 0o555);
@@ -73,7 +73,7 @@ fn a_file_that_this_user_may_only_read_says_so_to_a_writer_and_what_sqlite_needs
     assert_eq!(entries(&mut ledger(&SqliteFile::open(&path).expect("it opens"), "a")).len(), 5);
 }
 
-/// A limit on the size of files stands for a disk that fails in the middle of a batch.
+/// A limit on file sizes simulates a disk that fails in the middle of a batch.
 #[test]
 fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
     const NAME: &str =
@@ -97,7 +97,7 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
     child::as_child(&mut command, NAME, "limited", &path);
     let out = child::finished(command.spawn().expect("a child"));
     let [why, head, then] = ["why", "head", "then"]
-        .map(|what| child::said(&out, "limited", what).pop().expect("it is said"));
+        .map(|what| child::said(&out, "limited", what).pop().expect("a report of the child"));
     let starts = format!(
         "the ledger failed: cannot append to `{}`: reading or writing the disk failed (",
         path.display()
@@ -110,7 +110,7 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
     assert!(stored.load_snapshot().expect("the table is whole").is_none());
 }
 
-/// A fact that no file of 100 blocks holds.
+/// A fact that does not fit into a file of 100 blocks.
 fn long() -> String {
     prompt("long")
         .replace(r#""text":"hello long""#, &format!(r#""text":"{}""#, "word ".repeat(50_000)))

@@ -1,5 +1,5 @@
-//! The n-th call of the store fails, for n = 1, 2, ... until none fails: a typed error, a state as
-//! before, and the next try works (contract 3.2, I21).
+//! The n-th call of the store fails, for n = 1, 2, ... until none fails. Each failure gives a typed
+//! error and changes no state, and the next attempt works (contract 3.2, I21).
 
 use std::{cell::Cell, collections::BTreeSet, path::Path, rc::Rc};
 
@@ -15,10 +15,10 @@ use wakeful_host::{
 use super::agent::{Agent, NOW, file_with, folded, ledger};
 use crate::shared::prompt;
 
-/// A ledger of which one call fails.
+/// A ledger whose n-th call fails.
 struct Failing {
     inner: SqliteLedger,
-    /// Calls until the one that fails, over all openings.
+    /// Calls left until the one that fails, counted over all openings.
     left: Rc<Cell<u32>>,
     error: LedgerError,
     /// The name of the call that failed.
@@ -63,20 +63,20 @@ impl Ledger for Failing {
     }
 }
 
-/// What one run of the script came to.
+/// The result of one run of the script.
 #[derive(Debug, Default, PartialEq)]
 struct Came {
     head: Option<Head>,
     effects: Vec<Effect>,
-    /// What failed, in order: the errors of calls, and what is only noted about snapshots.
+    /// The failures in order: errors of calls, and snapshot failures that are only noted.
     failures: Vec<String>,
     /// The name of the call that failed.
     failed: &'static str,
 }
 
 impl Came {
-    /// Tries once, and after an error, which must be the one of the ledger and must have changed
-    /// nothing, once more.
+    /// Tries once more after an error. The error must be the ledger's, and must have changed
+    /// nothing.
     fn insist<T>(
         &mut self,
         agent: &mut Agent<Failing>,
@@ -90,14 +90,14 @@ impl Came {
                 assert!(matches!(&why, SchedulerError::Ledger(found) if found == error), "{why}");
                 assert_eq!(agent.state(), &before, "a failed call changes nothing");
                 self.failures.push(why.to_string());
-                attempt(agent).expect("the next try works")
+                attempt(agent).expect("the next attempt works")
             }
         }
     }
 }
 
-/// Drives the agent of a file, whose log is just short of its first snapshot, through a turn, and
-/// opens it again. One call fails.
+/// Drives an agent, whose log is just short of its first snapshot, through a turn and opens it
+/// again. One call fails.
 fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
     let file = SqliteFile::open(path).expect("it opens");
     let (left, failed) = (Rc::new(Cell::new(nth)), Rc::new(Cell::new("")));
@@ -122,7 +122,7 @@ fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
             came.failures.push(why.to_string());
             attempt()
         });
-        let agent = agent.expect("it opens at the second try");
+        let agent = agent.expect("it opens at the second attempt");
         if let Some(SnapshotIgnored::Unreadable(why)) = &agent.opening().ignored {
             came.failures.push(why.clone());
         }
@@ -179,7 +179,7 @@ fn whichever_call_of_the_ledger_fails_nothing_has_changed_and_the_next_try_works
             match came.failures.as_slice() {
                 [] => break,
                 [one] => assert_eq!(one, &error.to_string(), "call {nth}"),
-                many => panic!("call {nth} failed, and these: {many:?}"),
+                many => panic!("call {nth} failed, but the failures are: {many:?}"),
             }
             failed.insert(came.failed);
         }

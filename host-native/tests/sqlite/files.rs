@@ -1,4 +1,4 @@
-//! Opening: new files, files of others, damaged ones, and readers beside a writer. Every message
+//! Opening: new files, foreign files, damaged files, and readers beside a writer. Every message
 //! says what to do.
 
 use std::{fs, io::Write, os::unix::fs::FileExt, path::Path};
@@ -10,7 +10,7 @@ use wakeful_host::ledger::{SqliteError, SqliteFile};
 use super::agent::{entries, file_with, folded, ledger, observed};
 use crate::shared::prompt;
 
-/// The message of a file that cannot be opened, with its path taken out.
+/// The error of a file that cannot be opened, with its path replaced.
 fn refused(path: &Path, opened: Result<SqliteFile, SqliteError>) -> String {
     let why = opened.map(|_| ()).expect_err("the file is refused");
     why.to_string().replace(&path.display().to_string(), "FILE")
@@ -41,15 +41,15 @@ fn an_empty_file_becomes_a_ledger_for_a_writer_and_is_none_for_a_reader() {
     let path = folder.path().join("ledger.sqlite");
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), "`FILE` does not exist");
     fs::write(&path, "").expect("an empty file");
-    let said = "`FILE` holds no ledger yet: it is empty until a writer has opened it, and a copy \
-                of a live one needs its `-wal` too";
+    let said = "`FILE` holds no ledger yet: a writer must open it first; a copy of a live file \
+                needs its `-wal` too";
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
     assert_eq!(fs::metadata(&path).expect("it is there").len(), 0, "a reader writes nothing");
     SqliteFile::open(&path).expect("a writer may use it");
-    SqliteFile::open_read_only(&path).expect("and then a reader");
+    SqliteFile::open_read_only(&path).expect("then a reader may use it too");
 }
 
-/// Whoever comes first makes the file; nobody finds it half made.
+/// The first one creates the file, and none of the others sees it half made.
 #[test]
 fn a_new_file_may_be_opened_by_many_at_once() {
     for round in 0..20 {
@@ -97,7 +97,7 @@ fn a_newer_schema_is_refused_by_number() {
 fn a_file_of_another_program_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notes.sqlite");
-    let said = "`FILE` is no file of ledgers: another program made it, and it was left as it is";
+    let said = "`FILE` is not a Wakeful ledger; it was not changed";
     Connection::open(&path)
         .and_then(|file| file.execute_batch("CREATE TABLE notes (text)"))
         .expect("another program's file");
@@ -135,7 +135,7 @@ fn a_name_that_sqlite_reads_otherwise_is_a_file_like_any_other() {
     assert!(path.is_file());
     assert!(
         matches!(SqliteFile::open(Path::new("")), Err(SqliteError::Folder(_))),
-        "no file is named"
+        "an empty path names no file"
     );
 }
 

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::shared::prompt;
 
-/// Says one thing, however often another writer is first; how often that was.
+/// Proposes one message until no other writer is first; returns the number of conflicts.
 fn insist(agent: &mut Agent<SqliteLedger>, id: &str) -> usize {
     for conflicts in 0..1000 {
         match agent.propose(&prompt(id)) {
@@ -34,7 +34,7 @@ fn insist(agent: &mut Agent<SqliteLedger>, id: &str) -> usize {
     panic!("`{id}` never got through");
 }
 
-/// The ids of the messages that a state knows.
+/// The ids of the messages in a state.
 fn ids(state: &State) -> BTreeSet<String> {
     state.queue().open().map(ToString::to_string).collect()
 }
@@ -46,8 +46,8 @@ const BOTH: [&str; 2] = ["left", "right"];
 fn of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_once() {
     const NAME: &str = "sqlite::processes::of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_once";
     if let Some(role) = Role::here() {
-        // They make the file and begin the ledger at the same instant, or nearly, and then go on
-        // from the same head: one must conflict.
+        // Both create the file and begin the ledger at nearly the same instant, then append to the
+        // same head: one of them must get a conflict.
         meet(&role, "open");
         let file = SqliteFile::open(&role.ledger).expect("the file opens");
         let mut agent = begun(&file);
@@ -65,7 +65,7 @@ fn of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_onc
         assert_eq!(said.len(), 1, "{out}");
         said[0].parse::<usize>().expect("a number")
     });
-    assert!(conflicts.sum::<usize>() > 0, "they met");
+    assert!(conflicts.sum::<usize>() > 0, "there was no conflict");
     let state = folded("a", &mut ledger(&SqliteFile::open(&path).expect("it opens"), "a"));
     let expected: BTreeSet<String> = BOTH
         .iter()
@@ -79,16 +79,16 @@ fn of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_onc
     );
 }
 
-/// Waits until both processes are here.
+/// Waits until both processes have reached this place.
 fn meet(role: &Role, place: &str) {
     let mark = |name: &str| role.ledger.with_extension(format!("{place}-{name}"));
-    std::fs::write(mark(&role.name), "").expect("it is here");
+    std::fs::write(mark(&role.name), "").expect("the mark is written");
     while !BOTH.iter().all(|name| mark(name).exists()) {
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Begins the ledger of agent `a`, or finds that the other has.
+/// Begins the ledger of agent `a`, or opens it if the other process has begun it.
 fn begun(file: &SqliteFile) -> Agent<SqliteLedger> {
     use wakeful_core::{Options, Scheduler};
     use wakeful_host::clock::VirtualClock;
@@ -101,7 +101,7 @@ fn begun(file: &SqliteFile) -> Agent<SqliteLedger> {
         )
     };
     match open() {
-        Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => open().expect("it is begun"),
+        Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => open().expect("it has begun"),
         opened => opened.expect("it opens"),
     }
 }
@@ -129,10 +129,10 @@ fn a_writer_that_is_killed_at_any_instant_loses_no_fact_whose_append_returned() 
         let mut child = child::command(NAME, &role, &path).spawn().expect("a child");
         let (first, stored) = mpsc::channel();
         let out = BufReader::new(child.stdout.take().expect("its output"));
-        // The pipe is read meanwhile, so that the child never waits for it.
+        // Another thread reads the pipe, so that the child never blocks on it.
         let reader = thread::spawn(move || heard(out, &first));
-        // Every second child is killed wherever it is, also while it starts or opens; the others
-        // once they write.
+        // Every second child is killed at any moment, even during its start or while it opens the
+        // file. The others are killed once they have written.
         let lived = if round % 2 == 0 {
             Duration::from_micros(random() % 100_000)
         } else {
@@ -154,20 +154,19 @@ fn a_writer_that_is_killed_at_any_instant_loses_no_fact_whose_append_returned() 
     );
 }
 
-/// All that a child writes, until it is gone; tells when it has stored something.
+/// Reads all output of a child until it is gone; signals when the child has stored something.
 fn heard(mut out: impl BufRead, stored: &mpsc::Sender<()>) -> String {
     let mut all = String::new();
     while out.read_line(&mut all).expect("text") > 0 {
         if all.contains(":stored:") {
-            // Nobody waits for it in the rounds that kill at any instant.
+            // The rounds that kill at any moment do not wait for the signal.
             let _ = stored.send(());
         }
     }
     all
 }
 
-/// The ledger opens, its chain holds, no batch is there by half, and every acknowledged fact is
-/// there.
+/// The ledger opens, its chain holds, it has no half batch, and every acknowledged fact is there.
 fn check_after_kill(path: &Path, acknowledged: &BTreeSet<String>, when: &str) {
     let file = SqliteFile::open(path).unwrap_or_else(|why| panic!("{when}: {why}"));
     let agent = observed("a", ledger(&file, "a"));
@@ -180,7 +179,7 @@ fn check_after_kill(path: &Path, acknowledged: &BTreeSet<String>, when: &str) {
     assert_eq!(state.head().seq.0, 1 + 2 * stored.len() as u64, "{when}: half a batch");
 }
 
-/// The seed of a hash map is random; that is all the randomness that a delay needs.
+/// The seed of a hash map is random, which is random enough for a delay.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -195,8 +194,8 @@ fn a_reader_in_another_process_follows_the_writer() {
         role.say("reads", "now");
         while last < 41 && Instant::now() < until {
             let state = folded("a", &mut ledger(&file, "a"));
-            assert_eq!(state.head().seq.0 % 2, 1, "no batch is seen by half");
-            assert!(state.head().seq.0 >= last, "the log only grows");
+            assert_eq!(state.head().seq.0 % 2, 1, "the reader sees half a batch");
+            assert!(state.head().seq.0 >= last, "the log shrinks");
             last = state.head().seq.0;
         }
         return role.say("last", last);

@@ -1,5 +1,5 @@
-//! Snapshots: a ledger opens from its snapshot and the entries after it, and that gives what the
-//! whole log gives (contract 3.4, 3.5, I16).
+//! Snapshots: a ledger opens from its snapshot and the entries after it, with the same state as
+//! from the whole log (contract 3.4, 3.5, I16).
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};
 use crate::shared::prompt;
 
-/// Where the snapshots of agent `a` stand.
+/// The positions of the snapshots of agent `a`.
 fn stored(path: &Path) -> Vec<i64> {
     let connection = Connection::open(path).expect("it opens");
     let mut statement =
@@ -31,7 +31,7 @@ fn execute(path: &Path, sql: &str) {
     assert!(changed > 0, "`{sql}` changes nothing");
 }
 
-/// How the ledger of agent `a` opens, the state that it then has, and the one that the whole log
+/// How the ledger of agent `a` opens, the state it then has, and the state that the whole log
 /// gives.
 fn opened(path: &Path) -> (Opening, State, State) {
     let file = SqliteFile::open(path).expect("it opens");
@@ -110,7 +110,7 @@ fn an_agent_goes_on_from_a_snapshot_as_one_that_never_stopped() {
     );
 }
 
-/// Ledgers whose snapshot was changed by `sql`, and why it is then ignored.
+/// Opens a ledger whose snapshot was changed by `sql`; returns why the snapshot is ignored.
 fn ignored_after(sql: &str) -> SnapshotIgnored {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
@@ -123,7 +123,7 @@ fn ignored_after(sql: &str) -> SnapshotIgnored {
         (None, whole.head().seq.0),
         "the log is folded whole"
     );
-    // Going on replaces it.
+    // The next batch replaces the snapshot.
     let file = SqliteFile::open(&path).expect("it opens");
     observed("a", ledger(&file, "a")).propose(&prompt("one more")).expect("it is recorded");
     let (again, state, whole) = opened(&path);
@@ -133,14 +133,14 @@ fn ignored_after(sql: &str) -> SnapshotIgnored {
         "a new one takes its place"
     );
     assert_eq!(state, whole);
-    opening.ignored.expect("it says why")
+    opening.ignored.expect("a reason")
 }
 
 #[test]
 fn a_snapshot_that_cannot_be_used_is_ignored_with_its_reason() {
     let said = |sql: &str| ignored_after(sql).to_string();
     let damaged = said("UPDATE snapshots SET text = replace(text, '\"m7\"', '\"x7\"')");
-    assert_eq!(damaged, "the snapshot's state does not have the digest that it names");
+    assert_eq!(damaged, "the snapshot's digest does not match its state");
     let version = format!(
         "UPDATE snapshots SET text = replace(text, '\"core_version\":\"{CORE_VERSION}\"', \
          '\"core_version\":\"99.0.0\"')"
@@ -158,10 +158,10 @@ fn a_snapshot_that_cannot_be_used_is_ignored_with_its_reason() {
     assert!(said("UPDATE snapshots SET text = ''").starts_with("the snapshot cannot be read: "));
     let moved = "UPDATE snapshots SET text = replace(text, '\"head\":{\"seq\":257,', \
                  '\"head\":{\"seq\":255,') WHERE length(text) > 0";
-    assert_eq!(ignored_after(moved), SnapshotIgnored::WrongDigest, "the head is in the state too");
+    assert_eq!(ignored_after(moved), SnapshotIgnored::WrongDigest, "the digest covers the head");
 }
 
-/// The snapshot of one ledger in the place of another's.
+/// A ledger's snapshot is replaced by that of another ledger.
 #[test]
 fn a_snapshot_of_another_history_or_another_agent_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -185,11 +185,7 @@ fn a_snapshot_of_another_history_or_another_agent_is_ignored() {
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
     let why = opening.ignored.expect("a reason").to_string();
-    assert_eq!(
-        why,
-        "the snapshot is of another history: entry 257 of the ledger is not the one at which it \
-         stands"
-    );
+    assert_eq!(why, "the snapshot is of another history: entry 257 of the ledger differs");
     take(2);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
@@ -210,8 +206,8 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
         wakeful_host::provider::Elsewhere,
     );
     let why = opened.map(|_| ()).expect_err("it is refused").to_string();
-    let said = "the ledger ends before entry 257, at which its snapshot stands: entries were \
-                lost, restore a copy that has them";
+    let said = "the ledger ends before entry 257, which its snapshot covers: entries were lost, \
+                restore a copy that has them";
     assert_eq!(why, said);
     execute(&path, "UPDATE snapshots SET text = replace(text, '\"m7\"', '\"x7\"')");
     let agent = observed("a", ledger(&file, "a"));

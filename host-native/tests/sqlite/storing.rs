@@ -1,5 +1,5 @@
-//! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head
-//! that is not the newest is refused.
+//! Appending and reading (contract 3.1, 3.2): entries are read back unchanged and in order, and an
+//! append to an old head is refused.
 
 use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, SchedulerError, Seq, suite};
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
@@ -54,11 +54,7 @@ fn many_agents_live_in_one_file_and_know_nothing_of_each_other() {
     let mut unknown = ledger(&file, "nobody");
     assert_eq!((unknown.head(), unknown.read(Seq(0), 10)), (Ok(Head::START), Ok(Vec::new())));
     assert_eq!(unknown.append(&Head::START, &[]), Ok(()));
-    assert_eq!(
-        file.agents().expect("the agents").len(),
-        40,
-        "who was only asked for is not enrolled"
-    );
+    assert_eq!(file.agents().expect("the agents").len(), 40, "reading does not add an agent");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-/** CRC-32 as in zip and PNG: knows a batch that was written in part from a whole one. */
+/** CRC-32 as in zip and PNG. It tells a whole batch from one that was written in part. */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let rest = byte;
   for (let bit = 0; bit < 8; bit += 1) {

@@ -12,16 +12,17 @@ const STORE = "entries";
 const START = "0".repeat(64);
 
 /**
- * A ledger in a database of its own. Several tabs may have it open: who comes too late gets a
+ * A ledger in its own database. Several tabs may have it open; a later writer gets a
  * `LedgerConflict`.
  */
 export class IndexedDbLedger implements AsyncLedger {
   readonly #database: IDBDatabase;
 
-  /** Takes over an open database: `openIndexedDbLedger` makes it. */
+  /** Takes an open database from `openIndexedDbLedger`. */
   constructor(database: IDBDatabase) {
     this.#database = database;
-    // Another tab deletes the database, or a newer version of this program changes it.
+    // Close it if another tab deletes the database, or if a newer version of this program changes
+    // it.
     database.onversionchange = () => database.close();
   }
 
@@ -37,12 +38,12 @@ export class IndexedDbLedger implements AsyncLedger {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () =>
         reject(
-          conflict ?? transaction.error ?? new Error("the browser has broken the transaction off"),
+          conflict ?? transaction.error ?? new Error("the browser has aborted the transaction"),
         );
       const newest = store.openCursor(null, "prev");
       newest.onsuccess = () => {
         const seq = Number(newest.result?.key ?? 0);
-        // A line ends with its chain: `..., "chain":"<64 digits>"}`.
+        // A line ends with its hash: `..., "chain":"<64 digits>"}`.
         const chain = newest.result === null ? START : String(newest.result.value).slice(-66, -2);
         if (expected.seq !== seq || expected.chain !== chain) {
           conflict = new LedgerConflict(seq);
@@ -59,7 +60,7 @@ export class IndexedDbLedger implements AsyncLedger {
   /** Up to `limit` lines after the position `after`, in order. */
   read(after: number, limit: number): Promise<string[]> {
     if (limit === 0) {
-      // For IndexedDB that is no limit.
+      // IndexedDB reads 0 as "no limit".
       return Promise.resolve([]);
     }
     return new Promise((resolve, reject) => {
@@ -69,11 +70,11 @@ export class IndexedDbLedger implements AsyncLedger {
         .getAll(IDBKeyRange.lowerBound(after, true), limit);
       page.onsuccess = () => resolve(page.result);
       transaction.onabort = () =>
-        reject(transaction.error ?? new Error("the browser has broken the transaction off"));
+        reject(transaction.error ?? new Error("the browser has aborted the transaction"));
     });
   }
 
-  /** Closes the database, after what was begun. */
+  /** Closes the database after the pending transactions. */
   close(): void {
     this.#database.close();
   }
@@ -82,7 +83,8 @@ export class IndexedDbLedger implements AsyncLedger {
 /**
  * Opens the ledger of an agent. A batch is on the disk when the promise of `append` is fulfilled.
  *
- * @throws A `WakefulError` with the code "cannot_open" where there is no IndexedDB, or the browser refuses it.
+ * @throws A `WakefulError` with the code "cannot_open" if there is no IndexedDB, or if the browser
+ * refuses it.
  */
 export function openIndexedDbLedger(agentId: string): Promise<IndexedDbLedger> {
   return new Promise((resolve, reject) => {

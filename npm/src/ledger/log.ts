@@ -1,5 +1,5 @@
 /**
- * A ledger in one file: batches one after the other, each whole or not there.
+ * A ledger in one file: batches one after the other, each complete or absent.
  *
  * @packageDocumentation
  */
@@ -10,25 +10,28 @@ import { crc32 } from "./crc32.js";
 import { LedgerConflict } from "./memory.mjs";
 
 /**
- * A file that is open for one writer, and written when `flush` returns: an OPFS access handle is
- * one. Positions are in bytes.
+ * A file that is open for one writer, and on the disk when `flush` returns, such as an OPFS access
+ * handle. Positions are in bytes.
  */
 export interface SyncFile {
-  /** Reads into the buffer, and says how many bytes that were. */
+  /** Reads into the buffer. Returns the number of bytes. */
   read(buffer: Uint8Array<ArrayBuffer>, options: { at: number }): number;
-  /** Writes the buffer, and says how many of its bytes. */
+  /** Writes the buffer. Returns the number of bytes written. */
   write(buffer: Uint8Array<ArrayBuffer>, options: { at: number }): number;
-  /** Makes the file this long. */
+  /** Sets the length of the file. */
   truncate(size: number): void;
-  /** Brings everything to the disk. */
+  /** Writes everything to the disk. */
   flush(): void;
-  /** How long the file is. */
+  /** The length of the file. */
   getSize(): number;
   /** Closes it. */
   close(): void;
 }
 
-/** Each batch begins with a line: a word, how many lines and bytes follow, and their CRC-32. */
+/**
+ * Each batch begins with a line: a word, the numbers of lines and bytes that follow, and their
+ * CRC-32.
+ */
 const HEADER = /^batch ([0-9]{1,10}) ([0-9]{1,15}) ([0-9a-f]{8})\n/;
 const LONGEST_HEADER = 64;
 const NEWLINE = 10;
@@ -38,31 +41,32 @@ const WINDOW = 1 << 20;
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** A batch in the file: where its lines begin and end. */
+/** A batch in the file: the positions of its first and last byte. */
 interface Batch {
   starts: number[];
   end: number;
 }
 
 /**
- * Keeps the lines of one agent in a file. A batch that a crash cut short is cut off when the file
- * is opened again: it stands at the end, and its length or its checksum does not fit. Damage with a
- * whole batch behind it is no such thing, and refuses to open.
+ * Keeps the lines of one agent in a file. A crash can leave an incomplete batch at the end, whose
+ * length or checksum does not fit; it is removed when the file is opened again. If a complete batch
+ * follows, the file is damaged and does not open.
  */
 export class LogLedger implements Ledger {
-  /** How many bytes of an unfinished batch were cut off when the file was opened. */
+  /** The number of bytes of an incomplete batch that were removed when the file was opened. */
   readonly cut: number;
   readonly #file: SyncFile;
-  /** Where each line begins, and behind the last one where the next would. */
+  /** The position of each line, and of the next one. */
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
   #size = 0;
   #chain = "0".repeat(64);
 
   /**
-   * Reads the file, which nobody else may write as long as this ledger is open.
+   * Reads the file. No other writer may use it while this ledger is open.
    *
-   * @throws A `WakefulError` with the code "cannot_open" where the file is no such log, or is damaged before its end.
+   * @throws A `WakefulError` with the code "cannot_open" if the file is not such a log, or is
+   * damaged before its end.
    */
   constructor(file: SyncFile) {
     this.#file = file;
@@ -100,7 +104,7 @@ export class LogLedger implements Ledger {
     const bytes = new Uint8Array(header.length + text.length);
     bytes.set(header);
     bytes.set(text, header.length);
-    // What an append before this one left behind when it failed.
+    // Remove what a failed append left behind.
     if (this.#file.getSize() !== this.#size) {
       this.#file.truncate(this.#size);
     }
@@ -147,8 +151,7 @@ export class LogLedger implements Ledger {
   }
 
   /**
-   * The batch that begins there; none where its header, its length or its checksum is not that of a
-   * whole one.
+   * The batch that begins there. `null` if its header, length or checksum does not fit.
    */
   #batchAt(at: number, length: number): Batch | undefined {
     const header = HEADER.exec(
@@ -172,14 +175,14 @@ export class LogLedger implements Ledger {
     return isWhole ? batch : undefined;
   }
 
-  /** Refuses a file in which a whole batch stands behind one that is not. */
+  /** Throws if a complete batch follows an incomplete one. */
   #refuseDamage(length: number): void {
     const damaged = this.#size;
     for (let at = damaged; at < length; at += WINDOW) {
       const bytes = this.#bytes(at, Math.min(at + WINDOW + LONGEST_HEADER, length));
       for (let mark = find(bytes, MARK, 0); mark >= 0; mark = find(bytes, MARK, mark + 1)) {
         if (at + mark > damaged && this.#batchAt(at + mark, length) !== undefined) {
-          const message = `the log is damaged at byte ${damaged}, and a whole batch follows at byte ${at + mark}: restore a copy of it`;
+          const message = `the log is damaged at byte ${damaged}, and a complete batch follows at byte ${at + mark}: restore a copy of it`;
           throw new WakefulError("cannot_open", message);
         }
       }
@@ -188,10 +191,7 @@ export class LogLedger implements Ledger {
       damaged === 0 &&
       find(this.#bytes(0, Math.min(MARK.length, length)), MARK.subarray(0, length), 0) !== 0
     ) {
-      throw new WakefulError(
-        "cannot_open",
-        "the file is not empty and does not begin as a log does: give it another name",
-      );
+      throw new WakefulError("cannot_open", "the file is not a log: use another name");
     }
   }
 
@@ -202,7 +202,7 @@ export class LogLedger implements Ledger {
       if (read === 0) {
         throw new WakefulError(
           "ledger_failed",
-          `the file ends before byte ${to}: somebody else has written it`,
+          `the file ends before byte ${to}: another program has written it`,
         );
       }
       done += read;
@@ -214,7 +214,7 @@ export class LogLedger implements Ledger {
     for (let done = 0; done < bytes.length;) {
       const written = this.#file.write(bytes.subarray(done), { at: this.#size + done });
       if (written === 0) {
-        throw new Error("the file takes no more bytes: make space");
+        throw new Error("the file takes no more bytes: free some space");
       }
       done += written;
     }
@@ -225,12 +225,12 @@ export class LogLedger implements Ledger {
       this.#file.truncate(this.#size);
       this.#file.flush();
     } catch {
-      // The next append cuts it off, or the next opening.
+      // The next append or the next opening removes it.
     }
   }
 }
 
-/** Where the lines of a batch's text begin, when the text stands at this place. */
+/** The positions of the lines of a batch whose text begins at this position. */
 function linesIn(text: Uint8Array, at: number): Batch {
   const starts: number[] = [];
   for (let start = 0; start < text.length;) {
@@ -241,7 +241,7 @@ function linesIn(text: Uint8Array, at: number): Batch {
   return { starts, end: at + text.length };
 }
 
-/** The first place at or after `from` where the bytes hold the pattern; -1 where none does. */
+/** The first position of the pattern at or after `from`; -1 if there is none. */
 function find(bytes: Uint8Array, pattern: Uint8Array, from: number): number {
   for (
     let at = bytes.indexOf(pattern[0] ?? 0, from);

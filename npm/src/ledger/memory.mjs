@@ -1,12 +1,12 @@
-// A ledger in memory: the smallest one that keeps the contract of `Ledger`. It is JavaScript, so
-// that it runs without being built.
+// A ledger in memory, the smallest implementation of `Ledger`. It is JavaScript, so that it runs
+// without a build.
 
 /**
- * What every ledger throws where a batch is expected after an entry that is not its newest: another
- * writer was first.
+ * The error of a ledger if a batch does not follow its newest entry, because another writer was
+ * first.
  */
 export class LedgerConflict extends Error {
-  /** By this a scheduler knows it. */
+  /** The scheduler recognises the error by this code. */
   code = /** @type {const} */ ("conflict");
 
   /** @param {number} found the position where the ledger ends */
@@ -17,13 +17,13 @@ export class LedgerConflict extends Error {
 }
 
 /**
- * Keeps the lines of one agent as long as the program runs.
+ * Keeps the lines of one agent while the program runs.
  *
  * @implements {Ledger}
  */
 export class MemoryLedger {
   /**
-   * What is stored, oldest first.
+   * The stored lines, oldest first.
    *
    * @type {string[]}
    */
@@ -45,7 +45,7 @@ export class MemoryLedger {
       return;
     }
     this.lines.push(...batch);
-    // A line ends with its chain: `..., "chain":"<64 digits>"}`.
+    // A line ends with its hash: `..., "chain":"<64 digits>"}`.
     this.#chain = newest.slice(-66, -2);
   }
 

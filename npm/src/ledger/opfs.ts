@@ -6,30 +6,29 @@
 import { WakefulError } from "../error.js";
 import { LogLedger, type SyncFile } from "./log.js";
 
-/** How an OPFS ledger is opened. */
+/** Options for opening an OPFS ledger. */
 export interface OpfsOptions {
-  /** The folder of the ledgers; `wakeful` in the root of the origin without it. */
+  /** The folder of the ledgers; by default `wakeful` in the root of the origin. */
   directory?: FileSystemDirectoryHandle;
-  /** Waits until whoever holds the ledger lets it go, instead of refusing. */
+  /** Waits until the other holder closes the ledger, instead of throwing. */
   wait?: boolean;
-  /** Ends the waiting. */
+  /** Cancels the waiting. */
   signal?: AbortSignal;
 }
 
 /**
- * A ledger in one file of the origin, which this worker alone may write until it closes it, or
- * ends.
+ * A ledger in one file of the origin. Only this worker can write it, until it closes it or ends.
  */
 export class OpfsLedger extends LogLedger {
   readonly #release: () => void;
 
-  /** Takes over an open file, and the lock that goes with it: `openOpfsLedger` makes both. */
+  /** Takes an open file and its lock from `openOpfsLedger`. */
   constructor(file: SyncFile, release: () => void) {
     super(file);
     this.#release = release;
   }
 
-  /** Closes the file, and lets the next one have it. */
+  /** Closes the file and releases the lock. */
   override close(): void {
     super.close();
     this.#release();
@@ -39,8 +38,8 @@ export class OpfsLedger extends LogLedger {
 /**
  * Opens the ledger of an agent in a dedicated worker. A batch is on the disk when `append` returns.
  *
- * @throws A `WakefulError`: code "in_use" where another tab or worker holds it, "cannot_open" where the file is damaged, or this is no
- *   dedicated worker of a secure page.
+ * @throws A `WakefulError`. Its code is "in_use" if another tab or worker holds the ledger, and
+ * "cannot_open" if the file is damaged or this is not a dedicated worker of a secure page.
  */
 export async function openOpfsLedger(
   agentId: string,
@@ -52,7 +51,7 @@ export async function openOpfsLedger(
   ) {
     throw new WakefulError(
       "cannot_open",
-      "this place has no OPFS and Web Locks: use a dedicated worker of a page on https or localhost",
+      "OPFS and Web Locks are missing here: use a dedicated worker of a page on https or localhost",
     );
   }
   const name = `${encodeURIComponent(agentId)}.log`;
@@ -77,7 +76,7 @@ async function folder(): Promise<FileSystemDirectoryHandle> {
   return root.getDirectoryHandle("wakeful", { create: true });
 }
 
-/** Takes the lock of this name, and gives what lets it go. */
+/** Takes the lock of this name. Returns the function that releases it. */
 function lock(name: string, { wait = false, signal }: OpfsOptions): Promise<() => void> {
   const inUse = () =>
     new WakefulError(
@@ -92,7 +91,7 @@ function lock(name: string, { wait = false, signal }: OpfsOptions): Promise<() =
       }
       return new Promise<void>((release) => resolve(release));
     };
-    // Chromium refuses a signal beside `ifAvailable`, which never waits.
+    // Chromium refuses a signal together with `ifAvailable`, which never waits.
     const how: LockOptions = wait
       ? { ...(signal === undefined ? {} : { signal }) }
       : { ifAvailable: true };
@@ -108,7 +107,7 @@ async function openFile(directory: FileSystemDirectoryHandle, name: string): Pro
   if (file.createSyncAccessHandle === undefined) {
     throw new WakefulError(
       "cannot_open",
-      "OPFS writes at once in a dedicated worker only: open the ledger there",
+      "OPFS is synchronous only in a dedicated worker: open the ledger there",
     );
   }
   try {
@@ -117,7 +116,7 @@ async function openFile(directory: FileSystemDirectoryHandle, name: string): Pro
     if (error instanceof DOMException && error.name === "NoModificationAllowedError") {
       throw new WakefulError(
         "in_use",
-        "something else has this ledger's file open: close it there",
+        "another program has the file of this ledger open: close it there",
         { cause: error },
       );
     }

@@ -1,15 +1,15 @@
 /**
- * Whether a ledger of your own does what a scheduler relies on, for a test of yours.
+ * Tests for a ledger of your own: whether it does what a scheduler relies on.
  *
  * @packageDocumentation
  */
 import type { AsyncLedger } from "../async-host.js";
 import type { Head } from "../payloads.js";
 
-/** What a ledger does not do as it must. */
+/** A rule that a ledger breaks. */
 export class LedgerFault extends Error {
   override readonly name = "LedgerFault";
-  /** What every ledger does. */
+  /** The rule. */
   readonly law: string;
 
   constructor(law: string, does: string, options?: ErrorOptions) {
@@ -18,25 +18,25 @@ export class LedgerFault extends Error {
   }
 }
 
-/** A ledger that is asked; one that has `close` is closed when nothing more is asked of it. */
+/** A ledger under test. If it has `close`, it is closed after its last use. */
 export type Asked = AsyncLedger & { close?(): void | Promise<void> };
 
-/** How a ledger is asked. */
+/** Options of the tests. */
 export interface CheckOptions {
   /**
-   * Only one may have a ledger open, as with a file: what two would do is not asked, and each is
-   * closed before the next is opened.
+   * Only one instance may have a ledger open, as with a file. Rules about two instances are not
+   * tested, and each instance is closed before the next one is opened.
    */
   exclusive?: boolean;
 }
 
 /**
- * Asks a ledger for everything that a scheduler relies on. What no program can ask is left to its
- * author: that a batch is on the disk when
- * `append` is done, and that one which a dying process was storing is there whole or not at all.
+ * Tests everything that a scheduler relies on. Two rules cannot be tested by a program: a batch is
+ * on the disk when `append` returns, and after a crash a batch is complete or absent.
  *
- * @param open opens the ledger of an agent: empty when the agent is named for the first time, and with what was appended each time after it.
- * @throws {@link LedgerFault} The first thing that the ledger does otherwise.
+ * @param open opens the ledger of an agent: empty for the first call with this agent, and with the
+ * appended lines for every later call.
+ * @throws {@link LedgerFault} The first rule that the ledger breaks.
  */
 export async function checkLedger(
   open: (agentId: string) => Asked | Promise<Asked>,
@@ -58,21 +58,21 @@ export async function checkLedger(
   }
 }
 
-/** What holds of a ledger, and who asks whether it does. */
+/** The rules, each with its test. */
 interface Law {
   law: string;
-  /** It is about two who have the ledger open. */
+  /** Whether it is about two instances. */
   ofTwo?: boolean;
   holds(open: (who?: string) => Promise<Examined>): Promise<void>;
 }
 
 const LAWS: Law[] = [
   {
-    law: "nothing is in a ledger before something is appended",
+    law: "a ledger is empty before the first append",
     holds: async (open) => (await open()).gives([]),
   },
   {
-    law: "lines come back as they were appended, to the character and in order",
+    law: "lines are read as they were appended, to the character and in order",
     holds: async (open) => {
       const ledger = await open();
       await ledger.gives(
@@ -94,14 +94,14 @@ const LAWS: Law[] = [
     },
   },
   {
-    law: "who opens a ledger again finds what was appended",
+    law: "a ledger that is opened again has what was appended",
     holds: async (open) => {
       const lines = await (await open()).filled([["one"], ["two"]]);
       await (await open()).gives(lines);
     },
   },
   {
-    law: "`read` gives what is after a position, as many lines as it is asked for, and none at the end",
+    law: "`read` returns the lines after a position, at most as many as the limit, and none at the end",
     holds: async (open) => {
       const ledger = await open();
       const lines = await ledger.filled([
@@ -116,7 +116,7 @@ const LAWS: Law[] = [
     },
   },
   {
-    law: "a batch after another line than the last is a conflict, which says where the ledger ends and stores nothing",
+    law: "a batch after another line than the last is a conflict that names the end of the ledger and stores nothing",
     holds: async (open) => {
       const ledger = await open();
       const lines = await ledger.filled([["one"], ["two", "three"]]);
@@ -132,7 +132,7 @@ const LAWS: Law[] = [
     },
   },
   {
-    law: "of two who have a ledger open, each finds what the other appended, and the second to append is refused",
+    law: "of two instances, each reads what the other appended, and the later append is refused",
     ofTwo: true,
     holds: async (open) => {
       const [first, second] = [await open(), await open()];
@@ -145,7 +145,7 @@ const LAWS: Law[] = [
     },
   },
   {
-    law: "a ledger has the lines of its own agent alone",
+    law: "a ledger has only the lines of its own agent",
     holds: async (open) => {
       const ada = await (await open("a")).filled([["of a"]]);
       const bob = await (await open("b")).filled([["of b"], ["and another"]]);
@@ -155,10 +155,10 @@ const LAWS: Law[] = [
   },
 ];
 
-/** What a ledger does instead of what it must. */
+/** What a ledger does instead. */
 class Otherwise extends Error {}
 
-/** The ledgers of the agents of one law. */
+/** The ledgers of the agents in one test. */
 class Agents {
   readonly #open: (who: string) => Promise<Asked>;
   readonly #exclusive: boolean;
@@ -185,7 +185,7 @@ class Agents {
   }
 }
 
-/** A ledger, and what is said of it where it does otherwise. */
+/** A ledger under test, with the words for a failure. */
 class Examined {
   readonly #ledger: Asked;
 
@@ -193,7 +193,7 @@ class Examined {
     this.#ledger = ledger;
   }
 
-  /** It gives these lines. */
+  /** Expects these lines. */
   async gives(due: string[], after = 0, limit = 1_000_000): Promise<void> {
     const found = await this.#ledger.read(after, limit);
     if (found.length !== due.length || found.some((line, index) => line !== due[index])) {
@@ -203,7 +203,7 @@ class Examined {
     }
   }
 
-  /** It takes a batch after these lines. */
+  /** Expects that a batch after these lines is stored. */
   async takes(lines: string[], batch: string[]): Promise<void> {
     try {
       await this.#ledger.append(headOf(lines), batch);
@@ -214,7 +214,7 @@ class Examined {
     }
   }
 
-  /** It refuses a batch after this head, since it ends elsewhere. */
+  /** Expects that a batch after this head is refused, because the ledger ends elsewhere. */
   async refuses(expected: Head, ends: number, what: string): Promise<void> {
     const given = `given a batch after ${what}`;
     const conflict = `a conflict at entry ${ends}`;
@@ -235,7 +235,7 @@ class Examined {
     throw new Otherwise(`stores it instead of throwing ${conflict}, ${given}`);
   }
 
-  /** It takes these batches, one after the other; their lines. */
+  /** Expects that these batches are stored, one after the other. Returns their lines. */
   async filled(batches: string[][]): Promise<string[]> {
     const lines: string[] = [];
     for (const texts of batches) {
@@ -247,7 +247,7 @@ class Examined {
   }
 }
 
-/** Lines that follow others: a ledger reads nothing of one but the chain with which it ends. */
+/** Lines that follow others. A ledger reads only the hash at the end of a line. */
 function batchAfter(lines: string[], texts: string[]): string[] {
   return texts.map((text, index) => {
     const seq = lines.length + index + 1;
@@ -259,7 +259,7 @@ function headOf(lines: string[]): Head {
   return { seq: lines.length, chain: lines.at(-1)?.slice(-66, -2) ?? "0".repeat(64) };
 }
 
-/** 64 hexadecimal digits of a text; other texts have others. */
+/** 64 hexadecimal digits that depend on the text. */
 function chainOf(text: string): string {
   const digits = [...new TextEncoder().encode(text)].map((byte) =>
     byte.toString(16).padStart(2, "0"),
@@ -273,5 +273,7 @@ function several(lines: string[]): string {
 }
 
 function told(error: unknown): string {
-  return error instanceof Error ? `\`${error.message}\`` : `what is no Error: ${String(error)}`;
+  return error instanceof Error
+    ? `\`${error.message}\``
+    : `a value that is not an Error: ${String(error)}`;
 }

@@ -1,4 +1,4 @@
-// An agent that a test speaks to: what it is told to do, by name. Its storage is the test's.
+// An agent that a test drives by named commands. The test provides its storage.
 
 /** The error as plain data. */
 export function plain(error) {
@@ -32,7 +32,7 @@ export function agent(loop, open) {
       await scheduler.runUntilRest();
       return answer;
     },
-    /** Says it however often another writer is first. */
+    /** Repeats it as often as another writer is first. */
     async insist(id) {
       for (;;) {
         try {

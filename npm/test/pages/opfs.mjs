@@ -5,7 +5,7 @@ import { agent, plain } from "./agent.mjs";
 
 const tell = agent(Scheduler, openOpfsLedger);
 
-/** Cuts so many bytes off the end of the file, as a crash does. */
+/** Removes bytes from the end of the file, as a crash does. */
 async function tear(agentId, bytes) {
   const root = await navigator.storage.getDirectory();
   const folder = await root.getDirectoryHandle("wakeful");

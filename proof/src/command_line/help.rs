@@ -3,174 +3,161 @@
 const FUZZ: &str = "\
 usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
 
-Builds the guests and the targets, and lets libFuzzer try inputs on each of them: facts (the fact \
-                    decoder, planes and ladder, under the
-invariants), foreign (the reader of fixtures and data folders), ledger (the reader of entries, \
-                    also of such as only a broken writer could have
-sealed) and exports (what the guest offers, in wasmtime). A panic, a trap, a broken invariant, a \
-                    limit that is reached or an input that takes
-half a minute is a finding; its input is then in fuzz/artifacts. Needs cargo-fuzz and a nightly \
-                    compiler.
+Builds the guests and the targets, and lets libFuzzer try inputs on each of them:
+
+  facts     the decoder of facts, the planes and the ladder, under the invariants
+  foreign   the reader of fixtures and data folders
+  ledger    the reader of entries, also of entries that only a broken writer could have sealed
+  exports   the functions of the guest, in wasmtime
+
+A panic, a trap, a broken invariant, a limit that is reached, or an input that takes half a minute
+is a finding; its input is then in fuzz/artifacts. This needs cargo-fuzz and a nightly compiler.
 Every test run replays what is in fuzz/corpus.
 
-  --seconds N   try each target so long; 600 without it
-  --keep        take into fuzz/corpus what reaches more than what is there
+  --seconds N   try each target for this time; by default 600
+  --keep        add to fuzz/corpus the inputs that reach more code than those in it
 
-exit code: 0 no finding, 1 a finding or a failed build, 2 the command line was not understood, 3 \
-                    cargo-fuzz is not installed";
+exit code: 0 no finding, 1 a finding or a failed build, 2 the command line is wrong,
+           3 cargo-fuzz is missing";
 
 const COVERAGE: &str = "\
 usage: cargo xtask coverage
 
-Builds the core, the host and the tests with rustc's counters (cargo-llvm-cov), and runs the unit \
-                        tests of wakeful-core and those tests of
-wakeful-tests that need the source tree alone (no built guest, no recordings beside the tree). For \
-                        core/src/ladder, derive, record, state
-and fact it prints: lines, regions and functions of each file and how many of them were executed; \
-                        the lines that were
-not; each rule of the ladder with how often it decided and the test that names it; each row of \
-                        closure and continuation with how often it was
-reached.
+Builds the core, the host and the tests with rustc's counters (cargo-llvm-cov). Runs the unit tests
+of wakeful-core, and the tests of wakeful-tests that need only the source tree. For ladder,
+derive, record, state and fact of core/src it prints how many lines, regions and functions of each
+file were executed, and the lines that were not. It also prints each rule of the ladder with how
+often it decided and the test that names it, and how often each row of closure and continuation
+was reached.
 
-It fails where the lines executed of ladder or derive are below the floors in \
-                        proof/src/coverage/mod.rs, where a rule never decided, where
-a row was never reached, and where no test names a rule (a scenario by `rule=<id>`, a fixture by \
-                        its expected rule, a Rust test in its body).
+It fails if the executed lines of ladder or derive are below the floors in
+proof/src/coverage/mod.rs, if a rule never decided, if a row was never reached, or if no test
+names a rule. A scenario names a rule by `rule=<id>`, a fixture by its expected rule, and a Rust
+test in its body.
 
-cargo-llvm-cov measures; it needs rustup's component llvm-tools, or LLVM_COV and LLVM_PROFDATA \
-                        with the paths of LLVM's programs. What it builds
-and writes is in target/coverage, beside a copy of the dependencies that are compiled already.
+It needs cargo-llvm-cov, and rustup's component llvm-tools or the paths of LLVM's programs in
+LLVM_COV and LLVM_PROFDATA. What it builds and writes is in target/coverage, beside a copy of the
+compiled dependencies.
 
-exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not \
-                        understood, 3 cargo-llvm-cov or llvm-tools is
-not installed";
+exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line is wrong,
+           3 cargo-llvm-cov or llvm-tools is missing";
 
 const MUTANTS: &str = "\
-usage: cargo xtask mutants [--in ROOM,...] [--again | --retry | --list] [--minutes N]
+usage: cargo xtask mutants [--in FLOOR,...] [--again | --retry | --list] [--minutes N]
        cargo xtask mutants -- OPTIONS
 
-Changes the core in small ways, one at a time (cargo-mutants makes the changes), and asks whether \
-                       some test notices. The judges are the unit
-tests of the core and the tests of wakeful-tests that need no guest, until one fails \
-                       (cargo-nextest runs them); a guest that was built before
-would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in \
-                       target/mutants/target: the first run builds
-the dependencies there, then a mutant takes a quarter of a minute, and no other build has to wait.
+Changes the core in small ways, one at a time (cargo-mutants), and checks whether a test fails.
+cargo-nextest runs the unit tests of the core and the tests of wakeful-tests that need no guest,
+until one fails; a guest that was built before the mutant would notice everything. The copy of the
+source tree is target/mutants/tree, and its builds are in target/mutants/target. The first run
+builds the dependencies there; then a mutant takes a quarter of a minute, and no other build has
+to wait.
 
-Files whose mutants were all tried stand in proof/src/mutants/settled.txt, which belongs into a \
-                       commit. Such a file is tried again when its code
-is different; comments, layout, imports and its path do not count. A run that was ended goes on \
-                       with the file that it was at.
+Files whose mutants were all tried are listed in proof/src/mutants/settled.txt, which belongs into
+a commit. Such a file is tried again if its code changed; comments, layout, imports and its path
+do not count. A run that was stopped continues with its file.
 
-  --in ROOM,...   folders and files of core/src, without .rs; without it record, state, derive, \
-                       fact, ladder and machine
+  --in FLOOR,...  folders and files of core/src, without .rs; by default record, state, derive,
+                  fact, ladder and machine
   --again         try all mutants, also of settled files
-  --retry         try only what survived; for new tests
+  --retry         try only the survivors; for new tests
   --list          print the files that would be tried, and try none
   --minutes N     begin no further file after N minutes
-  -- OPTIONS      options of cargo-mutants, with these judges; nothing is kept. A part of all \
-                       mutants: `-- --shard 0/8`; the code that a
-                  diff touches: `-- --in-diff FILE`; names: `-- --re REGEX`
+  -- OPTIONS      options of cargo-mutants; nothing is kept. One shard of all mutants:
+                  `-- --shard 0/8`; the code that a diff touches: `-- --in-diff FILE`; by name:
+                  `-- --re REGEX`
 
-It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it \
-                       survived; unviable: it does not compile)
-and the share of those that compile and were noticed, by a test that failed or did not end. \
-                       Survivors that may survive stand in
-proof/src/mutants/survivors.txt, each with its reason; they count as missed. A line there that \
-                       does not survive any more is reported.
+It ends with the survivors, the counts, and the share of compiling mutants that were noticed.
+The counts are caught (a test failed), timeout (the tests did not end), missed (it survived) and
+unviable (it does not compile). Survivors that may survive are listed in
+proof/src/mutants/survivors.txt, each with its reason; they count as missed. A line there that no
+longer survives is reported.
 
-exit code: 0 at least 95 % were noticed, 1 fewer were or the tests fail without a mutant, 2 the \
-                       command line was not understood,
-3 cargo-mutants or cargo-nextest is not installed";
+exit code: 0 at least 95 % were noticed, 1 fewer were or the tests fail without a mutant,
+           2 the command line is wrong, 3 cargo-mutants or cargo-nextest is missing";
 
 const MIRI: &str = "\
 usage: cargo xtask miri
 
-Runs the unit tests of wakeful-core in Miri, an interpreter that finds undefined behaviour and \
-                    leaks, on this machine, on one whose words have 32
-bits, and on one whose bytes stand the other way round. The core itself has no unsafe code; what \
-                    it stands on has some. Needs a nightly compiler
-with Miri.
+Runs the unit tests of wakeful-core under Miri, an interpreter that finds undefined behaviour and
+leaks: for this machine, for one with 32-bit words, and for one with the other byte order. The
+core has no unsafe code; some of its dependencies have. This needs a nightly compiler with Miri.
 
-exit code: 0 nothing was found, 1 something was, 2 the command line was not understood, 3 Miri is \
-                    not installed";
+exit code: 0 nothing was found, 1 something was, 2 the command line is wrong, 3 Miri is missing";
 
 const DENY: &str = "\
 usage: cargo xtask deny
 
-Checks licences, bans and sources of every dependency of the three workspaces against deny.toml, \
-                    with cargo-deny. It asks no server.
+Checks licences, bans and sources of every dependency of the three workspaces against deny.toml,
+with cargo-deny. It works offline.
 
-exit code: 0 all are as deny.toml has them, 1 one is not, 2 the command line was not understood, 3 \
-                    cargo-deny is not installed";
+exit code: 0 all agree with deny.toml, 1 one does not, 2 the command line is wrong,
+           3 cargo-deny is missing";
 
 const SEMVER: &str = "\
 usage: cargo xtask semver [--against REV]
 
-Compares the public interfaces of wakeful-core and wakeful with those of the last release, with \
-                      cargo-semver-checks: what changed must be
-allowed by the versions. Without a release there is nothing to compare with, and it says so.
+Compares the public interfaces of wakeful-core and wakeful with those of the last release, with
+cargo-semver-checks: the versions must allow what changed. Without a release it says that there is
+nothing to compare with.
 
   --against REV   compare with this commit instead
 
-exit code: 0 the versions allow it, 1 they do not, 2 the command line was not understood, 3 \
-                      cargo-semver-checks is not installed";
+exit code: 0 the versions allow it, 1 they do not, 2 the command line is wrong,
+           3 cargo-semver-checks is missing";
 
 const SEEDED: &str = "\
 usage: cargo xtask seeded [METHOD...]
 
-A method that never failed is not trusted. Makes the mistakes that proof/src/seeded/mistakes.rs \
-                      lists, one at a time, in a copy of the tree, and
-asks the methods beside each: they must fail, and say why. The tree itself is never touched. A \
-                      name of two words has a hyphen here: `unit-tests`.
-The first run compiles a good part of the native side in the copy; a mistake takes some minutes. A \
-                      run of all that found all is kept in
+Checks that each method can fail. Makes the mistakes of proof/src/seeded/mistakes.rs, one at a
+time, in a copy of the tree, and runs the methods that must find each. The tree itself is never
+touched. In a name of two words, write a hyphen: `unit-tests`. The first run compiles most of the
+native side in the copy; a mistake takes some minutes. If a run of all finds all, it is kept in
 docs/proof/runs.json, and docs/proof.md is written again.
 
-exit code: 0 every mistake was found, 1 one was not or cannot be made any more, 2 the command line \
-                      was not understood";
+exit code: 0 every mistake was found, 1 one was not or no longer applies,
+           2 the command line is wrong";
 
 const NIGHT: &str = "\
 usage: cargo xtask night [--minutes N] [METHOD...]
 
-Runs every method by itself, one after the other: those that go on for as long as they are given \
-                     share N minutes, the others take what they take.
-What each printed is kept in docs/proof/runs.json, with command, commit and time, and \
-                     docs/proof.md is written again. One that fails does not stop
-the others. What each printed as a whole is in target/xtask.
+Runs every method, one after the other. Methods without an end share N minutes; the others take
+the time that they need. What each printed is kept in docs/proof/runs.json with command, commit
+and time, and docs/proof.md is written again. If a method fails, the others still run. The whole
+output of each is in target/xtask.
 
-  --minutes N   the time that is shared; 480 without it
+  --minutes N   the time to share; by default 480
   METHOD        only these
 
-exit code: 0 all held, 1 one failed or its tools are not installed, 2 the command line was not \
-                     understood";
+exit code: 0 all held, 1 one failed or its tools are missing, 2 the command line is wrong";
 
 const PROOF: &str = "\
 usage: cargo xtask proof [--check]
 
-Writes docs/proof.md from the tree, docs/proof/runs.json and docs/proof/found.md. A test of \
-                     wakeful-proof fails when the page is not what they
-say, when no method checks a statement, and when a test that it names is gone.
+Writes docs/proof.md from the tree, docs/proof/runs.json and docs/proof/found.md. A test of
+wakeful-proof fails if the page is stale, if no method checks a statement, or if a test that it
+names is gone.
 
   --check   print what that test finds, and write nothing
 
-exit code: 0 it is written, or nothing was found, 1 something was or cannot be read, 2 the command \
-                     line was not understood";
+exit code: 0 it is written, or nothing was found, 1 something was or cannot be read,
+           2 the command line is wrong";
 
 pub(super) const SIM_AGAINST: &str = "\
 usage: cargo xtask sim --against REV [--seed N] [--families N] [--days N]
 
-Lets the same families live with the core of this tree and with the core of a commit, and says of \
-                                      each the first entry at which the two part:
-agent, entry, what the one and the other wrote. The other core is built in a copy of this tree, \
-                                      target/versions, with the host and the tests
-of this tree. `cargo xtask sim --against HEAD~5 --families 4`
+Simulates the same families with the core of this tree and with the core of a commit. For each
+family it prints the first entry at which the two differ: agent, entry, and what each wrote. The
+other core is built in a copy of this tree, target/versions, with the host and the tests of this
+tree.
 
-exit code: 0 all families are the same, 1 some part, or the other core does not compile or they \
-                                      did not live to their end, 2 the command line
-was not understood";
+example:
+  cargo xtask sim --against HEAD~5 --families 4
 
-/// What a command says of itself.
+exit code: 0 all families are the same, 1 some differ, or the other core does not compile or did
+           not reach their end, 2 the command line is wrong";
+
+/// The help of a command.
 pub(super) fn text(name: &str) -> Option<&'static str> {
     match name {
         "fuzz" => Some(FUZZ),

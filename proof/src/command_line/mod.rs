@@ -1,4 +1,4 @@
-//! What a developer can type of the commands that prove things.
+//! The command line of `wakeful-proof`.
 
 mod help;
 
@@ -11,40 +11,39 @@ use crate::{
     page::methods::METHODS,
 };
 
-/// One understood command line.
+/// One parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Let families of agents live with this core and with that of a commit, and say where they
-    /// part.
+    /// Simulate families of agents with this core and with that of a commit, and print where they
+    /// differ.
     SimAgainst { revision: String, options: Vec<String> },
-    /// Let a fuzzer look for bytes that break something.
+    /// Run the fuzz targets.
     Fuzz(fuzz::Request),
-    /// Measure what the tests of the core execute.
+    /// Measure the coverage of the core.
     Coverage,
-    /// Change the core in small ways, and ask whether the tests notice.
+    /// Run mutation testing on the core.
     Mutants(Request),
-    /// Interpret the tests of the core.
+    /// Run the tests of the core under Miri.
     Miri,
     /// Check licences, bans and sources of dependencies.
     Deny,
     /// Compare the public interfaces with the last release, or with a commit.
     Semver { against: Option<String> },
-    /// Make mistakes on purpose, and ask these methods, or all, whether they find them.
+    /// Make deliberate mistakes, and check that these methods, or all, find them.
     Seeded { methods: Vec<&'static str> },
     /// Run each method for a share of the time.
     Night(night::Request),
-    /// Write the page about how it is known.
+    /// Write docs/proof.md.
     Proof,
-    /// Print what the page lacks.
+    /// Print what docs/proof.md lacks.
     ProofCheck,
-    /// Print this text.
+    /// Print the help.
     Help(&'static str),
 }
 
 /// Reads the words after `cargo xtask`.
 ///
-/// # Errors
-/// One sentence that says which word was not understood.
+/// # Errors One sentence that names the word that is wrong.
 pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, String> {
     let words: Vec<String> = words.collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -78,7 +77,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     }
 }
 
-/// The core of a commit is compared: beside it stand only numbers that say which families live.
+/// Reads `sim --against REV`. The other options are numbers that select the families.
 fn sim(options: &[&str]) -> Result<Command, String> {
     if options.iter().any(|option| matches!(*option, "--help" | "-h")) {
         return Ok(Command::Help(help::SIM_AGAINST));
@@ -123,7 +122,7 @@ fn fuzz(options: &[&str]) -> Result<Command, String> {
 
 fn seeded(names: &[&str]) -> Result<Command, String> {
     let known = || METHODS.iter().map(|method| method.name);
-    // A name has blanks where the table of methods has them; on a command line it has hyphens.
+    // The table of methods has names with blanks; on a command line they have hyphens.
     let of = |name: &&str| known().find(|known| *known == name.replace('-', " "));
     let all = || known().map(|name| name.replace(' ', "-")).collect::<Vec<_>>().join(", ");
     let methods = names
@@ -332,7 +331,7 @@ mod tests {
         }
     }
 
-    /// What the pages tell people to type of these commands; xtask's tests read the others.
+    /// The commands of this program on the pages; xtask's tests read the others.
     #[test]
     fn what_the_pages_name_is_understood() {
         for page in ["README.md", "CONTRIBUTING.md", "docs/performance.md", "docs/embedding.md"] {
@@ -343,7 +342,7 @@ mod tests {
             for line in
                 text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask "))
             {
-                // Behind a `#` stands a remark.
+                // A `#` begins a remark.
                 let words: Vec<String> = line
                     .split('#')
                     .next()

@@ -1,9 +1,8 @@
-//! What the counters say, per file: read from the two exports of llvm-cov that cargo-llvm-cov
-//! writes.
+//! The measured coverage per file, from the two exports of llvm-cov that cargo-llvm-cov writes.
 //!
-//! Lines come from the lcov text, because there llvm-cov itself says which lines count; regions and
-//! functions from the JSON. A function that several binaries hold, or that is made for several
-//! types, is one, and was executed where any of them was.
+//! Lines come from the lcov text, because there llvm-cov itself says which lines count. Regions and
+//! functions come from the JSON. A function in several binaries, or with several instances, counts
+//! once; it was executed if any of them was.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -18,27 +17,27 @@ use xtask::{
 /// A place in a file: line and column from 1.
 pub(super) type Place = (u64, u64);
 
-/// Regions of one file, by where they begin and end, with how often they were executed.
+/// The regions of one file by begin and end, with their execution counts.
 pub(super) type Regions = BTreeMap<(Place, Place), u64>;
 
-/// What was measured in one file. What stands under `#[cfg(test)]` is left out.
+/// The coverage of one file, without the items under `#[cfg(test)]`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Measured {
-    /// Lines with code, and how often they were executed.
+    /// Lines with code, with their execution counts.
     pub(super) lines: BTreeMap<u64, u64>,
-    /// Regions: what is executed as a whole.
+    /// Regions: code that is executed as a whole.
     pub(super) regions: Regions,
-    /// Functions and closures, by where their first region begins.
+    /// Functions and closures, by the begin of their first region.
     pub(super) functions: BTreeMap<Place, u64>,
 }
 
 /// All files by their paths from the root.
 pub(super) type Files = BTreeMap<String, Measured>;
 
-/// A region of code; the others are gaps, macro expansions and what is skipped.
+/// The kind of a region of code. The other kinds are gaps, macro expansions and skipped code.
 const CODE: u64 = 0;
 
-/// Reads what was measured in the files below some folders.
+/// Reads the coverage of the files below some folders.
 pub(super) fn read(
     paths: &Paths,
     lcov: &str,
@@ -83,7 +82,7 @@ fn add_lines(files: &mut Files, root: &Path, lcov: &str) {
 /// column, count, file, expanded file, kind.
 fn add_functions(files: &mut Files, root: &Path, json: &str) -> Result<(), Failure> {
     let export: Value = serde_json::from_str(json)
-        .map_err(|why| Failure::new(format!("llvm-cov wrote no JSON: {why}")))?;
+        .map_err(|why| Failure::new(format!("llvm-cov did not write JSON: {why}")))?;
     for function in export["data"]
         .as_array()
         .into_iter()
@@ -139,17 +138,17 @@ impl Measured {
         self.functions.retain(|(line, _), _| is_code(*line));
     }
 
-    /// How often the innermost region around a place was executed; nothing where there is none.
+    /// The execution count of the innermost region around a place. `None` if there is no region.
     pub(super) fn executed_at(&self, place: Place) -> Option<u64> {
         let around = self.regions.iter().filter(|((from, to), _)| *from <= place && place < *to);
-        // The one that begins last and, of those, ends first.
+        // The innermost region begins last, and of those it ends first.
         around
             .max_by_key(|((from, to), _)| (*from, std::cmp::Reverse(*to)))
             .map(|(_, count)| *count)
     }
 
-    /// How often the first function that begins in this part of the file was executed; nothing
-    /// where none begins there.
+    /// The execution count of the first function that begins in this part of the file. `None` if
+    /// none begins there.
     pub(super) fn first_function_in(&self, from: Place, to: Place) -> Option<u64> {
         self.functions.range(from..to).next().map(|(_, count)| *count)
     }
@@ -159,8 +158,15 @@ impl Measured {
 mod tests {
     use super::*;
 
-    const LCOV: &str = "SF:/tree/core/src/a.rs\nFN:1,f\nDA:1,2\nDA:2,0\nLF:2\nend_of_record\nSF:/\
-                        elsewhere/b.rs\nDA:1,1\nend_of_record\n";
+    const LCOV: &str = "SF:/tree/core/src/a.rs\n\
+                        FN:1,f\n\
+                        DA:1,2\n\
+                        DA:2,0\n\
+                        LF:2\n\
+                        end_of_record\n\
+                        SF:/elsewhere/b.rs\n\
+                        DA:1,1\n\
+                        end_of_record\n";
 
     fn json() -> String {
         let function = |count: u64, regions: &str| {

@@ -1,9 +1,8 @@
-//! Runs the tests of the core with counters in our own crates: cargo-llvm-cov builds, runs and
+//! Runs the tests of the core with counters in our own crates. cargo-llvm-cov builds, runs and
 //! exports.
 //!
-//! It builds in a target folder of its own, into which the compiled dependencies are copied first:
-//! what comes from a registry, wasmtime above all, has no counters and need not be built a second
-//! time.
+//! It builds in a separate target folder, into which the compiled dependencies are copied first.
+//! Dependencies have no counters, so they, and above all wasmtime, need not be built a second time.
 
 use std::{
     env, fs,
@@ -19,13 +18,13 @@ use xtask::{
     test::counts::Counts,
 };
 
-/// What is built already and taken over.
+/// The built artifacts that are copied.
 const BUILT: [&str; 3] = ["target/debug/deps", "target/debug/build", "target/debug/.fingerprint"];
 
-/// What ran, and what it left.
+/// The results of a run.
 pub(super) struct Ran {
     pub(super) counts: Counts,
-    /// The tests that were left out, because they need more than the source tree.
+    /// The tests that did not run, because they need more than the source tree.
     pub(super) left_out: Vec<String>,
     /// The lines, as an lcov text.
     pub(super) lcov: String,
@@ -33,7 +32,7 @@ pub(super) struct Ran {
     pub(super) json: String,
 }
 
-/// Whether cargo-llvm-cov is there, and the programs of LLVM that it calls.
+/// Whether cargo-llvm-cov and the LLVM programs that it calls are installed.
 pub(super) fn is_installed(paths: &Paths) -> bool {
     let answers = |call: Call| call.answer().ok();
     let named = ["LLVM_COV", "LLVM_PROFDATA"].iter().all(|name| env::var_os(name).is_some());
@@ -49,11 +48,11 @@ pub(super) fn is_installed(paths: &Paths) -> bool {
         && (named || in_component().unwrap_or(false))
 }
 
-/// Runs the unit tests of the core and the tests of wakeful-tests that need the source tree alone.
+/// Runs the unit tests of the core, and the tests of wakeful-tests that need only the source tree.
 pub(super) fn run(paths: &Paths) -> Result<Ran, Failure> {
     copy::take_over(paths, &folder(paths), &BUILT)?;
     let left_out = self_contained::others(paths, &[GUEST, BESIDE])?;
-    // It begins with taking earlier counters away; the second call leaves those of the first.
+    // The first call removes earlier counters; the second keeps those of the first.
     let core = cargo_llvm_cov(paths, "coverage-core").args([
         "--no-report",
         "-p",
@@ -61,14 +60,14 @@ pub(super) fn run(paths: &Paths) -> Result<Ran, Failure> {
         "--all-features",
         "--lib",
     ]);
-    // The one package with a target of this name. The selection is that of every native build, so
-    // that dependencies are those that are there.
+    // Only one package has a target of this name. The selection is that of every native build, so
+    // that the copied dependencies fit.
     let tests = cargo_llvm_cov(paths, "coverage-tests")
         .args(["--no-report", "--no-clean"])
         .args(native::SELECTION);
     let tests = tests.args(["--test", "all", "--"]).args(self_contained::leaving_out(&left_out));
     let core = stage("core", "its unit tests, with counters", || core.recorded())?;
-    let tests = stage("tests", "those that need the source tree alone, with counters", || {
+    let tests = stage("tests", "the tests that need only the source tree, with counters", || {
         tests.recorded()
     })?;
     let report = |format: &str| {

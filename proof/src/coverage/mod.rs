@@ -1,5 +1,4 @@
-//! `cargo xtask coverage`: what the tests of the core execute of its decisions, its derivations and
-//! its planes.
+//! `cargo xtask coverage`: the coverage of the core's decisions, derivations and planes.
 
 mod export;
 mod measure;
@@ -21,8 +20,8 @@ use xtask::{
     stage::{bold, green, red},
 };
 
-/// What is measured, by folder. A floor is in tenths of a per cent of the lines; raise it when the
-/// tests have become better.
+/// The measured folders, each with the least coverage of lines in tenths of a per cent. Raise it
+/// when the tests have improved.
 const MEASURED: [(&str, Option<u64>); 5] = [
     ("core/src/ladder", Some(LADDER_FLOOR)),
     ("core/src/derive", Some(DERIVE_FLOOR)),
@@ -31,14 +30,14 @@ const MEASURED: [(&str, Option<u64>); 5] = [
     ("core/src/fact", None),
 ];
 
-/// Decisions: nearly every line is executed by some test.
+/// Decisions: some test executes nearly every line.
 const LADDER_FLOOR: u64 = 960;
 
 /// Readings of the state.
 const DERIVE_FLOOR: u64 = 950;
 
-/// Measures, prints the tables, and fails for what is below its floor, never executed, or named by
-/// no test.
+/// Measures and prints the tables. Fails if a folder is below its floor, or if a rule or row was
+/// not executed or has no test.
 pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     if !measure::is_installed(paths) {
         let how = "`cargo install --locked cargo-llvm-cov` and `rustup component add llvm-tools`";
@@ -46,7 +45,7 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     }
     let ran = measure::run(paths)?;
     let folders: Vec<&str> = MEASURED.iter().map(|(folder, _)| *folder).collect();
-    // A room that has moved would be measured no more, and nobody would be told.
+    // Without this check, a folder that moved would silently no longer be measured.
     if let Some(lost) = folders.iter().find(|folder| !paths.at(folder).is_dir()) {
         return Err(Failure::new(format!(
             "{lost} is gone; correct `MEASURED` in proof/src/coverage/mod.rs"
@@ -66,7 +65,7 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
         ran.counts
     );
     anstream::println!(
-        "{}: {} tests that need a guest, or what lies beside the tree: {}",
+        "{}: {} tests that need a guest or files beside the tree: {}",
         bold("not run"),
         ran.left_out.len(),
         ran.left_out.join(", ")

@@ -1,8 +1,8 @@
-//! Which tests name a rule, so that the test of a rule can be found by the rule's name.
+//! Finds the tests that name a rule.
 //!
-//! A scenario names it where a decision is observed (`rule=8.timer`), a fixture where it is
-//! expected (`"rule": "8.timer"`), an explanation where it has fired, and a Rust test where its
-//! body has the id as text. A list outside the tests names nothing: it may be a list of exceptions.
+//! A scenario names it in an observed decision (`rule=8.timer`), a fixture in an expected one
+//! (`"rule": "8.timer"`), an explanation if it has fired, and a Rust test if its body has the id as
+//! text. A list outside of tests does not count, because it may be a list of exceptions.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -11,10 +11,10 @@ use xtask::{
     paths::{Paths, files_below},
 };
 
-/// Where tests are.
+/// The folders with tests.
 const FOLDERS: [&str; 5] = ["tests", "host-native/tests", "agent/tests", "cli/tests", "core/src"];
 
-/// For each rule, the tests that name it, as places to look at.
+/// For each rule, the places of the tests that name it.
 pub(super) fn tests_by_rule(
     paths: &Paths,
     rules: &[&str],
@@ -68,7 +68,7 @@ fn naming(path: &str, extension: &str, text: &str, rule: &str) -> Vec<String> {
     }
 }
 
-/// The tests of a formatted Rust file: name and body.
+/// The tests of a formatted Rust file, each with name and body.
 fn test_bodies(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices("#[test]\n").filter_map(|(at, _)| {
         let line_start = text[..at].rfind('\n').map_or(0, |before| before + 1);
@@ -86,9 +86,12 @@ mod tests {
 
     #[test]
     fn a_scenario_names_the_rules_that_it_observed() {
-        let text = "# rule=9.sleep in a comment would be one word too\nstep\n----\n5 events \
-                    scheduler_decision Sleep x rule=9.sleep item=a\n8.timer   fired\n8.task    \
-                    needs current\n";
+        let text = "# rule=9.sleep in a comment would be one word too\n\
+                    step\n\
+                    ----\n\
+                    5 events scheduler_decision Sleep x rule=9.sleep item=a\n\
+                    8.timer   fired\n\
+                    8.task    needs current\n";
         let of = |rule| naming("tests/scenarios/a.txt", "txt", text, rule).len();
         assert_eq!((of("9.sleep"), of("9.slee"), of("8.timer"), of("8.task")), (1, 0, 1, 0));
     }
@@ -110,10 +113,20 @@ mod tests {
 
     #[test]
     fn a_rust_test_names_a_rule_in_its_body_and_a_list_does_not() {
-        let text = "const BEYOND: [&str; 1] = [\"1.closing\"];\n\n#[test]\nfn \
-                    a_timer_is_waited_for() {\n    is(\"8.timer\");\n}\n\nfn other() {\n    \
-                    is(\"8.task\");\n}\n\nmod inner {\n    #[test]\n    fn indented() {\n        \
-                    is(\"9.sleep\");\n    }\n}\n";
+        let text = "const BEYOND: [&str; 1] = [\"1.closing\"];\n\n\
+                    #[test]\n\
+                    fn a_timer_is_waited_for() {\n\
+                    \x20   is(\"8.timer\");\n\
+                    }\n\n\
+                    fn other() {\n\
+                    \x20   is(\"8.task\");\n\
+                    }\n\n\
+                    mod inner {\n\
+                    \x20   #[test]\n\
+                    \x20   fn indented() {\n\
+                    \x20       is(\"9.sleep\");\n\
+                    \x20   }\n\
+                    }\n";
         let of = |rule| naming("tests/all/a.rs", "rs", text, rule);
         assert_eq!(of("8.timer"), ["tests/all/a.rs: a_timer_is_waited_for"]);
         assert_eq!(of("9.sleep"), ["tests/all/a.rs: indented"]);

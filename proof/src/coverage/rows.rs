@@ -1,22 +1,22 @@
-//! The rows of closure and continuation, read from their source: each place where one of them gives
-//! its verdict, and whether it was reached.
+//! The rows of closure and continuation, read from their source, with the execution count of each
+//! verdict.
 
 use super::export::Files;
 
-/// One derivation that is a table of rows.
+/// A derivation that is written as a table of rows.
 #[derive(Debug)]
 pub(super) struct Derivation {
     pub(super) name: &'static str,
     file: &'static str,
 }
 
-/// The derivations that are tables of rows.
+/// All of them.
 pub(super) const DERIVATIONS: [Derivation; 2] = [
     Derivation { name: "closure", file: "core/src/derive/closure.rs" },
     Derivation { name: "continuation", file: "core/src/derive/continuation.rs" },
 ];
 
-/// How a table and how each of its rows begins.
+/// The first lines of a table and of a row.
 const TABLE: &str = "pub static ROWS: [";
 const ROW: &str = "    Row::new(";
 
@@ -25,12 +25,12 @@ const ROW: &str = "    Row::new(";
 pub(super) struct Row {
     pub(super) id: String,
     pub(super) line: u64,
-    /// How often its verdict was given; nothing where no region of code is there.
+    /// The execution count of its verdict. `None` if no region of code is there.
     pub(super) reached: Option<u64>,
 }
 
 impl Derivation {
-    /// Its rows, in order; none where the table is not where it was.
+    /// Its rows, in order. Empty if the table is not in this file any more.
     pub(super) fn rows(&self, files: &Files, text_of: impl Fn(&str) -> String) -> Vec<Row> {
         let Some(measured) = files.get(self.file) else { return Vec::new() };
         let text = text_of(self.file);
@@ -61,13 +61,13 @@ impl Derivation {
             .collect()
     }
 
-    /// Where it is, for messages.
+    /// The place of the table, for messages.
     pub(super) fn place(&self) -> String {
         format!("`ROWS` of {}", self.file)
     }
 }
 
-/// Where the last closure of a row begins to speak, as line and column from 1.
+/// The begin of the body of a row's last closure: line and column, from 1.
 fn verdict(lines: &[&str], row: std::ops::Range<usize>) -> Option<(u64, u64)> {
     row.rev().find_map(|index| lines[index].rfind("| ").map(|at| (index as u64 + 1, at as u64 + 3)))
 }
@@ -121,8 +121,9 @@ pub static ROWS: [Row; 3] = [
     fn a_table_that_is_not_there_has_no_rows() {
         assert_eq!(
             rows(
-                "pub static CELLS: [Row; 1] = [\n    Row::new(\"other\", |_| true, |_| \
-                 closed()),\n];\n",
+                "pub static CELLS: [Row; 1] = [\n\
+                 \x20   Row::new(\"other\", |_| true, |_| closed()),\n\
+                 ];\n",
                 BTreeMap::new()
             ),
             []

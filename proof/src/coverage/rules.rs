@@ -1,25 +1,24 @@
-//! The rules of the ladder, read from their source: which of them decided anything, and which tests
-//! name them.
+//! The rules of the ladder, read from their source, with the number of decisions that each made.
 //!
-//! A rule has decided where the closure of its `decide` was executed: nothing else calls it than
-//! the ladder when the rule wins.
+//! A rule has decided if the closure of its `decide` was executed, because only the ladder calls
+//! it, if the rule wins.
 
 use super::export::{Files, Measured, Place};
 
-/// Where the rules are.
+/// The folder of the rules.
 const LADDER: &str = "core/src/ladder/";
 
 /// One rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) id: String,
-    /// How often it decided; nothing where its `decide` is no closure of its own, so that it cannot
-    /// be told.
+    /// How often it decided. `None` if its `decide` is not a separate closure, so that this cannot
+    /// be measured.
     pub(super) decided: Option<u64>,
 }
 
-/// The rules of all files of the ladder, in the order in which they are written. `text_of` gives a
-/// file's text.
+/// The rules of all files of the ladder, in the order of the source. `text_of` returns the text of
+/// a file.
 pub(super) fn all(files: &Files, text_of: impl Fn(&str) -> String) -> Vec<Rule> {
     files
         .iter()

@@ -9,7 +9,7 @@ use super::{
 };
 use xtask::stage::bold;
 
-/// How many there are of something, and how many of them were executed.
+/// A number of things, and how many of them were executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) all: u64,
@@ -24,7 +24,7 @@ impl Share {
         })
     }
 
-    /// In tenths of a per cent, rounded down: 100 % is said only where nothing is missing.
+    /// In tenths of a per cent, rounded down, so that 100 % means that nothing is missing.
     pub(super) fn per_mille(self) -> u64 {
         (self.executed * 1000).checked_div(self.all).unwrap_or(1000)
     }
@@ -65,7 +65,7 @@ impl Shares {
     }
 }
 
-/// One line per file, and one per folder below its files.
+/// One line per file, and below the files one line for their folder.
 pub(super) fn of_files(files: &Files, folders: &[&str]) -> String {
     let width = files.keys().map(String::len).max().unwrap_or(0);
     let head = format!(
@@ -92,7 +92,7 @@ pub(super) fn of_files(files: &Files, folders: &[&str]) -> String {
             text.push_str(&line(path, Shares::from_file(file)));
             text.push('\n');
         }
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", bold(line(folder, Shares::below(files, folder))));
     }
     text
@@ -103,7 +103,7 @@ pub(super) fn per_cent(per_mille: u64) -> String {
     format!("{}.{} %", per_mille / 10, per_mille % 10)
 }
 
-/// The lines that were not executed, a line per file: `core/src/a.rs: 3-5, 9`.
+/// The lines that were not executed, one line per file: `core/src/a.rs: 3-5, 9`.
 pub(super) fn missed(files: &Files, folders: &[&str]) -> String {
     let mut text = String::new();
     for (path, file) in files

@@ -1,7 +1,6 @@
-//! The code of a file as one number, so that a file whose mutants were tried is known again after
-//! it moved.
+//! A stamp of the code of a file, which stays the same if the file moves.
 //!
-//! Comments, layout and `use` lines are left out: they have no mutants, and a move of other files
+//! Comments, layout and `use` lines do not count: they have no mutants, and a move of other files
 //! changes them.
 
 use std::str::FromStr;
@@ -9,7 +8,7 @@ use std::str::FromStr;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use xtask::stamp;
 
-/// The stamp of a file's code; of its whole text if it is not Rust.
+/// The stamp of a file's code, or of its whole text if it is not Rust.
 pub(super) fn stamp_of(text: &str) -> String {
     let mut words = String::new();
     match TokenStream::from_str(text) {
@@ -27,7 +26,7 @@ fn write(tokens: TokenStream, words: &mut String) {
     }
 }
 
-/// Writes what begins at a token, and gives where the next begins.
+/// Writes the item at a token. Returns the place of the next one.
 fn write_one(tokens: &[TokenTree], at: usize, words: &mut String) -> usize {
     match &tokens[at] {
         // `impl Trait + use<'a>` is not an import.
@@ -55,7 +54,7 @@ fn write_one(tokens: &[TokenTree], at: usize, words: &mut String) -> usize {
             write(group.stream(), words);
             words.push_str(close);
         }
-        // rustfmt puts a comma after the last of several lines, and none after the last of one.
+        // rustfmt writes a trailing comma only if the items are on several lines.
         TokenTree::Punct(mark) if mark.as_char() == ',' && at + 1 == tokens.len() => {}
         TokenTree::Punct(mark) => words.push(mark.as_char()),
         other => {
@@ -70,7 +69,7 @@ fn is_mark(token: Option<&TokenTree>, mark: char) -> bool {
     matches!(token, Some(TokenTree::Punct(it)) if it.as_char() == mark)
 }
 
-/// A doc comment is an attribute by now.
+/// A doc comment is an attribute at this point.
 fn is_comment(attribute: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(attribute)) = attribute else { return false };
     matches!(attribute.stream().into_iter().next(), Some(TokenTree::Ident(word)) if word == "doc")
@@ -82,10 +81,20 @@ mod tests {
 
     #[test]
     fn comments_layout_and_imports_do_not_count() {
-        let one = "//! A.\nuse crate::plane::{a, b};\n\n/// B.\nfn f(a: A) -> u8 {\n    // why\n    \
-             g(a, 1)\n}\n";
-        let other = "//! C.\n//! D.\nuse crate::record::a;\nuse crate::state::b;\nfn f(\n    a: \
-                     A,\n) -> u8 { use x::g; g(a, 1) }\n";
+        let one = "//! A.\n\
+             use crate::plane::{a, b};\n\n\
+             /// B.\n\
+             fn f(a: A) -> u8 {\n\
+             \x20   // why\n\
+             \x20   g(a, 1)\n\
+             }\n";
+        let other = "//! C.\n\
+                     //! D.\n\
+                     use crate::record::a;\n\
+                     use crate::state::b;\n\
+                     fn f(\n\
+                     \x20   a: A,\n\
+                     ) -> u8 { use x::g; g(a, 1) }\n";
         assert_eq!(stamp_of(one), stamp_of(other));
     }
 

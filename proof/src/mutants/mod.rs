@@ -1,14 +1,13 @@
-//! `cargo xtask mutants`: changes the core in small ways, one at a time, and asks whether some test
-//! notices.
+//! `cargo xtask mutants`: mutation testing of the core.
 //!
-//! cargo-mutants makes the mutants and tries them, file by file; .cargo/mutants.toml says how, and
-//! nextest.toml in which order the tests run. The judges are the unit tests of the core and the
-//! tests of wakeful-tests that need no guest: a guest that was built before the mutant would notice
-//! any difference, and would so hide what no test states. In the copy no recordings lie beside the
-//! tree, so what needs them does what it can.
+//! cargo-mutants makes the mutants and tries them, file by file; .cargo/mutants.toml configures it,
+//! and nextest.toml orders the tests. The judges are the unit tests of the core and the tests of
+//! wakeful-tests that need no guest. A guest that was built before the mutant would notice any
+//! difference, and so hide what no test states. The copy has no recordings beside the tree, so
+//! tests that use them do less.
 //!
-//! What became of a file's mutants is kept in settled.txt as soon as all of them were tried, so a
-//! run that was ended goes on with the file that it was at.
+//! When all mutants of a file were tried, settled.txt keeps the result. So a run that was stopped
+//! continues with the next file.
 
 mod code;
 mod outcome;
@@ -36,46 +35,45 @@ use xtask::{
     stage::{bold, green, red, stage},
 };
 
-/// What is asked for.
+/// The options of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Folders and files of core/src, without `.rs`; all of [`ROOMS`] if none is named.
     pub(crate) rooms: Vec<String>,
     pub(crate) which: Which,
-    /// No further file is begun after so many minutes.
+    /// Begin no further file after this time, in minutes.
     pub(crate) minutes: Option<u64>,
-    /// Options for cargo-mutants: it tries what they select, and nothing is kept.
+    /// Options for cargo-mutants. It tries the mutants that they select, and nothing is kept.
     pub(crate) options: Vec<String>,
 }
 
 /// Which mutants are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Those of the files that are not settled.
+    /// The mutants of files that are not settled.
     Untried,
-    /// Those of all files.
+    /// The mutants of all files.
     All,
-    /// Those that survived.
+    /// The survivors.
     Survivors,
-    /// None: the files are listed that would be tried.
+    /// None; print the files that would be tried.
     List,
 }
 
-/// The rooms that are tried if none is named: those of them that there are.
+/// The default folders; missing ones are left out.
 const ROOMS: [&str; 6] = ["record", "state", "derive", "fact", "ladder", "machine"];
 
-/// Of the mutants that compile, so many of a hundred must be noticed.
+/// The least share of compiling mutants that must be noticed, in per cent.
 const FLOOR_PER_CENT: u64 = 95;
 
-/// What cargo-mutants says when all were caught, when a mutant survived, and when the tests of one
-/// did not end.
+/// The exit codes of cargo-mutants for: all caught, a survivor, tests that did not end.
 const TELLS_OF_MUTANTS: [i32; 3] = [0, 2, 3];
 
-/// In seconds, for the tests of a mutant. Without a run of the tests that have no mutant
-/// cargo-mutants cannot tell by itself.
+/// The time limit for the tests of a mutant, in seconds. cargo-mutants cannot compute one without a
+/// run of the unmutated tests.
 const LONGEST: &str = "1800";
 
-/// Tries mutants, and says what became of them.
+/// Tries mutants and prints the outcomes.
 pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     if Call::cargo(paths, "mutants-version", "mutants").arg("--version").answer().is_err() {
         return Ok(missing("cargo-mutants", "`cargo install --locked cargo-mutants`"));
@@ -123,17 +121,17 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
 /// The names of the mutants of each file.
 type Mutants = BTreeMap<String, Vec<String>>;
 
-/// Where mutants are tried: in a copy of the tree, which stays between runs, so that only the core
-/// is compiled again.
+/// The copy of the tree in which mutants are tried. It stays between runs, so that only the core is
+/// compiled again.
 struct Trial<'a> {
     paths: &'a Paths,
     copy: &'a Paths,
 }
 
 impl Trial<'_> {
-    /// cargo-mutants in the copy. It builds in a folder of its own: in the common one its builds
-    /// and those of somebody who goes on working would wait for each other, and a test that waits
-    /// counts as one that does not end.
+    /// cargo-mutants in the copy, with a separate target folder. In a shared folder its builds and
+    /// the developer's would wait for each other, and a test that waits counts as one that does not
+    /// end.
     fn cargo_mutants(&self) -> Call {
         let folder = self.paths.target().join("mutants");
         let call = Call::cargo(self.paths, "mutants", "mutants")
@@ -142,7 +140,7 @@ impl Trial<'_> {
         call.args(["--package=wakeful-core", "--in-place", "--output"]).arg(folder)
     }
 
-    /// The mutants of these rooms, by file.
+    /// The mutants of these folders, by file.
     fn list(&self, rooms: &[String]) -> Result<Mutants, Failure> {
         let call = rooms.iter().fold(self.cargo_mutants().arg("--list"), |call, room| {
             let [folder, file] = [format!("core/src/{room}/**"), format!("core/src/{room}.rs")];
@@ -155,7 +153,7 @@ impl Trial<'_> {
         Ok(all)
     }
 
-    /// Which tests judge: all that need neither a guest nor a program that is built beside them.
+    /// The tests that judge: all that need neither a guest nor a program of the package.
     fn judges(&self) -> Result<String, Failure> {
         let left_out = self_contained::others(self.copy, &[GUEST, PROGRAM])?;
         anstream::println!(
@@ -167,7 +165,7 @@ impl Trial<'_> {
         Ok(format!("--cargo-test-arg=--filterset={}", others_than(&left_out)))
     }
 
-    /// Tries the mutants of these files, and keeps what became of each file.
+    /// Tries the mutants of these files, and keeps the outcomes.
     fn try_files(
         &self,
         files: &[&String],
@@ -192,7 +190,7 @@ impl Trial<'_> {
                 );
                 break;
             }
-            // Once is enough: the tests without a mutant are the same for every file.
+            // One baseline run is enough, because the unmutated tests are the same for every file.
             let baseline = if index == 0 { "--baseline=run" } else { "--baseline=skip" };
             let survivor = |name: &str| {
                 Key::from_mutant(name, |file| text_of(self.copy, file)).survivor().to_owned()
@@ -250,7 +248,7 @@ impl Trial<'_> {
     }
 }
 
-/// Keeps other runs away from the copy while the file that it gives is open.
+/// Locks the copy against other runs, as long as the returned file is open.
 fn lock(paths: &Paths) -> Result<fs::File, Failure> {
     let file = paths.target().join("mutants/lock");
     let unusable = |why| Failure::new(format!("cannot use {}: {why}", file.display()));
@@ -266,7 +264,7 @@ fn lock(paths: &Paths) -> Result<fs::File, Failure> {
     }
 }
 
-/// The rooms that are asked for, which must be there.
+/// The folders to try; a named one must exist.
 fn rooms(copy: &Paths, named: &[String]) -> Result<Vec<String>, Failure> {
     let is_there = |room: &str| {
         copy.at(&format!("core/src/{room}")).is_dir()
@@ -298,7 +296,7 @@ fn stamps(copy: &Paths) -> Result<BTreeMap<String, String>, Failure> {
     Ok(stamps)
 }
 
-/// The text of a file in which mutants are tried, also of one that somebody edits meanwhile.
+/// The text of a file as the copy has it, because the developer may edit the tree meanwhile.
 fn text_of(copy: &Paths, file: &str) -> String {
     let path: &Path = &copy.at(file);
     fs::read_to_string(path).unwrap_or_default()
@@ -313,7 +311,7 @@ fn to_try<'a>(asked: &'a Mutants, settled: &Settled, which: Which) -> Vec<&'a St
     asked.keys().filter(wanted).collect()
 }
 
-/// All tests but these, as cargo-nextest is asked.
+/// All tests but these, as an expression of cargo-nextest.
 fn others_than(left_out: &[String]) -> String {
     left_out.iter().fold("all()".to_owned(), |text, test| text + " - test(=" + test + ")")
 }
@@ -334,8 +332,8 @@ fn alternatives(names: &[&String]) -> String {
     format!("^({})$", names.iter().map(|name| literal(name)).collect::<Vec<_>>().join("|"))
 }
 
-/// Compares the survivors of the settled files that are asked for with the list. A line of the list
-/// is stale if its mutant was noticed, or is not there any more.
+/// Compares the survivors of the selected settled files with the list. A line of the list is stale
+/// if its mutant was noticed or no longer exists.
 fn compare(
     asked: &Mutants,
     settled: &Settled,
@@ -353,14 +351,14 @@ fn compare(
     let untried =
         asked.iter().filter(|(file, _)| known(file).is_none()).flat_map(|(_, names)| names);
     let others = untried.map(|name| Key::from_mutant(name, &text_of)).collect();
-    // A file that is not there any more is in no room.
+    // A deleted file is in no folder.
     let is_asked =
         |listed: &str| asked.contains_key(file_of(listed)) || text_of(file_of(listed)).is_empty();
     survivors::compare(survived.collect(), others, accepted, is_asked)
 }
 
-/// How many mutants were noticed, and how many compiled; `None` if none did. A mutant whose tests
-/// do not end was noticed.
+/// The number of noticed mutants and the number of compiling ones. `None` if none compiled. A
+/// mutant whose tests do not end counts as noticed.
 fn noticed(asked: &Mutants, settled: &Settled) -> Option<(u64, u64)> {
     let count = |outcome| settled.count(asked.keys().map(String::as_str), outcome);
     let noticed = count(Outcome::Caught) + count(Outcome::Timeout);
@@ -368,7 +366,7 @@ fn noticed(asked: &Mutants, settled: &Settled) -> Option<(u64, u64)> {
     (viable > 0).then_some((noticed, viable))
 }
 
-/// Whether enough of those that compile were noticed; if none was tried, nothing is missing.
+/// Whether enough compiling mutants were noticed. If none was tried, nothing is missing.
 fn are_enough(noticed: Option<(u64, u64)>) -> bool {
     noticed.is_none_or(|(noticed, viable)| noticed * 100 >= viable * FLOOR_PER_CENT)
 }
@@ -376,13 +374,13 @@ fn are_enough(noticed: Option<(u64, u64)>) -> bool {
 fn report(asked: &Mutants, settled: &Settled, compared: &Compared) -> String {
     let mut text = String::new();
     for (name, reason) in &compared.accepted {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "accepted: {name}: {reason}");
     }
     for line in &compared.stale {
         let _ = writeln!(
             text,
-            "{}: {line}: it does not survive any more, or its file moved; correct {}",
+            "{}: {line}: it no longer survives, or its file moved; correct {}",
             bold("listed"),
             survivors::LIST
         );
@@ -393,7 +391,7 @@ fn report(asked: &Mutants, settled: &Settled, compared: &Compared) -> String {
     if !compared.unlisted.is_empty() {
         let _ = writeln!(
             text,
-            "test them, or list them in {} with a reason behind ` -- `",
+            "test them, or list them in {} with a reason after ` -- `",
             survivors::LIST
         );
     }
@@ -414,7 +412,7 @@ fn report(asked: &Mutants, settled: &Settled, compared: &Compared) -> String {
         Some((noticed, viable)) => {
             let per_mille = noticed * 1000 / viable;
             let share = format!(
-                "{}.{} % of those that compile were noticed",
+                "{}.{} % of the compiling mutants were noticed",
                 per_mille / 10,
                 per_mille % 10
             );
@@ -445,8 +443,7 @@ mod tests {
         .into()
     }
 
-    /// One of four caught, one that did not end, one survivor, one that does not compile; the other
-    /// file was not tried.
+    /// A file with one mutant of each outcome; the other file was not tried.
     fn settled() -> Settled {
         let outcomes = [Outcome::Caught, Outcome::Timeout, Outcome::Missed, Outcome::Unviable];
         let outcomes: Vec<_> = asked()["core/src/a.rs"].iter().cloned().zip(outcomes).collect();
@@ -499,7 +496,7 @@ mod tests {
         );
         assert!(
             text.ends_with(
-                "mutants: 66.6 % of those that compile were noticed; the same command tries the \
+                "mutants: 66.6 % of the compiling mutants were noticed; the same command tries the \
                  rest\n"
             ),
             "{text}"

@@ -1,8 +1,8 @@
-//! What became of mutants, as cargo-mutants writes it: a file of names for each outcome.
+//! The outcomes of mutants, as cargo-mutants writes them: a file of names per outcome.
 
 use std::{fs, io, path::Path};
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     /// A test failed.
@@ -18,7 +18,7 @@ pub(super) enum Outcome {
 impl Outcome {
     pub(super) const ALL: [Self; 4] = [Self::Caught, Self::Timeout, Self::Missed, Self::Unviable];
 
-    /// As here and in the names of the files that cargo-mutants writes.
+    /// Its name, also in the files that cargo-mutants writes.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Caught => "caught",
@@ -29,7 +29,7 @@ impl Outcome {
     }
 }
 
-/// Each mutant of a run with its outcome, read from the folder that cargo-mutants wrote.
+/// Reads the mutants of a run with their outcomes from the folder that cargo-mutants wrote.
 pub(super) fn read(folder: &Path) -> io::Result<Vec<(String, Outcome)>> {
     let mut all = Vec::new();
     for outcome in Outcome::ALL {

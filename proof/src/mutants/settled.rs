@@ -1,11 +1,11 @@
-//! Files of which every mutant was tried, in settled.txt: what a run of hours has found out stays
-//! in the tree.
+//! The files whose mutants were all tried, in settled.txt. So the result of hours stays in the
+//! tree.
 //!
-//! A line each: `<file> <stamp of its code>: 30 caught, 0 timeout, 1 missed, 9 unviable`; below it
-//! the survivors, each with the line of source that it changes. It counts for as long as the code
-//! of the file is as it was. A file that moved is found again by its stamp, and gets its new path
-//! when the list is written. Tests that were changed since can only be asked anew: `--retry` for
-//! the survivors, `--again` for all.
+//! A file has one line: `<file> <stamp of its code>: 30 caught, 0 timeout, 1 missed, 9 unviable`.
+//! Below it are the survivors, each with the line of source that it changes. The line is valid
+//! while the code of the file is unchanged. A file that moved is found by its stamp, and gets its
+//! new path when the list is written. After a change of tests, use `--retry` for the survivors or
+//! `--again` for all.
 
 use std::{collections::BTreeMap, fs, io};
 
@@ -17,24 +17,24 @@ pub(super) const LIST: &str = "proof/src/mutants/settled.txt";
 
 const HEAD: &str = "# Files of which every mutant was tried; written by `cargo xtask mutants`.\n";
 
-/// What became of the mutants of the files whose mutants were all tried, by the path of the file.
+/// The settled files by path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
     pub(super) files: BTreeMap<String, File>,
 }
 
-/// A file as it was when its mutants were tried.
+/// A settled file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
     pub(super) stamp: String,
-    /// How many had each outcome, in the order of [`Outcome::ALL`].
+    /// The number of mutants per outcome, in the order of [`Outcome::ALL`].
     pub(super) counts: [u64; 4],
     /// `<mutation> -- <line of source>`.
     pub(super) survivors: Vec<String>,
 }
 
 impl Settled {
-    /// The list, with the files that have the same code now, under the paths that they have now.
+    /// Loads the list. Keeps the files whose code is unchanged, under their current paths.
     ///
     /// # Errors
     /// If the list cannot be read.
@@ -53,7 +53,7 @@ impl Settled {
         Ok(settled.moved(now))
     }
 
-    /// Keeps what is as it was. `now` has the stamp of each file by its path.
+    /// Keeps the files with unchanged code. `now` has the stamp of each file by its path.
     fn moved(self, now: &BTreeMap<String, String>) -> Self {
         let mut files = BTreeMap::new();
         let (stayed, gone): (Vec<_>, Vec<_>) =
@@ -70,7 +70,7 @@ impl Settled {
         Self { files }
     }
 
-    /// How many mutants of these files had this outcome.
+    /// The number of mutants of these files with this outcome.
     pub(super) fn count<'a>(
         &self,
         files: impl IntoIterator<Item = &'a str>,
@@ -103,7 +103,7 @@ impl Settled {
         HEAD.to_owned() + &self.files.iter().map(of_file).collect::<String>()
     }
 
-    /// Reads it; the number of the first line that is wrong.
+    /// Reads the list. The error is the number of the first wrong line.
     fn read(text: &str) -> Result<Self, usize> {
         let mut settled = Self::default();
         let mut last: Option<String> = None;
@@ -140,7 +140,7 @@ impl Settled {
 }
 
 impl File {
-    /// What a run found out about all mutants of a file.
+    /// The result of a run over all mutants of a file.
     pub(super) fn new(
         stamp: String,
         outcomes: &[(String, Outcome)],
@@ -152,7 +152,7 @@ impl File {
         Self { stamp, counts, survivors: missed.map(|(name, _)| survivor(name)).collect() }
     }
 
-    /// Takes in what became of survivors that were tried again.
+    /// Adds the outcomes of survivors that were tried again.
     pub(super) fn take_in(
         &mut self,
         outcomes: &[(String, Outcome)],
@@ -172,8 +172,9 @@ impl File {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "a.rs 0f: 3 caught, 0 timeout, 1 missed, 2 unviable\n  delete ! in f -- if \
-                        !x\nb.rs 01: 1 caught, 1 timeout, 0 missed, 0 unviable\n";
+    const TEXT: &str = "a.rs 0f: 3 caught, 0 timeout, 1 missed, 2 unviable\n\
+                        \x20 delete ! in f -- if !x\n\
+                        b.rs 01: 1 caught, 1 timeout, 0 missed, 0 unviable\n";
 
     fn now(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         files.iter().map(|(path, stamp)| ((*path).to_owned(), (*stamp).to_owned())).collect()

@@ -1,13 +1,13 @@
 //! Survivors that are accepted, each with its reason, in survivors.txt.
 //!
-//! One line each: `<file>: <mutation> -- <the line of source> -- <reason>`. Lines of source stand
-//! in for numbers, which every edit above would move. Two mutants that read the same need two
-//! lines.
+//! One line each: `<file>: <mutation> -- <the line of source> -- <reason>`. Lines of source are
+//! used instead of line numbers, because every edit above would change the numbers. Two mutants
+//! that read the same need two lines.
 
-/// What survived and may.
+/// The accepted survivors.
 const ACCEPTED: &str = include_str!("survivors.txt");
 
-/// The place of the list in the tree, for messages.
+/// The path of the list, for messages.
 pub(super) const LIST: &str = "proof/src/mutants/survivors.txt";
 
 /// One accepted survivor.
@@ -26,15 +26,15 @@ pub(super) struct Key(String);
 pub(super) struct Compared {
     /// Survivors that are not accepted: the name of the mutant, and its line for the list.
     pub(super) unlisted: Vec<(String, String)>,
-    /// Survivors that are, with the reason.
+    /// Accepted survivors, with the reason.
     pub(super) accepted: Vec<(String, String)>,
-    /// Lines of the list whose mutant did not survive, or does not exist any more.
+    /// Lines of the list whose mutant did not survive or no longer exists.
     pub(super) stale: Vec<String>,
 }
 
 impl Key {
-    /// Reads a mutant's name (`core/src/a.rs:12:5: delete ! in f`) and takes the line it changes
-    /// from the source of its file.
+    /// Reads a mutant's name (`core/src/a.rs:12:5: delete ! in f`), and finds the line that it
+    /// changes in the source.
     pub(super) fn from_mutant(mutant: &str, text_of: impl Fn(&str) -> String) -> Self {
         let (place, what) = mutant.split_once(": ").unwrap_or((mutant, ""));
         let mut parts = place.split(':');
@@ -49,12 +49,12 @@ impl Key {
         Self(format!("{file}: {what} -- {source}"))
     }
 
-    /// Of a survivor of a settled file: `<mutation> -- <line of source>`.
+    /// The key of a survivor of a settled file: `<mutation> -- <line of source>`.
     pub(super) fn settled(file: &str, survivor: &str) -> Self {
         Self(format!("{file}: {survivor}"))
     }
 
-    /// It without the file.
+    /// The key without the file.
     pub(super) fn survivor(&self) -> &str {
         self.0.split_once(": ").map_or(&*self.0, |(_, survivor)| survivor)
     }
@@ -64,10 +64,9 @@ impl Key {
     }
 }
 
-/// The list.
+/// Reads the list.
 ///
-/// # Errors
-/// The number of a line that has no reason.
+/// # Errors The number of a line without a reason.
 pub(super) fn accepted() -> Result<Vec<Accepted>, usize> {
     read(ACCEPTED)
 }
@@ -88,9 +87,9 @@ fn read(text: &str) -> Result<Vec<Accepted>, usize> {
         .collect()
 }
 
-/// Compares survivors, as names with their keys, with the list. `others` are the keys of further
-/// mutants that may survive, because they were not tried or not asked for: their lines are not
-/// stale. Lines of files outside of `is_asked` are left alone.
+/// Compares survivors (names with keys) with the list. `others` are the keys of mutants that may
+/// survive because they were not tried or not selected; their lines are not stale. Lines of files
+/// outside of `is_asked` are ignored.
 pub(super) fn compare(
     survivors: Vec<(String, Key)>,
     mut others: Vec<Key>,
@@ -153,8 +152,9 @@ mod tests {
     #[test]
     fn survivors_are_compared_one_by_one() {
         let list = read(
-            "core/a.rs: delete ! in f -- if !x { a() } -- one of the two\ncore/a.rs: gone -- a -- \
-             b\nhost/a.rs: other -- a -- b\n",
+            "core/a.rs: delete ! in f -- if !x { a() } -- one of the two\n\
+             core/a.rs: gone -- a -- b\n\
+             host/a.rs: other -- a -- b\n",
         );
         let survivors = ["core/a.rs:2:8: delete ! in f", "core/a.rs:3:8: delete ! in f"]
             .map(|name| (name.to_owned(), key(name)));

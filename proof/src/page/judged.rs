@@ -1,4 +1,4 @@
-//! docs/proof.md is what the tree says, no statement lacks a method, and every test that it names
+//! Checks docs/proof.md: it is current, every statement has a method, and every test that it names
 //! exists.
 
 use xtask::tidy::{Finding, tree::Tree};
@@ -16,11 +16,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     };
     let mut findings = Vec::new();
     if tree.file(PAGE).is_none_or(|file| file.text != made) {
-        findings.push(Finding::new(
-            PAGE,
-            0,
-            "it is not what the tree says; run `cargo xtask proof`",
-        ));
+        findings.push(Finding::new(PAGE, 0, "it is stale; run `cargo xtask proof`"));
     }
     for number in text::without_method(tree) {
         let finding =
@@ -49,7 +45,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a test of this name stands in a text, in Rust, JavaScript or Python.
+/// Whether a text has a test of this name, in Rust, JavaScript or Python.
 fn has(text: &str, test: &str) -> bool {
     [format!("fn {test}("), format!("test(\"{test}\""), format!("def {test}(")]
         .iter()
@@ -62,8 +58,11 @@ mod tests {
 
     #[test]
     fn a_bug_that_no_test_holds_is_found() {
-        let bugs = "# Bugs\n\n| what | cause | held by |\n|---|---|---|\n| a | b | `it_holds` \
-                    |\n| c `code` | d | `it_is_gone`, `a story.txt` |\n";
+        let bugs = "# Bugs\n\n\
+                    | what | cause | held by |\n\
+                    |---|---|---|\n\
+                    | a | b | `it_holds` |\n\
+                    | c `code` | d | `it_is_gone`, `a story.txt` |\n";
         let tree =
             Tree::from_files(&[(FOUND, bugs), ("tests/all/a.rs", "#[test]\nfn it_holds() {}\n")]);
         let found: Vec<String> =

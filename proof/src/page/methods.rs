@@ -1,43 +1,43 @@
-//! The methods: what each looks for, where its tests stand, how a night runs it, and how it is
-//! known that it can fail.
+//! The methods: what each looks for, where its tests are, how a night runs it, and what shows that
+//! it can fail.
 
-/// One way in which it is checked that the contract is kept.
+/// One way of checking the contract.
 pub(crate) struct Method {
     pub(crate) name: &'static str,
     /// What it does, in a sentence.
     pub(crate) does: &'static str,
-    /// Beginnings of the paths of its tests: a statement that one of them cites is checked by it.
+    /// Path prefixes of its tests. It checks the statements that these tests cite.
     pub(crate) rooms: &'static [&'static str],
-    /// How a night runs it; none where every test run has all of it.
+    /// How a night runs it. `None` if every test run has all of it.
     pub(crate) command: Option<Command>,
-    /// Tests that let it fail, as file and name, beside the mistakes of `cargo xtask seeded`.
+    /// Tests that make it fail, as file and name, in addition to the mistakes of `cargo xtask
+    /// seeded`.
     pub(crate) fails: &'static [(&'static str, &'static str)],
 }
 
 /// A command of `cargo xtask` that is a method.
 pub(crate) struct Command {
-    /// The command with its options, for so many minutes. What needs no time takes what it takes.
+    /// The command line for a number of minutes. Commands with an end ignore the number.
     pub(crate) line: fn(u64) -> String,
-    /// How many parts of a night it gets.
+    /// Its share of a night.
     pub(crate) share: u64,
-    /// The lines of its output that have its numbers contain this.
+    /// The lines with its numbers contain this text.
     pub(crate) tells: &'static str,
 }
 
-/// All methods: what every test run has, then what goes on for as long as it is given, then what
-/// asks about code and tests themselves.
+/// All methods: first those of every test run, then those without an end, then those about the code
+/// and the tests themselves.
 pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "unit tests",
-        does: "functions alone, beside their code",
+        does: "single functions, tested beside their code",
         rooms: &["core/src/", "host-native/src/", "agent/src/", "cli/src/"],
         command: None,
         fails: &[],
     },
     Method {
         name: "tables",
-        does: "every variant of an enum crossed with the others, so that a new one cannot be \
-               forgotten; bad facts, each with its typed error",
+        does: "every variant of an enum crossed with the others, so that a new one cannot be forgotten; bad facts, each with its typed error",
         rooms: &[
             "tests/all/tables/",
             "tests/all/bad_facts.rs",
@@ -50,8 +50,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "scenarios",
-        does: "stories as text: what the host says, and below it everything that can be seen of \
-               what follows",
+        does: "short scripts as text: what the host does, and below it everything that can be observed",
         rooms: &[
             "tests/scenarios/",
             "tests/all/failure_classes.rs",
@@ -63,7 +62,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "fixtures",
-        does: "folders of the reference runtime's layout, read, replayed, exported and read again",
+        does: "folders in the reference runtime's layout are read, replayed, exported and read again",
         rooms: &[
             "tests/fixtures/",
             "tests/all/fixtures.rs",
@@ -75,8 +74,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "properties",
-        does: "random facts with shuffles, duplicates and losses, and hosts that fail: the \
-               invariants after each batch, the fold at each prefix",
+        does: "random facts with shuffles, duplicates and losses, and hosts that fail: the invariants after each batch, the fold at each prefix",
         rooms: &[
             "tests/all/properties.rs",
             "tests/all/invariants.rs",
@@ -94,8 +92,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "conformance",
-        does: "what the reference runtime answered to drawn inputs; a difference is one that the \
-               contract demands, or a failure",
+        does: "the answers of the reference runtime to random inputs; a difference must be one that the contract names",
         rooms: &[
             "tests/all/conformance.rs",
             "tests/all/ledgers.rs",
@@ -117,16 +114,14 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "time",
-        does: "thirty days of an agent in virtual time: timers, deadlines, backoffs and offers, \
-               with clocks that jump",
+        does: "thirty days of an agent in virtual time: timers, deadlines, backoffs and offers, with clocks that jump",
         rooms: &["tests/src/time/", "tests/all/time.rs"],
         command: None,
         fails: &[],
     },
     Method {
         name: "hosts",
-        does: "the command line, the sandbox, SQLite, agents, commands and the wire, with real \
-               files and real processes",
+        does: "the command line, the sandbox, SQLite, agents, commands and the model client, with real files and real processes",
         rooms: &[
             "host-native/tests/",
             "agent/tests/",
@@ -141,22 +136,21 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "pages",
-        does: "the npm package as projects consume it, and the workbench in a real browser",
+        does: "the npm package in projects that consume it, and the workbench in a real browser",
         rooms: &["web-demo/", "npm/", "wasm/web/"],
         command: None,
         fails: &[],
     },
     Method {
         name: "test",
-        does: "all of the above, and a share of what is below",
+        does: "everything above, and a share of the methods below",
         rooms: &[],
         command: Some(Command { line: |_| "test".to_owned(), share: 0, tells: " passed, " }),
         fails: &[("xtask/src/test/mod.rs", "a_failed_stage_fails_what_needs_it_and_nothing_else")],
     },
     Method {
         name: "model",
-        does: "every state that the machine can come to, breadth first: the invariants at each \
-               batch, a way to rest from each state, a ranking that falls",
+        does: "model checking, breadth first: the invariants at each batch, a way to rest from each state, a ranking that falls",
         rooms: &["tests/src/model/", "tests/all/model.rs"],
         command: Some(Command {
             line: |minutes| format!("model --shapes {}", 70_000 * minutes),
@@ -176,8 +170,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "sim",
-        does: "families of agents over virtual days, with faults at every import, kills, jumping \
-               clocks and wild turns; in the end nothing may be left undone",
+        does: "simulated families of agents over virtual days, with faults at every import, kills, jumping clocks and wild turns; at the end nothing may be left undone",
         rooms: &["tests/src/sim/", "tests/all/sim.rs"],
         command: Some(Command {
             line: |minutes| format!("sim --minutes {minutes}"),
@@ -188,8 +181,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "crash",
-        does: "processes die after each append, and for real; what comes of it is compared with \
-               what came of those that nobody killed",
+        does: "processes die after each append, and real ones are killed; the results are compared with those without a crash",
         rooms: &["tests/src/crash/", "tests/all/crash.rs"],
         command: Some(Command {
             line: |minutes| format!("crash --stories {} --kills {}", 600 * minutes, 12 * minutes),
@@ -200,8 +192,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "crosscheck",
-        does: "the same stories in seven engines: entries, decisions, explanations and fuel, byte \
-               for byte; random ones, shrunk where they differ",
+        does: "the same stories in seven engines: entries, decisions, explanations and fuel, byte for byte; random stories are shrunk if they differ",
         rooms: &["cli/tests/crosscheck.rs", "cli/tests/seeded.rs", "cli/src/crosscheck/"],
         command: Some(Command {
             line: |minutes| format!("crosscheck --random {}", 80_000 * minutes),
@@ -216,8 +207,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "fuzz",
-        does: "libFuzzer on the decoder, the transitions, the foreign reader, the ledger reader \
-               and what the guest exports",
+        does: "libFuzzer on the decoder, the transitions, the foreign reader, the ledger reader and the exports of the guest",
         rooms: &["tests/src/fuzz.rs", "tests/all/corpora.rs"],
         command: Some(Command {
             line: |minutes| format!("fuzz --seconds {}", 15 * minutes),
@@ -228,16 +218,14 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "miri",
-        does: "the core's tests interpreted, on machines with other words and another order of \
-               bytes: undefined behaviour and leaks below the core",
+        does: "the core's unit tests under Miri, also for a machine with 32-bit words and one with the other byte order",
         rooms: &[],
         command: Some(Command { line: |_| "miri".to_owned(), share: 0, tells: " tests on " }),
         fails: &[],
     },
     Method {
         name: "coverage",
-        does: "what the tests execute of ladder, derivations, records, facts and state: floors, \
-               every rule, every row",
+        does: "coverage of ladder, derivations, records, facts and state: floors, every rule, every row",
         rooms: &[],
         command: Some(Command {
             line: |_| "coverage".to_owned(),
@@ -248,7 +236,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "mutants",
-        does: "the core changed in small ways, one at a time: some test must notice",
+        does: "mutation testing: the core is changed in small ways, one at a time, and some test must fail",
         rooms: &[],
         command: Some(Command {
             line: |minutes| format!("mutants --minutes {minutes}"),
@@ -259,8 +247,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "tidy",
-        does: "every statement of the contract is cited by code and tests, and what no compiler \
-               checks",
+        does: "code and tests cite every statement of the contract; also what no compiler checks",
         rooms: &[],
         command: Some(Command { line: |_| "tidy".to_owned(), share: 0, tells: "tidy: " }),
         fails: &[],
@@ -274,8 +261,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "semver",
-        does: "whether the public interface allows what the version says, compared with the last \
-               release",
+        does: "whether the public interface allows the next version, compared with the last release",
         rooms: &[],
         command: Some(Command { line: |_| "semver".to_owned(), share: 0, tells: "semver: " }),
         fails: &[],

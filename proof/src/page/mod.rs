@@ -1,5 +1,5 @@
-//! How it is known that Wakeful keeps its contract: the methods, what they found, and
-//! docs/proof.md, which is made of them.
+//! docs/proof.md: how Wakeful is checked against its contract, with which methods, and what they
+//! found.
 
 mod judged;
 pub(crate) mod methods;
@@ -16,7 +16,7 @@ pub(crate) const PAGE: &str = "docs/proof.md";
 /// The numbers of the last run of each method.
 pub(crate) const RUNS: &str = "docs/proof/runs.json";
 
-/// The bugs that were found, as people write them.
+/// The bugs that were found; people write this page.
 pub(crate) const FOUND: &str = "docs/proof/found.md";
 
 /// Writes the page.
@@ -26,14 +26,14 @@ pub(crate) fn proof(paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what it lacks.
+/// Prints what the page lacks.
 pub(crate) fn check(paths: &Paths) -> Result<ExitCode, Failure> {
     let findings = judged::check(&tidy::read(paths)?);
     findings.iter().for_each(|finding| anstream::println!("{finding}"));
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes it as the tree is now.
+/// Writes the page from the tree.
 pub(crate) fn write(paths: &Paths) -> Result<(), Failure> {
     let page = text::page(&tidy::read(paths)?).map_err(Failure::new)?;
     fs::write(paths.at(PAGE), page)

@@ -1,5 +1,4 @@
-//! The numbers of the last run of each method: what was run, at which commit, how long it took, and
-//! what it printed.
+//! The last run of each method: command, commit, duration and numbers.
 
 use std::{collections::BTreeMap, fs};
 
@@ -11,12 +10,12 @@ use xtask::{call::Failure, paths::Paths};
 /// One run of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// The command, as it is typed.
+    /// The command line.
     pub(crate) line: String,
-    /// The commit that was run.
+    /// The commit of the tree.
     pub(crate) commit: String,
     pub(crate) seconds: u64,
-    /// The lines that have its numbers.
+    /// The lines with its numbers.
     pub(crate) numbers: Vec<String>,
 }
 
@@ -31,7 +30,7 @@ pub(crate) fn read(text: &str) -> Result<Runs, String> {
         .map(|(name, run)| {
             parse(&run)
                 .map(|run| (name.clone(), run))
-                .ok_or_else(|| format!("{RUNS}: {name} is no run"))
+                .ok_or_else(|| format!("{RUNS}: {name} is not a run"))
         })
         .collect()
 }
@@ -51,7 +50,7 @@ fn parse(run: &Value) -> Option<Ran> {
     })
 }
 
-/// Keeps a run beside those of the other methods.
+/// Stores the run of one method.
 pub(crate) fn keep(paths: &Paths, name: &str, run: &Ran) -> Result<(), Failure> {
     let file = paths.at(RUNS);
     let mut runs = match fs::read_to_string(&file) {
@@ -66,7 +65,7 @@ pub(crate) fn keep(paths: &Paths, name: &str, run: &Ran) -> Result<(), Failure> 
 fn write(runs: &Runs) -> String {
     let value = |run: &Ran| json!({"line": run.line, "commit": run.commit, "seconds": run.seconds, "numbers": run.numbers});
     let all: BTreeMap<&String, Value> = runs.iter().map(|(name, run)| (name, value(run))).collect();
-    // Texts and numbers are always JSON.
+    // Texts and numbers always serialise.
     serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
 }
 
@@ -87,7 +86,9 @@ mod tests {
             ("two".to_owned(), Ran { numbers: Vec::new(), ..ran }),
         ]);
         assert_eq!(read(&write(&runs)), Ok(runs));
-        assert!(read(r#"{"one": {"line": "a"}}"#).is_err_and(|why| why.ends_with("one is no run")));
+        assert!(
+            read(r#"{"one": {"line": "a"}}"#).is_err_and(|why| why.ends_with("one is not a run"))
+        );
         assert!(read("[]").is_err_and(|why| why.starts_with(RUNS)));
     }
 }

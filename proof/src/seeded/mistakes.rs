@@ -1,8 +1,8 @@
-//! The mistakes: what is changed where, and which methods must find it.
+//! The mistakes: each change, and the methods that must find it.
 
 use std::fmt;
 
-/// Where a mistake is made.
+/// The part of the tree with a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
     Core,
@@ -22,14 +22,14 @@ impl fmt::Display for Layer {
 
 /// One mistake.
 pub(crate) struct Mistake {
-    /// What goes wrong, in a few words.
+    /// The effect, in a few words.
     pub(crate) name: &'static str,
     pub(crate) layer: Layer,
     pub(crate) changes: &'static [Change],
     pub(crate) found_by: &'static [FoundBy],
 }
 
-/// A text in a file, which stands there once, and what it is changed to.
+/// A text that occurs once in a file, and its replacement.
 pub(crate) struct Change {
     pub(crate) file: &'static str,
     pub(crate) from: &'static str,
@@ -39,20 +39,20 @@ pub(crate) struct Change {
 /// A method that must fail.
 pub(crate) struct FoundBy {
     pub(crate) method: &'static str,
-    /// What is run: a line of `cargo xtask`, or the tests of a target whose names begin like this.
+    /// What to run.
     pub(crate) run: Run,
-    /// What it then says, so that it does not fail for another reason.
+    /// A part of its output, so that it does not fail for another reason.
     pub(crate) says: &'static str,
 }
 
-/// How a method is asked, in the copy.
+/// What to run in the copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// A command of `cargo xtask`.
     Command(&'static str),
-    /// Tests of one target of the native side: the target, and how the tests' names begin.
+    /// Tests of one native target: the target, and a prefix of the test names.
     Tests(&'static str, &'static str),
-    /// The workbench's own tests, over a guest that is built for them.
+    /// The workbench's tests, with a guest that is built for them.
     Workbench,
 }
 
@@ -65,10 +65,14 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         layer: Core,
         changes: &[Change {
             file: "core/src/ladder/edition.rs",
-            from: "    rule::HEAD_REDUCED,\n    rule::WAKE_HINT,\n    \
-                       rule::CONTINUE_ACTIVE,\n    rule::QUEUED_AVAILABLE,\n",
-            to: "    rule::HEAD_REDUCED,\n    rule::CONTINUE_ACTIVE,\n    \
-                     rule::QUEUED_AVAILABLE,\n    rule::WAKE_HINT,\n",
+            from: "    rule::HEAD_REDUCED,\n\
+                       \x20   rule::WAKE_HINT,\n\
+                       \x20   rule::CONTINUE_ACTIVE,\n\
+                       \x20   rule::QUEUED_AVAILABLE,\n",
+            to: "    rule::HEAD_REDUCED,\n\
+                     \x20   rule::CONTINUE_ACTIVE,\n\
+                     \x20   rule::QUEUED_AVAILABLE,\n\
+                     \x20   rule::WAKE_HINT,\n",
         }],
         found_by: &[
             FoundBy { method: "tables", run: Tests("all", "tables::"), says: "FAILED" },
@@ -86,8 +90,8 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         changes: &[Change {
             file: "core/src/state/queue/lanes.rs",
             from: "        if slot.in_run {\n            return;",
-            to: "        if slot.in_run || slot.status == Some(QueueStatus::Dequeued) \
-                             {\n            return;",
+            to: "        if slot.in_run || slot.status == Some(QueueStatus::Dequeued) {\n\
+                \x20           return;",
         }],
         found_by: &[
             FoundBy { method: "time", run: Tests("all", "time::"), says: "FAILED" },
@@ -145,9 +149,9 @@ pub(crate) const MISTAKES: &[Mistake] = &[
             Change {
                 file: "core/src/id.rs",
                 from: "            pub fn as_str(&self) -> &str {\n                &self.0\n",
-                to: "            pub fn as_str(&self) -> &str {\n                unsafe { \
-                         self.0.get_unchecked(..self.0.len() + 1).get_unchecked(..self.0.len()) \
-                         }\n",
+                to: "            pub fn as_str(&self) -> &str {\n\
+                    \x20               unsafe { self.0.get_unchecked(..self.0.len() + \
+                    1).get_unchecked(..self.0.len()) }\n",
             },
         ],
         found_by: &[FoundBy { method: "miri", run: Command("miri"), says: "Undefined Behavior" }],
@@ -181,8 +185,8 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         layer: Core,
         changes: &[Change {
             file: "core/src/time.rs",
-            from: "that lies after `now` (contract 5.20).",
-            to: "that lies after `now` (contract 5.99).",
+            from: "after `now` (contract 5.20).",
+            to: "after `now` (contract 5.99).",
         }],
         found_by: &[FoundBy { method: "tidy", run: Command("tidy"), says: "5.99" }],
     },

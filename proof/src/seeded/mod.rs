@@ -1,5 +1,5 @@
-//! `cargo xtask seeded`: makes mistakes on purpose, one at a time, in a copy of the tree, and asks
-//! the methods whether they find them.
+//! `cargo xtask seeded`: makes deliberate mistakes, one at a time, in a copy of the tree, and
+//! checks that the methods find them.
 
 pub(crate) mod mistakes;
 
@@ -32,7 +32,7 @@ pub(crate) const SEEDED: &str = "seeded";
 /// The copy, below target.
 const COPY: &str = "seeded/tree";
 
-/// What is built already and taken over into the copy.
+/// The built artifacts that the copy gets.
 const BUILT: [&str; 5] = [
     "target/debug/deps",
     "target/debug/build",
@@ -41,7 +41,8 @@ const BUILT: [&str; 5] = [
     "fuzz/target",
 ];
 
-/// Makes each mistake that one of these methods must find, and asks them; all where none is named.
+/// Makes each mistake that one of these methods must find, and runs them. All methods if none is
+/// named.
 pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode, Failure> {
     let is_asked = |found: &&FoundBy| methods.is_empty() || methods.contains(&found.method);
     let (commit_of_tree, begun) = (night::commit(paths)?, Instant::now());
@@ -89,8 +90,8 @@ pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode
     Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The copy without a mistake. Each build there is used for a few minutes, so the tree's own
-/// packages are compiled for that; dependencies stay as they are.
+/// Makes a copy without a mistake. Each build there is used only for minutes, so the tree's own
+/// packages are not optimised; dependencies stay as they are.
 fn fresh(paths: &Paths) -> Result<PathBuf, Failure> {
     let copy = copy::update(paths, COPY)?;
     let file = copy.join(".cargo/config.toml");
@@ -104,8 +105,8 @@ fn fresh(paths: &Paths) -> Result<PathBuf, Failure> {
         .map_err(|why| Failure::new(format!("cannot write {}: {why}", file.display())))
 }
 
-/// Makes the copy a repository of its own, whose one commit is the tree without a mistake: what an
-/// interface is compared with.
+/// Makes the copy a git repository with one commit, the tree without a mistake. Public interfaces
+/// are compared with this commit.
 fn commit(copy: &Path) -> Result<(), Failure> {
     let there = Paths::from_root(copy.to_owned());
     let git = |args: &[&str]| {
@@ -117,7 +118,7 @@ fn commit(copy: &Path) -> Result<(), Failure> {
     git(&["commit", "--quiet", "--allow-empty", "--message", "the tree"]).map(drop)
 }
 
-/// Changes a text that stands in its file once.
+/// Replaces a text that occurs once in its file.
 fn make(copy: &Path, Change { file, from, to }: &Change) -> Result<(), Failure> {
     let path = copy.join(file);
     let text = fs::read_to_string(&path)
@@ -132,7 +133,7 @@ fn make(copy: &Path, Change { file, from, to }: &Change) -> Result<(), Failure> 
         .map_err(|why| Failure::new(format!("cannot write {}: {why}", path.display())))
 }
 
-/// Whether the method fails, and says what it should.
+/// Whether the method fails with the expected message.
 fn is_found(
     programs: &Programs,
     copy: &Path,
@@ -158,8 +159,7 @@ fn is_found(
     Ok(is_found)
 }
 
-/// A failure of its own: not a command line that it did not understand, nor a program that is
-/// missing.
+/// Whether it failed on its own: not by a wrong command line, nor by a missing tool.
 fn has_failed(status: ExitStatus) -> bool {
     !status.success() && !matches!(status.code(), Some(2 | 3))
 }

@@ -1,9 +1,8 @@
-//! Two folders of histories, compared: the first entry at which the agents of a family do not write
-//! the same.
+//! Compares two folders of histories: finds the first entry at which the agents of a family differ.
 //!
-//! A history is what the program `sim` writes: SEED/AGENT.jsonl, a line `{"place":N,"entry":ENTRY}`
-//! for each entry, where the place is that among the entries of the whole family. What differs
-//! later in the family follows from what differed first.
+//! The program `sim` writes a history to SEED/AGENT.jsonl: a line `{"place":N,"entry":ENTRY}` per
+//! entry. The place is the position among the entries of the whole family. Later differences in the
+//! family follow from the first one.
 
 use std::{
     collections::BTreeSet,
@@ -12,18 +11,18 @@ use std::{
     path::Path,
 };
 
-/// Where two versions part.
+/// The first difference of two versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     /// The agent.
     pub(crate) agent: String,
     /// The number of the entry in its ledger.
     pub(crate) seq: u64,
-    /// What the one wrote there, and what the other; nothing where its ledger ends before.
+    /// What each version wrote there. `None` if its ledger ends before.
     pub(crate) wrote: [Option<String>; 2],
 }
 
-/// The names in a folder, in order: numbers by what they count.
+/// The names in a folder, sorted; numbers in numeric order.
 pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -33,7 +32,7 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The first entry at which two histories of a family part; none where they are the same.
+/// The first entry at which two histories of a family differ. `None` if they are equal.
 pub(crate) fn first(one: &Path, other: &Path) -> io::Result<Option<Difference>> {
     let files: BTreeSet<String> = names(one)?.into_iter().chain(names(other)?).collect();
     let mut first: Option<(u64, Difference)> = None;
@@ -51,7 +50,7 @@ pub(crate) fn first(one: &Path, other: &Path) -> io::Result<Option<Difference>> 
     Ok(first.map(|(_, difference)| difference))
 }
 
-/// The lines of a history; none of an agent that there is only in the other one.
+/// The lines of a history. `None` if the agent exists only in the other version.
 fn open(file: &Path) -> io::Result<Option<Lines<BufReader<File>>>> {
     match File::open(file) {
         Ok(file) => Ok(Some(BufReader::new(file).lines())),
@@ -60,8 +59,7 @@ fn open(file: &Path) -> io::Result<Option<Lines<BufReader<File>>>> {
     }
 }
 
-/// The first lines that are not the same: the lower of their places, what they have, and the number
-/// of the line.
+/// The first lines that differ: the lower of their places, their entries, and the line number.
 #[allow(clippy::type_complexity)]
 fn parts_of(
     mut histories: [Option<Lines<BufReader<File>>>; 2],
@@ -96,7 +94,7 @@ fn read(line: &str) -> io::Result<(u64, &str)> {
         .and_then(|rest| rest.strip_suffix('}')?.split_once(r#","entry":"#));
     let read = found.and_then(|(place, entry)| Some((place.parse().ok()?, entry)));
     read.ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("`{line}` is no line of a history"))
+        io::Error::new(io::ErrorKind::InvalidData, format!("`{line}` is not a line of a history"))
     })
 }
 
@@ -106,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with the histories of one family; it goes when the test ends.
+    /// A folder with the histories of one family, removed when the test ends.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -211,7 +209,7 @@ mod tests {
         fs::write(folder.0.join("a.jsonl"), "{\"place\":x}\n").expect("a file");
         assert!(
             first(&folder.0, &folder.0)
-                .is_err_and(|why| why.to_string().contains("no line of a history"))
+                .is_err_and(|why| why.to_string().contains("not a line of a history"))
         );
         let folder = Folder::new("names", &[]);
         ["10", "9", "0"]

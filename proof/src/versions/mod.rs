@@ -1,8 +1,8 @@
-//! `cargo xtask sim --against REV`: the same families live with the core of this tree and with the
-//! core of another commit, and the first entry at which they do not write the same is told.
+//! `cargo xtask sim --against REV`: simulates the same families with the core of this tree and with
+//! that of another commit, and prints the first entry at which they differ.
 //!
-//! The other core stands in a copy of this tree, target/versions/tree, and is built there, so that
-//! families, faults and hosts are the same, and nothing of this tree is built over.
+//! The other core is built in a copy of this tree, target/versions/tree. So families, faults and
+//! hosts are the same, and builds of this tree stay.
 
 mod histories;
 
@@ -19,13 +19,13 @@ use xtask::{
 /// The copy, below target.
 const COPY: &str = "versions/tree";
 
-/// What is built already and taken over into the copy.
+/// The built artifacts that the copy gets.
 const BUILT: [&str; 3] = ["target/debug/deps", "target/debug/build", "target/debug/.fingerprint"];
 
-/// How many characters of an entry are shown.
+/// The number of characters of an entry that are shown.
 const SHOWN: usize = 400;
 
-/// Lets families live with both cores, and says where they part. The options are those of the
+/// Simulates families with both cores, and prints where they differ. The options are those of the
 /// program `sim`.
 pub(crate) fn against(
     paths: &Paths,
@@ -48,7 +48,7 @@ pub(crate) fn against(
     let folders = [("here", paths.sim(), "this tree"), ("there", other, revision)].map(
         |(name, program, who)| {
             let folder = place.join("histories").join(name);
-            stage("sim", &format!("families live with the core of {who}"), || {
+            stage("sim", &format!("simulating families with the core of {who}"), || {
                 live(paths, name, &program, options, &folder)
             })
             .map(|()| folder)
@@ -91,7 +91,7 @@ fn tree_with_core_of(paths: &Paths, commit: &str, place: &Path) -> Result<Paths,
     copy::update_but(paths, COPY, "core", &core).map(Paths::from_root)
 }
 
-/// Builds the program that lets families live, in the copy.
+/// Builds the simulation in the copy.
 fn build(copy: &Paths, revision: &str) -> Result<(), Failure> {
     let call =
         Call::cargo(copy, "versions", "build").args(native::SELECTION).args(["--bin", "sim"]);
@@ -109,7 +109,7 @@ fn build(copy: &Paths, revision: &str) -> Result<(), Failure> {
     Err(Failure { what, printed: errors.join("\n") })
 }
 
-/// Lets families live, and keeps what each agent wrote in a folder that is emptied before.
+/// Simulates families. The history of each agent goes into a folder that is emptied before.
 fn live(
     paths: &Paths,
     name: &str,
@@ -127,14 +127,14 @@ fn live(
     let (status, printed) = call.told()?;
     match (status.code(), printed.lines().last()) {
         (Some(0), _) => Ok(()),
-        // What was wrong belongs to what is compared.
+        // Exit code 1 is fine here: a broken invariant is part of the comparison.
         (Some(1), Some(counted)) if counted.contains("; digest ") => {
             anstream::println!("{}: {counted}; {} says what was wrong", bold(name), log.display());
             Ok(())
         }
         _ => Err(Failure {
             what: format!(
-                "the families did not live to their end ({status}); {} has what was printed",
+                "the simulation did not reach its end ({status}); {} has its output",
                 log.display()
             ),
             printed,
@@ -149,7 +149,7 @@ fn emptied(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Says of each family where it parts, or that it does not.
+/// Prints for each family the first difference, or that there is none.
 fn told(here: &Path, there: &Path, revision: &str) -> Result<ExitCode, Failure> {
     let cannot = |why: io::Error| {
         Failure::new(format!("cannot compare {} with {}: {why}", here.display(), there.display()))
@@ -179,7 +179,7 @@ fn told(here: &Path, there: &Path, revision: &str) -> Result<ExitCode, Failure> 
     Ok(if parted == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The agent, the entry, and what the one and the other wrote.
+/// The agent, the entry, and what each version wrote.
 fn difference(found: &Difference, revision: &str) -> String {
     let [one, other] = found.wrote.each_ref().map(|entry| entry.as_deref().map(without_chain));
     let shared = one
@@ -196,13 +196,12 @@ fn difference(found: &Difference, revision: &str) -> String {
     )
 }
 
-/// An entry without its chain, which differs wherever something before it does.
+/// An entry without its chain, because the chain differs after any earlier difference.
 fn without_chain(entry: &str) -> &str {
     entry.rsplit_once(",\"chain\":").map_or(entry, |(body, _)| body)
 }
 
-/// What is shown of an entry: its beginning, and from a little before the character at which it
-/// differs.
+/// The shown part of an entry: its beginning, and the text around the first difference.
 fn part(entry: &str, differs_at: usize) -> String {
     let (length, half) = (entry.chars().count(), SHOWN / 2);
     if length <= SHOWN {
@@ -228,8 +227,9 @@ mod tests {
         let text = difference(&Difference { agent: "sim-7".to_owned(), seq: 3, wrote }, "v1");
         assert_eq!(
             text,
-            "sim-7 at entry 3\n  this tree wrote {\"seq\":3,\"record\":{\"rule\":\"9.sleep\"}\n  \
-             v1 wrote nothing"
+            "sim-7 at entry 3\n\
+             \x20 this tree wrote {\"seq\":3,\"record\":{\"rule\":\"9.sleep\"}\n\
+             \x20 v1 wrote nothing"
         );
     }
 

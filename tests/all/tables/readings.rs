@@ -220,18 +220,18 @@ fn what_comes_after_an_end_is_counted() {
         ("ledger/messages.jsonl", r#"{"id":"m","kind":"operator_prompt","text":"hello"}"#),
         (
             "ledger/queue_entries.jsonl",
-            "{\"message_id\":\"m\",\"status\":\"processed\"}\n{\"message_id\":\"m\",\"status\":\"\
-             queued\"}",
+            "{\"message_id\":\"m\",\"status\":\"processed\"}\n\
+             {\"message_id\":\"m\",\"status\":\"queued\"}",
         ),
         (
             "ledger/tasks.jsonl",
-            "{\"id\":\"t\",\"status\":\"completed\",\"wait_policy\":\"background\"}\n{\"id\":\"t\"\
-             ,\"status\":\"running\",\"wait_policy\":\"background\"}",
+            "{\"id\":\"t\",\"status\":\"completed\",\"wait_policy\":\"background\"}\n\
+             {\"id\":\"t\",\"status\":\"running\",\"wait_policy\":\"background\"}",
         ),
         (
             "ledger/work_items.jsonl",
-            "{\"id\":\"w\",\"objective\":\"o\",\"state\":\"completed\",\"revision\":1}\n{\"id\":\"\
-             w\",\"objective\":\"o\",\"state\":\"open\",\"revision\":2}",
+            "{\"id\":\"w\",\"objective\":\"o\",\"state\":\"completed\",\"revision\":1}\n\
+             {\"id\":\"w\",\"objective\":\"o\",\"state\":\"open\",\"revision\":2}",
         ),
         (
             "ledger/wait_conditions.jsonl",

@@ -81,10 +81,10 @@ fn effects_follow_records(
     for entry in batch {
         match &entry.record {
             Record::Turn(turn) if turn.status == RunStatus::Started => {
-                drop(opened.insert(&turn.run_id))
+                opened.insert(&turn.run_id);
             }
             Record::QueueEntry(entry) if entry.status == QueueStatus::Interjected => {
-                drop(interjected.insert(&entry.message_id))
+                interjected.insert(&entry.message_id);
             }
             _ => {}
         }

@@ -72,8 +72,9 @@ fn text(
     // A comment is a line.
     let broken = broken.to_string().replace('\n', " ");
     let mut commands = format!(
-        "# {broken}\n# The model checker came here in {} moves from the opening `{}`.\n# \
-         {judged}\n",
+        "# {broken}\n\
+         # The model checker came here in {} moves from the opening `{}`.\n\
+         # {judged}\n",
         moves.len(),
         opening.name
     );

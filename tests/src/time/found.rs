@@ -48,7 +48,9 @@ impl Found {
     fn read(&mut self, entry: &Entry) {
         match &entry.record {
             Record::Timer(timer) => {
-                drop(timer.next_fire_at.and_then(|due| self.due.insert(timer.id.clone(), due)))
+                if let Some(due) = timer.next_fire_at {
+                    self.due.insert(timer.id.clone(), due);
+                }
             }
             Record::Message(message) => {
                 if let Some((what, due)) = self.fire_of(message) {

@@ -16,11 +16,11 @@ use crate::{
 type Agent = Scheduler<HostLedger, HostClock, HostProvider>;
 
 thread_local! {
-    /// The one agent of this instance; none before `open`.
+    /// The one agent of this instance; `None` before `open`.
     static AGENT: RefCell<Option<Agent>> = const { RefCell::new(None) };
 }
 
-/// What the world exports.
+/// The exports of the world.
 pub(crate) struct Component;
 
 impl Guest for Component {
@@ -115,7 +115,7 @@ fn with_agent<T>(call: impl FnOnce(&mut Agent) -> Result<T, SchedulerError>) -> 
     })
 }
 
-/// Asks the machine as it stood at an entry.
+/// Asks the machine as it was at an entry.
 fn at<T>(seq: u64, ask: impl FnOnce(Machine) -> T) -> Result<T, Error> {
     with_agent(|agent| agent.at(Seq(seq)).map(ask))
 }
@@ -124,7 +124,7 @@ fn read<T: Readable>(text: &str) -> Result<T, Error> {
     json::read(text).map_err(malformed)
 }
 
-/// A name stands alone, as text without quotes.
+/// Reads a name: bare text without quotes.
 fn name<T: Readable>(name: &str) -> Result<T, Error> {
     read(&json::write(&name))
 }

@@ -1,4 +1,4 @@
-//! The component shell: carries text across the WIT boundary and does nothing else. The world is
+//! The component shell. It carries text across the WIT boundary and does nothing else. The world is
 //! `wasm/wit/0.1.0`.
 
 mod agent;
@@ -15,7 +15,7 @@ mod bindings {
     export!(Component);
 }
 
-/// The memory of the guest, which has one thread.
+/// The allocator. It needs no lock, because the guest has one thread.
 #[cfg(target_family = "wasm")]
 #[global_allocator]
 static MEMORY: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();

@@ -1,5 +1,5 @@
-//! A guest that does what no guest should: it offers what the scheduler offers, and what is
-//! proposed to it is what it does wrong. The tests of the sandbox load it; no product does.
+//! A guest that misbehaves. It has the interface of the scheduler, and the fact that is proposed to
+//! it names the misdeed. Only the tests of the sandbox load it.
 
 mod misdeed;
 
@@ -88,7 +88,7 @@ impl Guest for Hostile {
     }
 }
 
-/// It can do nothing right.
+/// The answer to every other call.
 fn unable<T>() -> Result<T, Error> {
     Err(Error {
         code: ErrorCode::WrongState,

@@ -1,4 +1,4 @@
-//! What it does wrong, by name. `NAME COUNT` where a misdeed is counted.
+//! The misdeeds by name: `NAME`, or `NAME COUNT`.
 
 use std::hint::black_box;
 
@@ -14,12 +14,12 @@ use crate::{
     unable,
 };
 
-/// Does what is asked for; most of it never comes back.
+/// Commits the named misdeed. Most of them never return.
 pub(crate) fn commit(asked: &str) -> Result<String, Error> {
     let (name, count) = asked.split_once(' ').unwrap_or((asked, "1"));
     let count: u64 = count.parse().unwrap_or(1);
     match name {
-        // For ever, in the guest or in calls of the host.
+        // Run forever, in the guest or in calls of the host.
         "loop" => forever(|| {}),
         "read_on" => forever(|| drop(ledger::read(0, 1))),
         "read_beyond" => (0..count).for_each(|after| drop(ledger::read(1 << 40 | after, 1))),
@@ -27,17 +27,17 @@ pub(crate) fn commit(asked: &str) -> Result<String, Error> {
             black_box(clock::now());
         }),
         "start" => (0..count).for_each(|_| drop(provider::start_turn("{}"))),
-        // More than there is.
+        // Use more than there is.
         "grow" => grow(),
         "overflow" => {
             black_box(deeper(0));
         }
         "answer" => return Ok("x".repeat(usize::try_from(count).unwrap_or_default())),
         "append" => return append("x".repeat(usize::try_from(count).unwrap_or_default())),
-        // Out of bounds.
+        // Trap.
         "trap" => core::arch::wasm32::unreachable(),
         "panic" => panic!("on purpose"),
-        // Nothing wrong, for once.
+        // Do nothing wrong.
         "nothing" => {}
         _ => return unable(),
     }
@@ -57,13 +57,13 @@ fn grow() {
     }
 }
 
-/// Keeps nothing in memory: what overflows is the stack of the engine, and not the guest's own.
+/// It keeps nothing in linear memory, so the engine's stack overflows and not the guest's.
 #[inline(never)]
 fn deeper(depth: u64) -> u64 {
     if depth == u64::MAX { 0 } else { deeper(depth + 1).rotate_left(1) ^ depth }
 }
 
-/// A batch that is none, after a head that is none.
+/// Appends an invalid batch after an invalid head.
 fn append(line: String) -> Result<String, Error> {
     let head = Head { seq: 0, chain: "0".repeat(64) };
     match ledger::append(&head, &[line]) {

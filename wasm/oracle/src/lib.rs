@@ -1,4 +1,4 @@
-//! The oracle as a component: one export, no import. The world is `wasm/wit/oracle`.
+//! The oracle as a component, with one export and no import. The world is `wasm/wit/oracle`.
 
 #[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
 mod bindings {
@@ -11,7 +11,7 @@ mod bindings {
     export!(Component);
 }
 
-/// What the world exports.
+/// The exports of the world.
 struct Component;
 
 impl bindings::Guest for Component {

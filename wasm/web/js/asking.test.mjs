@@ -1,5 +1,5 @@
-// All that a scheduler can be asked, of the present and of the past, and what only crosses when it
-// opens: snapshots, and which tasks are alive.
+// Every question to a scheduler, about the present and the past; also snapshots, and which tasks
+// are alive.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -56,7 +56,7 @@ test("each answer is the same as object and as text", () => {
   assert.equal(JSON.parse(scheduler.snapshot()).head.seq, scheduler.head().seq);
 });
 
-test("the past is what it was then", () => {
+test("the past is shown as it was", () => {
   const scheduler = agent(0);
   const seen = [];
   for (let number = 0; number < 10; number += 1) {
@@ -72,7 +72,7 @@ test("the past is what it was then", () => {
   }
 });
 
-test("what another writer appended is caught up with", () => {
+test("catchUp reads what another writer appended", () => {
   const ledger = new MemoryLedger();
   const [first, second] = [agent(0, ledger), guest.Scheduler.observe(options, hostWith(ledger))];
   first.propose(prompt("m1"));
@@ -82,7 +82,7 @@ test("what another writer appended is caught up with", () => {
   assert.equal(second.head().seq, ledger.read(0, 1000).length);
 });
 
-test("a ledger that keeps snapshots is given them, and is opened from the newest", () => {
+test("a ledger with snapshots gets them, and opens from the newest", () => {
   class Keeping extends MemoryLedger {
     stored = [];
     reads = [];
@@ -118,11 +118,11 @@ test("a ledger that keeps snapshots is given them, and is opened from the newest
   assert.equal(
     guest.Scheduler.observe(options, hostWith(ledger)).stateText(),
     state,
-    "and so is what is none",
+    "and so is a value that is not one",
   );
 });
 
-test("a provider says which tasks are alive; where it cannot, the agent is not taken over", () => {
+test("a provider says which tasks are alive; if it cannot, the agent is not taken over", () => {
   const ledger = new MemoryLedger();
   const first = agent(0, ledger);
   for (const task of ["one", "two"])

@@ -1,10 +1,10 @@
-// The Chromium engine of the cross-check: the same lines as engine.mjs, answered in a page. CHROME
-// names the browser's program.
+// The Chromium engine of the cross-check. It answers the same lines as engine.mjs in a page. CHROME
+// is the path of the browser.
 //
 //   node chromium.mjs GUEST_FOLDER
 //
-// The page gets its files from this program, through the driver: no server, and nothing leaves the
-// machine.
+// The page gets its files from this program through the driver. There is no server, and nothing
+// leaves the machine.
 
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve, sep } from "node:path";
@@ -20,14 +20,14 @@ const TYPES = {
   wasm: "application/wasm",
 };
 
-/** The origin of the page; no such host exists. */
+/** The origin of the page. This host does not exist. */
 const ORIGIN = "http://engine.invalid/";
 
 async function open(folder) {
   const { chromium } = await driver();
   const browser = await chromium.launch({
     executablePath: program(),
-    // Chromium refuses its sandbox to root, as which containers run.
+    // Chromium does not run its sandbox as root, and containers run as root.
     args: [
       "--disable-gpu",
       "--disable-dev-shm-usage",
@@ -57,7 +57,7 @@ async function open(folder) {
   }
 }
 
-/** In the page: loads the guest, and what answers lines with it. */
+/** In the page: loads the guest and the code that answers lines. */
 async function load(from) {
   const guest = await import(from.guest);
   const { answer } = await import(from.answer);
@@ -70,12 +70,12 @@ async function driver() {
     return await import("../../../web-demo/node_modules/playwright-core/index.mjs");
   } catch (error) {
     throw new Error(
-      `the driver playwright-core is not there (${error.code}): run \`npm ci\` in web-demo`,
+      `the driver playwright-core is missing (${error.code}): run \`npm ci\` in web-demo`,
     );
   }
 }
 
-/** The browser: CHROME, else what PATH has. */
+/** The browser: CHROME, else the first one on PATH. */
 function program() {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const found =

@@ -1,5 +1,5 @@
-// The Node engine of the cross-check: reads cases as JSON lines on stdin, answers each with its
-// trace, one line per case (answer.mjs).
+// The Node engine of the cross-check. It reads cases as JSON lines on stdin, and answers each with
+// its trace, one line per case (answer.mjs).
 //
 //   node engine.mjs GUEST_FOLDER
 

@@ -39,7 +39,7 @@ function engine(lines, args = [folder]) {
 test("each line gets one answer with its id, in order, and a bad line stops nothing", async () => {
   const [out, errors, code] = await engine([
     { id: 1, case: "heartbeat", story: heartbeat },
-    "this is no JSON",
+    "this is not JSON",
     { id: 3, case: "neither" },
     { id: 4, case: "bad story", story: "{" },
     { id: 5, case: "rest", files: fixture },
@@ -64,7 +64,7 @@ test("each line gets one answer with its id, in order, and a bad line stops noth
   assert.match(answers[3].failure, /malformed story/);
 });
 
-test("a guest that is not there is a clear error", async () => {
+test("a missing guest is a clear error", async () => {
   const [out, , code] = await engine([], [fileURLToPath(new URL("target/no-such-guest", root))]);
   assert.equal(code, 1);
   assert.match(JSON.parse(out).cannot_run, /cannot load the guest .*cargo xtask run/s);
@@ -112,7 +112,7 @@ test("numbers of free JSON pass through unchanged, as text", () => {
     '{"fact":"message_queued","message":{"id":"m1","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"x"},"metadata":{"a":1.0,"b":1e2,"c":9223372036854775808}}}',
   );
   const text = trace(guest, { case: "numbers", story });
-  // Three times: in the command, in the entry, and in the request that starts the turn.
+  // Three times: in the command, in the entry, and in the request for the turn.
   assert.equal(text.split('"metadata":{"a":1.0,"b":1e2,"c":9223372036854775808}').length - 1, 3);
 });
 
@@ -128,7 +128,7 @@ test("a fixture replays, and one that cannot be read is an error in the trace", 
   assert.equal(failed.entries.length, 1, "only the genesis entry was written");
 });
 
-test("a data folder is replayed as its own agent's and expects nothing", () => {
+test("a data folder is replayed for its own agent and expects nothing", () => {
   const timer =
     '{"id":"t","agent_id":"main","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"repeat":false,"status":"active","next_fire_at":null}';
   const files = {
@@ -144,7 +144,7 @@ test("a data folder is replayed as its own agent's and expects nothing", () => {
   assert.equal(step.entries[0].record.agent_id, "main");
 });
 
-test("a fact that is refused is an outcome, and the story goes on", () => {
+test("a refused fact is an outcome, and the story continues", () => {
   const bad = JSON.parse(heartbeat);
   bad.script.unshift({ fact: { fact: "no_such_fact" } });
   const played = JSON.parse(
@@ -155,7 +155,7 @@ test("a fact that is refused is an outcome, and the story goes on", () => {
   assert.equal(played.steps.at(-1).explanation.decision.decision, "WaitForTimer");
 });
 
-test("a scenario is what its host does: another process takes its ledger over, and a fresh one begins anew", () => {
+test("a scenario is the actions of its host: another process takes the ledger over, and a fresh agent starts anew", () => {
   const open = (fresh) => ({ do: "open", mode: "drive", options: { agent_id: "default" }, fresh });
   const prompt = { fact: "work_item_created", work_item_id: "w", objective: "W" };
   const acts = [
@@ -182,7 +182,7 @@ test("a scenario is what its host does: another process takes its ledger over, a
   );
 });
 
-test("the ledger in memory takes a batch only at its head", () => {
+test("the ledger in memory stores a batch only at its head", () => {
   const ledger = new MemoryLedger();
   const line = (digit) => `{"seq":1,"chain":"${digit.repeat(64)}"}`;
   ledger.append({ seq: 0, chain: "0".repeat(64) }, [line("a")]);

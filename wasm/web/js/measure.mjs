@@ -1,16 +1,16 @@
-// What things cost where the web guest runs: in Node, in a page. The same facts, clock and ledger
-// as those of the native bench.
+// Measures the web guest in Node and in a page, with the facts, clock and ledger of the native
+// bench.
 
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
 /** The length of a message's fact. */
 const MESSAGE_BYTES = 300;
-/** The entries of the ledger that is opened cold. */
+/** The number of entries in the ledger of a cold opening. */
 const COLD_ENTRIES = 1_000;
-/** How often it is opened in a turn. */
+/** The number of openings per turn. */
 const COLD_TIMES = 5;
 
-/** The host of an agent over `ledger`, and what its host says to it in a round. */
+/** A host over `ledger`, and the facts of a round. */
 function agent(guest, ledger) {
   let run;
   let said = 0;
@@ -54,7 +54,7 @@ function message(id) {
 }
 
 /**
- * Opens the first entries of a ledger, whose chain is verified on the way, and asks for a decision.
+ * Opens the first entries of a ledger, verifies their chain, and asks for a decision.
  */
 function decideCold(guest, ledger) {
   const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
@@ -67,8 +67,8 @@ function decideCold(guest, ledger) {
 }
 
 /**
- * Nanoseconds of a round, of a cold decision after a thousand entries, and of what JSON alone takes
- * with their text: of several turns the least of each.
+ * Nanoseconds of a round, of a cold decision after a thousand entries, and of parsing the same
+ * JSON. Each is the minimum of several turns.
  */
 export function measure(guest, { first, rounds, turns }) {
   const ledger = new MemoryLedger();

@@ -2,8 +2,8 @@
 import type * as wakeful from "./wakeful_web.js";
 
 /**
- * The trace of a case, as JSON text. `look` is called after each step, to look at the state and the
- * new lines.
+ * The trace of a case, as JSON text. `look` is called after each step with the state and the new
+ * lines.
  */
 export function trace(
   guest: typeof wakeful,

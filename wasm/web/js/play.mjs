@@ -1,13 +1,13 @@
-// Plays a story or replays a fixture with the guest and builds the trace text by which engines are
-// compared. The text is joined from the core's own texts and never parsed and rewritten: JavaScript
-// would change numbers.
+// Plays a story or replays a fixture with the guest, and builds the trace that is compared between
+// engines. It joins texts of the core without parsing them, because JavaScript would change
+// numbers.
 
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
-/** The instant at which every fixture is replayed: 2026-01-01T00:00:00Z. */
+/** The instant of every replay of a fixture: 2026-01-01T00:00:00Z. */
 const FIXTURE_NOW = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;
 
-/** When every agent of a scenario begins: 2026-05-27T09:00:00Z. */
+/** The first instant of every agent of a scenario: 2026-05-27T09:00:00Z. */
 const SCENARIO_NOW = BigInt(Date.UTC(2026, 4, 27, 9)) * 1_000_000n;
 
 /** The boundary of every explanation in a trace. */
@@ -16,9 +16,11 @@ const BOUNDARY = "run_loop_idle";
 /**
  * The trace of a case.
  * @param {typeof import("wakeful_web")} guest the initialised module
- * @param {{ case: string, story: string } | { case: string, files: Record<string, string> } | { case: string, acts: string[] }} job
- * @param {(scheduler: import("wakeful_web").Scheduler, lines: string[]) => void} [look] called after each step, to look at the state and at
- *   the lines that the ledger got
+ * @param {{ case: string } & (
+ *   { story: string } | { files: Record<string, string> } | { acts: string[] }
+ * )} job
+ * @param {(scheduler: import("wakeful_web").Scheduler, lines: string[]) => void} [look]
+ *   called after each step, with the lines that the ledger got
  * @returns {string}
  */
 export function trace(guest, job, look = () => {}) {
@@ -71,7 +73,7 @@ function outcomeOf(command, scheduler) {
       return "null";
     default:
       throw new Error(
-        `the player said \`${command.do}\`, which this program does not know: build the guest and play.mjs from one tree`,
+        `the player said \`${command.do}\`, which is unknown here: build the guest and play.mjs from the same tree`,
       );
   }
 }
@@ -104,8 +106,8 @@ function replayFolder(guest, files, look) {
 }
 
 /**
- * Does what the host of a scenario does; its provider takes every call, and the acts say what comes
- * of it.
+ * Plays the actions of a scenario's host. Its provider accepts every call, and the actions have the
+ * results.
  */
 function perform(guest, acts, look) {
   const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
@@ -139,7 +141,7 @@ function perform(guest, acts, look) {
         return "null";
       default:
         throw new Error(
-          `a scenario says \`${act.do}\`, which this program does not know: build wakeful and play.mjs from one tree`,
+          `a scenario says \`${act.do}\`, which is unknown here: build wakeful and play.mjs from the same tree`,
         );
     }
   };
@@ -154,7 +156,7 @@ function perform(guest, acts, look) {
   }
 }
 
-/** Whose folder it is; where that cannot be told, the replay itself says why. */
+/** The agent of the folder. If it cannot be read, the replay itself reports why. */
 function agentOf(guest, files) {
   try {
     return guest.agentOf(files);
@@ -163,7 +165,7 @@ function agentOf(guest, files) {
   }
 }
 
-/** Collects steps, each with the lines that the ledger got since the one before. */
+/** Collects steps, each with the lines that the ledger got since the step before. */
 class Recorder {
   ledger = new MemoryLedger();
   #seen = 0;
@@ -184,8 +186,8 @@ class Recorder {
 }
 
 /**
- * The text that a call gives, or the report of the error that the core threw; any other error is
- * this program's and goes on.
+ * The text that a call returns, or the report of an error of the core. Any other error is thrown
+ * again.
  */
 function outcome(call) {
   try {

@@ -1,15 +1,18 @@
-// An engine as a program that answers lines: first one that says that it is ready, or why it cannot
-// run; then one for each line of the input.
+// Runs an engine as a program that answers lines. The first line says that it is ready, or why it
+// cannot run; then comes one line for each line of input.
 
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 /**
- * Runs the program where `url` is what Node was started with, and does nothing where it is
- * imported.
+ * Runs the program if Node was started with `url`, and does nothing if it is imported.
  * @param {string} url the module's own
- * @param {(folder: string) => Promise<{ name: string, answer: (line: string) => Promise<string> | string, close?: () => Promise<void> }>} open
+ * @param {(folder: string) => Promise<{
+ *   name: string,
+ *   answer: (line: string) => Promise<string> | string,
+ *   close?: () => Promise<void>,
+ * }>} open
  *   opens the engine over the folder of the guest
  */
 export async function main(url, open) {

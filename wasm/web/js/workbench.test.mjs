@@ -1,5 +1,5 @@
-// What only the workbench asks of a scheduler: a whole view of the past, where the decision
-// changes, and the ledger as a folder.
+// The calls for the workbench: a view of the past, the entries at which the decision changes, and
+// the ledger as a folder.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -20,8 +20,8 @@ const heartbeat = await readFile(
 const RFC = "2026-05-08";
 
 /**
- * An observer of these lines. Its clock stands at the epoch, so that what it is told comes at the
- * instant of the newest line.
+ * An observer of these lines. Its clock stays at the epoch, so new facts get the instant of the
+ * newest line.
  */
 function observe(lines) {
   const unused = () => assert.fail("an observer starts nothing");
@@ -49,7 +49,7 @@ function played() {
 
 const lines = played();
 
-test("a view is the explanation and the summary of that entry, at the boundary where a loop would go on", () => {
+test("a view is the explanation and the summary of that entry, at the next boundary of a loop", () => {
   const scheduler = observe(lines);
   for (let seq = 1; seq <= lines.length; seq += 1) {
     const view = scheduler.viewAt(seq);
@@ -67,7 +67,7 @@ test("a view is the explanation and the summary of that entry, at the boundary w
   assert.equal(scheduler.viewAt(lines.length).boundary, "run_loop_idle");
 });
 
-test("what is supposed changes the explanation as the fact would, and nothing else", () => {
+test("a supposition changes the explanation as the fact would, and nothing else", () => {
   const scheduler = observe(lines);
   const before = scheduler.headText();
   for (const supposed of [
@@ -92,7 +92,7 @@ test("what is supposed changes the explanation as the fact would, and nothing el
   assert.deepEqual(scheduler.viewAt(9, {}), scheduler.viewAt(9));
 });
 
-test("what cannot be supposed is the error of the fact, with its place", () => {
+test("a wrong supposition is the error of the fact, with its place", () => {
   const scheduler = observe(lines);
   for (const [supposed, path] of [
     [{ policy: { lane_burst: 0 } }, "policy.lane_burst"],
@@ -109,7 +109,7 @@ test("what cannot be supposed is the error of the fact, with its place", () => {
   assert.throws(() => scheduler.viewAt(lines.length + 1), { code: "no_such_entry" });
 });
 
-test("the decisions of a stretch are those of its views, said where they change", () => {
+test("the decisions of a range are those of its views, listed where they change", () => {
   const scheduler = observe(lines);
   for (const options of [undefined, { edition: RFC }]) {
     const expected = [];

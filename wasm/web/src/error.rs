@@ -9,15 +9,15 @@ use wasm_bindgen::JsValue;
 
 use crate::crossing::object;
 
-/// The code of an error of the host itself, for which the core has no code since it asks no such
-/// thing: `HostErrorCode` in TypeScript.
+/// The code of an error of the JavaScript host. The core has no code for it, because it never calls
+/// the host's own objects. `HostErrorCode` in TypeScript.
 #[derive(Serialize)]
 struct HostReport<'a> {
     code: &'static str,
     message: &'a str,
 }
 
-/// The report as an `Error` with `name`, `code`, `place` (where there is one) and `reportText`.
+/// The report as an `Error` with `name`, `code`, `place` (if there is one) and `reportText`.
 pub(crate) fn thrown(report: &ErrorReport) -> JsValue {
     made(&report.message, object(&report.code), report.place.as_ref(), json::write(report))
 }
@@ -27,7 +27,7 @@ pub(crate) fn failure(why: impl Into<SchedulerError>) -> JsValue {
     thrown(&why.into().report())
 }
 
-/// The error of a host whose clock, or whose own shape, cannot be used.
+/// The error of a host whose clock or whose shape cannot be used.
 pub(crate) fn host_failed(message: &str) -> JsValue {
     let report = HostReport { code: "host_failed", message };
     made(message, Ok(report.code.into()), None, json::write(&report))
@@ -41,8 +41,8 @@ fn made(
 ) -> JsValue {
     let error = js_sys::Error::new(message);
     error.set_name("WakefulError");
-    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that
-    // `plain` cannot write.
+    // Setting a property of a fresh, extensible object cannot fail, and `plain` can write every
+    // value of a report.
     let set = |name: &str, value: Result<JsValue, JsValue>| {
         value.and_then(|value| js_sys::Reflect::set(&error, &name.into(), &value)).ok();
     };
@@ -54,8 +54,8 @@ fn made(
     error.into()
 }
 
-/// What a host threw, in words. It may be anything, so nothing is asked of it that could throw
-/// again unseen.
+/// What a host threw, in words. It may be any value, so this calls nothing on it that could throw
+/// again.
 pub(crate) fn words(value: &JsValue) -> String {
     let message =
         js_sys::Reflect::get(value, &"message".into()).ok().and_then(|message| message.as_string());

@@ -5,10 +5,10 @@ use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 use crate::{crossing::read, error::failure};
 
-/// Whose ledger a folder (path to text) is: open the ledger for this agent, then import.
+/// The agent of a folder (path to text). Open the ledger for this agent, then import.
 ///
 /// # Errors
-/// Throws a `WakefulError` where the agent's file is missing or malformed.
+/// Throws a `WakefulError` if the agent's file is missing or malformed.
 #[wasm_bindgen(js_name = agentOf)]
 pub fn agent_of(
     #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,

@@ -15,7 +15,7 @@ use crate::{
 
 #[wasm_bindgen]
 extern "C" {
-    /// What a host gives: `Host` in TypeScript.
+    /// `Host` in TypeScript.
     #[wasm_bindgen(typescript_type = "Host")]
     pub type JsHost;
     #[wasm_bindgen(method, getter, catch)]
@@ -25,7 +25,7 @@ extern "C" {
     #[wasm_bindgen(method, getter, catch)]
     fn provider(this: &JsHost) -> Result<JsProvider, JsValue>;
 
-    /// Where entries are kept: `Ledger` in TypeScript.
+    /// `Ledger` in TypeScript.
     #[wasm_bindgen(typescript_type = "Ledger")]
     pub type JsLedger;
     #[wasm_bindgen(method, catch, js_name = append)]
@@ -41,13 +41,13 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = storeSnapshot)]
     fn store(this: &JsLedger, head: &JsValue, snapshot: &str) -> Result<JsValue, JsValue>;
 
-    /// What time it is: `Clock` in TypeScript.
+    /// `Clock` in TypeScript.
     #[wasm_bindgen(typescript_type = "Clock")]
     pub type JsClock;
     #[wasm_bindgen(method, catch, js_name = now)]
     fn read_now(this: &JsClock) -> Result<JsValue, JsValue>;
 
-    /// Who executes turns: `Provider` in TypeScript.
+    /// `Provider` in TypeScript.
     #[wasm_bindgen(typescript_type = "Provider")]
     pub type JsProvider;
     #[wasm_bindgen(method, catch, js_name = startTurn)]
@@ -65,7 +65,7 @@ extern "C" {
 }
 
 impl JsHost {
-    /// The three parts of the host, in the order in which the core takes them.
+    /// The three parts of the host, in the order of the core's arguments.
     pub(crate) fn parts(&self) -> Result<(JsLedger, JsClock, JsProvider), JsValue> {
         let parts = || Ok((self.ledger()?, self.clock()?, self.provider()?));
         parts().map_err(|thrown: JsValue| {
@@ -88,7 +88,7 @@ impl Ledger for JsLedger {
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
-        // A ledger position is far below 2^53, so a number carries it whole.
+        // A position is far below 2^53, so a JavaScript number holds it exactly.
         let page =
             self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
         lines(&page, limit)
@@ -103,7 +103,7 @@ impl Ledger for JsLedger {
             return Ok(None);
         }
         stored.as_string().map(Some).ok_or_else(|| {
-            failed("`ledger.loadSnapshot` must return a string, or undefined where there is none")
+            failed("`ledger.loadSnapshot` must return a string, or undefined if there is none")
         })
     }
 
@@ -126,12 +126,12 @@ fn failed(message: &str) -> LedgerError {
     LedgerError::Failed { message: message.into() }
 }
 
-/// Whether a host's object has this optional method.
+/// Whether an object of the host has this optional method.
 fn has(object: &JsValue, method: &str) -> bool {
     js_sys::Reflect::get(object, &method.into()).is_ok_and(|method| method.is_function())
 }
 
-/// The lines of a page, whatever a ledger gave in its place.
+/// The lines of a page, or an error if the ledger returned something else.
 pub(crate) fn lines(page: &JsValue, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
     let not_lines = |why: String| LedgerError::Failed {
         message: format!(
@@ -148,7 +148,7 @@ pub(crate) fn lines(page: &JsValue, limit: u32) -> Result<Vec<EntryBytes>, Ledge
     Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
 }
 
-/// The error of a ledger's call that threw, or whose promise was rejected: code "conflict" or
+/// The error of a ledger's call that threw or whose promise rejected: code "conflict" or
 /// "ledger_failed".
 #[wasm_bindgen(js_name = ledgerFailure, unchecked_return_type = "WakefulError")]
 #[must_use]
@@ -158,8 +158,8 @@ pub fn ledger_failure(
     failure(ledger_error(&thrown))
 }
 
-/// A ledger says that another writer was first with an `Error` whose `code` is "conflict" and whose
-/// `found` is where it ends.
+/// If another writer was first, a ledger throws an `Error` with the `code` "conflict" and with
+/// `found`, the position of its end.
 fn ledger_error(thrown: &JsValue) -> LedgerError {
     let property = |name: &str| js_sys::Reflect::get(thrown, &name.into()).ok();
     let is_conflict =
@@ -172,9 +172,10 @@ fn ledger_error(thrown: &JsValue) -> LedgerError {
     }
 }
 
-/// A call that must be done when it returns cannot give a promise; one that does would fail unseen.
+/// A synchronous call must not return a promise, because its failure would go unnoticed.
 fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
-    // Asking what has no properties would throw, which costs more than all else that a call does.
+    // Reading `then` of a value without properties would throw, which costs more than the rest of
+    // the call.
     if !answer.is_object() && !answer.is_function() {
         return Ok(());
     }
@@ -190,7 +191,7 @@ fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
 }
 
 impl JsClock {
-    /// The reading, where the clock gives one.
+    /// The time of the clock, if it returns one.
     fn reading(&self) -> Result<Timestamp, JsValue> {
         let reading = self
             .read_now()
@@ -206,33 +207,32 @@ impl JsClock {
 
 /// Reads a host's clock: nanoseconds since the epoch.
 ///
-/// # Errors
-/// Throws a `WakefulError` where the clock throws, or says no bigint, or one beyond 64 bits.
+/// # Errors Throws a `WakefulError` if the clock throws, or does not return a bigint of 64 bits.
 #[wasm_bindgen(js_name = readClock)]
 pub fn read_clock(clock: &JsClock) -> Result<i64, JsValue> {
     clock.reading().map(Timestamp::as_nanos)
 }
 
-/// The clock as the core sees it: read once per call from outside, so that a clock that throws does
-/// so before anything changes.
+/// The clock that the core sees. It is read once per call from outside, so that a clock that throws
+/// does so before anything changes.
 pub(crate) struct CallClock {
     source: Option<JsClock>,
     reading: Rc<Cell<Timestamp>>,
 }
 
 impl CallClock {
-    /// A clock over the host's, already read.
+    /// A clock over the host's clock, already read.
     pub(crate) fn over(source: JsClock) -> Result<Self, JsValue> {
         let reading = Rc::new(Cell::new(source.reading()?));
         Ok(Self { source: Some(source), reading })
     }
 
-    /// What the core is given: it sees the reading of the call.
+    /// The clock for the core, which sees the reading of the call.
     pub(crate) fn shared(&self) -> Self {
         Self { source: None, reading: Rc::clone(&self.reading) }
     }
 
-    /// Reads the host's clock for the call that begins.
+    /// Reads the host's clock for a new call.
     pub(crate) fn read(&self) -> Result<(), JsValue> {
         if let Some(source) = &self.source {
             self.reading.set(source.reading()?);
@@ -284,7 +284,7 @@ impl Provider for JsProvider {
     }
 }
 
-/// The fact, as JSON text, that says what became of an effect whose provider threw this.
+/// The fact, as JSON text, about an effect whose provider threw this value.
 #[wasm_bindgen(js_name = providerFailure)]
 #[must_use]
 pub fn provider_failure(
@@ -294,8 +294,8 @@ pub fn provider_failure(
     json::write(&Fact::failure(run_id.map(RunId::from), words(&thrown)))
 }
 
-/// A provider call starts work and returns; it gives no promise, since its failure would come too
-/// late to be seen.
+/// A call of the provider starts work and returns. It must not return a promise, because its
+/// failure would come too late.
 fn done(call: &str, answer: Result<JsValue, JsValue>) -> Result<(), ProviderError> {
     answer
         .and_then(|answer| no_promise(call, answer))

@@ -1,4 +1,4 @@
-//! The class `Machine`: the outbox, for hosts whose storage answers later (IndexedDB, HTTP).
+//! The class `Machine`: the outbox, for hosts with asynchronous storage (IndexedDB, HTTP).
 
 use serde::Serialize;
 use wakeful_core::{Answer, Boundary, Decision, EntryBytes, Folder, Head, Import, Options, json};
@@ -34,9 +34,9 @@ impl Proposal<'_> {
     }
 }
 
-/// The scheduler of one agent as an outbox. It proposes a batch; append it at the expected head,
-/// then call `committed` and carry the effects out; call `rejected` where another writer was first,
-/// `unacknowledged` where the store failed to answer. Times are nanoseconds since the epoch.
+/// The scheduler of one agent as an outbox. It proposes a batch: append it at the expected head,
+/// then call `committed` and carry the effects out. Call `rejected` if another writer was first,
+/// and `unacknowledged` if the store failed to answer. Times are nanoseconds since the epoch.
 #[wasm_bindgen]
 pub struct Machine {
     inner: wakeful_core::Machine,
@@ -44,11 +44,11 @@ pub struct Machine {
 
 #[wasm_bindgen]
 impl Machine {
-    /// A machine before the first entry: `load` what the ledger holds, then commit what `begin`
+    /// A machine before the first entry: `load` the entries of the ledger, then commit what `begin`
     /// proposes.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the options cannot be read.
+    /// Throws a `WakefulError` if the options cannot be read.
     #[wasm_bindgen(constructor)]
     pub fn new(
         #[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue,
@@ -60,17 +60,16 @@ impl Machine {
     /// Applies the next stored line, verified.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where it is damaged or out of order, of a newer format, or another
+    /// Throws a `WakefulError` if it is damaged or out of order, of a newer format, or another
     /// agent's.
     pub fn load(&mut self, line: String) -> Result<(), JsValue> {
         self.inner.load(&EntryBytes::from_stored(line)).map_err(failure)
     }
 
-    /// Applies a page of stored lines as a ledger's `read` gave it, each verified, and says how
-    /// many there were.
+    /// Verifies and applies a page of stored lines from a ledger's `read`. Returns their number.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where it is no page of at most `limit` lines, and as `load`.
+    /// # Errors Throws a `WakefulError` if it is not a page of at most `limit` lines, and as
+    /// `load`.
     #[wasm_bindgen(js_name = loadPage)]
     pub fn load_page(
         &mut self,
@@ -85,22 +84,20 @@ impl Machine {
         Ok(loaded)
     }
 
-    /// Proposes the entry with which every ledger begins; undefined where the ledger has it.
+    /// Proposes the first entry of a ledger; undefined if the ledger has it.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where a proposal is open.
+    /// Throws a `WakefulError` if a proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal | undefined")]
     pub fn begin(&mut self, now: i64) -> Result<JsValue, JsValue> {
         let proposal = self.inner.begin(instant(now)).map_err(failure)?;
         proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
     }
 
-    /// Proposes what follows from a fact: JSON text, which is kept as it is, or an object that says
-    /// the same.
+    /// Proposes the batch of a fact: JSON text, which stays as it is, or an object.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where it is too long or malformed, the ledger was not begun, or a
-    /// proposal is open.
+    /// # Errors Throws a `WakefulError` if it is too long or malformed, if the ledger has no first
+    /// entry, or if a proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal")]
     pub fn propose(
         &mut self,
@@ -113,7 +110,7 @@ impl Machine {
     /// Proposes a whole fixture folder (path to text), as an observer sees it.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the folder cannot be read, the ledger holds more than its
+    /// Throws a `WakefulError` if the folder cannot be read, the ledger holds more than its
     /// first entry, or a proposal is open.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Proposal")]
     pub fn import_folder(
@@ -126,10 +123,10 @@ impl Machine {
         Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
     }
 
-    /// Proposes the next step; undefined where there is nothing new to say.
+    /// Proposes the next step; undefined if there is nothing new.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where no driver has taken the ledger over, or a proposal is open.
+    /// Throws a `WakefulError` if no driver has taken the ledger over, or a proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal | undefined")]
     pub fn step(
         &mut self,
@@ -141,7 +138,7 @@ impl Machine {
         proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
     }
 
-    /// The active tasks: after a restart those that still run are named in `runtime_restarted`, the
+    /// The active tasks. After a restart, name those that still run in `runtime_restarted`; the
     /// others become interrupted.
     #[wasm_bindgen(js_name = activeTasks)]
     #[must_use]
@@ -152,17 +149,17 @@ impl Machine {
     /// The boundary at which a loop takes its next step.
     ///
     /// # Errors
-    /// Throws where it cannot cross, which is a defect.
+    /// Throws if it cannot cross, which is a bug.
     #[wasm_bindgen(unchecked_return_type = "Boundary")]
     pub fn boundary(&self) -> Result<JsValue, JsValue> {
         object(&self.inner.boundary())
     }
 
-    /// The batch is durable: applies it and gives its effects. Without an open proposal it does
+    /// The batch is durable: applies it and returns its effects. Without an open proposal it does
     /// nothing.
     ///
     /// # Errors
-    /// Throws where the effects cannot cross, which is a defect.
+    /// Throws if the effects cannot cross, which is a bug.
     #[wasm_bindgen(unchecked_return_type = "Effect[]")]
     pub fn committed(&mut self) -> Result<JsValue, JsValue> {
         parsed(&self.committed_text())
@@ -174,22 +171,22 @@ impl Machine {
         json::write(&self.inner.committed())
     }
 
-    /// The batch was not stored: forgets it. The state is as before; propose again.
+    /// The batch was not stored: drops it. The state is as before; propose again.
     pub fn rejected(&mut self) {
         self.inner.rejected();
     }
 
-    /// Whether the batch was stored is not known. The state is as before; propose again. Should
-    /// another append find a longer ledger, load what is new, and then ask `found`.
+    /// It is not known whether the batch was stored. The state is as before; propose again. If
+    /// another append finds a longer ledger, load the new entries, and then call `found`.
     pub fn unacknowledged(&mut self) {
         self.inner.unacknowledged();
     }
 
-    /// The effects of batches that were `unacknowledged` and then loaded: they were stored after
-    /// all, and nobody has carried their effects out.
+    /// The effects of batches that were `unacknowledged` and then loaded. They were stored after
+    /// all, and their effects are still to be carried out.
     ///
     /// # Errors
-    /// Throws where the effects cannot cross, which is a defect.
+    /// Throws if the effects cannot cross, which is a bug.
     #[wasm_bindgen(unchecked_return_type = "Effect[]")]
     pub fn found(&mut self) -> Result<JsValue, JsValue> {
         object(&self.inner.found())
@@ -197,8 +194,7 @@ impl Machine {
 
     /// Explains what would be decided now. Appends nothing.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where the boundary has no such name.
+    /// # Errors Throws a `WakefulError` if there is no boundary of this name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(
         &self,
@@ -222,7 +218,7 @@ impl Machine {
         Ok(json::write(&self.inner.explain(boundary, instant(now))))
     }
 
-    /// The earliest instant after `now` at which a step would find something new; ask again after
+    /// The earliest instant after `now` at which a step would find something new. Ask again after
     /// every commit.
     #[wasm_bindgen(js_name = nextWake)]
     #[must_use]
@@ -233,7 +229,7 @@ impl Machine {
     /// The state up to the last committed entry.
     ///
     /// # Errors
-    /// Throws where the state cannot cross, which is a defect.
+    /// Throws if the state cannot cross, which is a bug.
     #[wasm_bindgen(unchecked_return_type = "State")]
     pub fn state(&self) -> Result<JsValue, JsValue> {
         parsed(&self.state_text())
@@ -249,7 +245,7 @@ impl Machine {
     /// The head of the last committed entry.
     ///
     /// # Errors
-    /// Throws where the head cannot cross, which is a defect.
+    /// Throws if the head cannot cross, which is a bug.
     #[wasm_bindgen(unchecked_return_type = "Head")]
     pub fn head(&self) -> Result<JsValue, JsValue> {
         parsed(&self.head_text())

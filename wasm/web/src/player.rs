@@ -15,11 +15,19 @@ use crate::{
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &'static str = r#"
-/** What the host of a story does next; `text` is the command as the core's exact JSON text, `fact` the exact text of a fact to propose. */
-export type Command = { text: string } & ({ do: "propose"; fact: string } | { do: "run" } | { do: "set_clock" } | { do: "done" });
+/**
+ * What the host of a story does next. `text` is the command as the core's exact JSON text, and `fact`
+ * the exact text of a fact to propose.
+ */
+export type Command = { text: string } & (
+  | { do: "propose"; fact: string }
+  | { do: "run" }
+  | { do: "set_clock" }
+  | { do: "done" }
+);
 "#;
 
-/// What a story looks at in the request that a provider got.
+/// The part of a provider's request that a story reads.
 #[derive(Readable)]
 struct Request {
     run_id: RunId,
@@ -34,7 +42,7 @@ struct Message {
     body: Body,
 }
 
-/// Structured content says nothing to a story: JavaScript would change it.
+/// A story ignores structured content, because JavaScript would change it.
 #[derive(Readable)]
 struct Body {
     text: Option<String>,
@@ -69,7 +77,7 @@ struct Command<'a> {
     fact: Option<&'a str>,
 }
 
-/// Plays a story: says what the host does next, and plays the provider.
+/// Plays a story: returns what the host does next, and plays the provider.
 #[wasm_bindgen]
 pub struct Player {
     inner: story::Player,
@@ -80,8 +88,7 @@ pub struct Player {
 impl Player {
     /// A player at the beginning of a story in JSON text.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` with the place where the text is no story.
+    /// # Errors Throws a `WakefulError` with the place if the text is not a story.
     #[wasm_bindgen(constructor)]
     pub fn new(story: &str) -> Result<Self, JsValue> {
         let story = Story::read(story).map_err(|why| {
@@ -108,16 +115,16 @@ impl Player {
         self.agent_id.clone()
     }
 
-    /// What the story's clock says, in nanoseconds since the epoch.
+    /// The time of the story's clock, in nanoseconds since the epoch.
     #[must_use]
     pub fn now(&self) -> i64 {
         self.inner.now().as_nanos()
     }
 
-    /// What the host does next, given when the agent would wake.
+    /// What the host does next, for this next wake of the agent.
     ///
     /// # Errors
-    /// Throws where the command cannot cross, which is a defect.
+    /// Throws if the command cannot cross, which is a bug.
     #[wasm_bindgen(unchecked_return_type = "Command")]
     pub fn next(&mut self, next_wake: Option<i64>) -> Result<JsValue, JsValue> {
         let command = self.inner.next(next_wake.map(instant));
@@ -132,11 +139,9 @@ impl Player {
         })
     }
 
-    /// Plays the provider: the turn that it was asked to start. What happens in it comes in, one
-    /// fact after the other.
+    /// Plays the provider: starts a turn. Its facts come with the next commands.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where this is not what a provider gets.
+    /// # Errors Throws a `WakefulError` if this is not a request to a provider.
     #[wasm_bindgen(js_name = startTurn)]
     pub fn start_turn(
         &mut self,
@@ -147,20 +152,20 @@ impl Player {
         Ok(())
     }
 
-    /// Plays the provider: the run was broken off.
+    /// Plays the provider: the run was aborted.
     #[wasm_bindgen(js_name = abortTurn)]
     pub fn abort_turn(&mut self, run: String, reason: &str) {
         self.inner.abort_turn(&RunId::from(run), reason);
     }
 
-    /// Plays the provider: which of these tasks are alive after a restart, namely those whose end
-    /// the story still tells.
+    /// Plays the provider: returns the tasks that are alive after a restart, which are those whose
+    /// end is still to come in the story.
     #[must_use]
     pub fn alive(&self, active: Vec<String>) -> Vec<String> {
         active.into_iter().filter(|task| self.inner.tells_end_of(&task.as_str().into())).collect()
     }
 
-    /// Plays the provider: it lets go of all that it holds.
+    /// Plays the provider: releases everything.
     pub fn release(&mut self) {
         self.inner.release();
     }

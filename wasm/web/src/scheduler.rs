@@ -16,27 +16,27 @@ use crate::{
 
 type Loop = wakeful_core::Scheduler<JsLedger, CallClock, JsProvider>;
 
-/// The entry that a number names. What is no position at all becomes 0, which no entry has.
+/// The entry with this number. A value that is not a position becomes 0, which no entry has.
 pub(crate) fn position(seq: f64) -> Seq {
     Seq(seq as u64)
 }
 
-/// The scheduler of one agent over a host whose storage is synchronous.
+/// The scheduler of one agent over a host with synchronous storage.
 #[wasm_bindgen]
 pub struct Scheduler {
-    // A provider is called while a call runs; a cell turns its call back into an error with a code
-    // instead of a broken object.
+    // The provider runs inside a call. If it calls the scheduler, this cell makes an error with a
+    // code instead of a broken object.
     inner: RefCell<Loop>,
     clock: CallClock,
 }
 
 #[wasm_bindgen]
 impl Scheduler {
-    /// Opens a ledger as an observer: reads and verifies it, and begins it where it is empty.
+    /// Opens a ledger as an observer: reads and verifies it. An empty ledger gets its first entry.
     /// Nothing is started.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the ledger cannot be read, or is damaged, newer, or another
+    /// Throws a `WakefulError` if the ledger cannot be read, or is damaged, newer, or another
     /// agent's.
     pub fn observe(
         #[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue,
@@ -45,8 +45,8 @@ impl Scheduler {
         Self::open(options, host, Loop::observe)
     }
 
-    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver
-    /// before becomes interrupted.
+    /// Opens a ledger as its driver: reads it and takes it over. An open run of the previous driver
+    /// becomes interrupted.
     ///
     /// # Errors
     /// As `observe`.
@@ -69,7 +69,7 @@ impl Scheduler {
         Ok(Self { inner: RefCell::new(inner), clock })
     }
 
-    /// The loop for one call, at one reading of the clock.
+    /// The loop for one call, with one reading of the clock.
     pub(crate) fn call(&self) -> Result<RefMut<'_, Loop>, JsValue> {
         let inner = self.inner.try_borrow_mut().map_err(|_| {
             let message = "the scheduler is inside a call: say what a turn brings after the \
@@ -81,16 +81,15 @@ impl Scheduler {
         Ok(inner)
     }
 
-    /// The machine as it stood at an entry.
+    /// The machine as it was at an entry.
     pub(crate) fn at(&self, seq: f64) -> Result<Machine, JsValue> {
         self.call()?.at(position(seq)).map_err(failure)
     }
 
-    /// Takes a fact: JSON text, which is kept as it is, or an object that says the same.
+    /// Takes a fact: JSON text, which stays as it is, or an object.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where it is malformed or too long, or the ledger fails; nothing has
-    /// changed then.
+    /// # Errors Throws a `WakefulError` if it is malformed or too long, or if the ledger fails.
+    /// Nothing has changed then.
     #[wasm_bindgen(unchecked_return_type = "Receipt")]
     pub fn propose(
         &self,
@@ -111,24 +110,22 @@ impl Scheduler {
         Ok(json::write(&self.call()?.propose(&fact(&given)?).map_err(failure)?))
     }
 
-    /// Reads what others appended since, and says how many entries that were. Call it after an
-    /// error with the code "conflict", then say the same again. Effects of an own batch that was
-    /// stored though its append had failed are carried out.
+    /// Reads what others appended, and returns the number of entries. Call it after an error with
+    /// the code "conflict", then repeat the call. An own batch may have been stored although its
+    /// append failed; its effects are carried out now.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where the ledger cannot be read, is damaged, or is not the history
-    /// that was seen here.
+    /// # Errors Throws a `WakefulError` if the ledger cannot be read, is damaged, or has another
+    /// history.
     #[wasm_bindgen(js_name = catchUp)]
     pub fn catch_up(&self) -> Result<f64, JsValue> {
-        // As far as memory goes a count is far below 2^53.
+        // A count of lines in memory is far below 2^53.
         Ok(self.call()?.catch_up().map_err(failure)? as f64)
     }
 
     /// Takes one step at a boundary.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where the ledger is observed only, or fails; nothing has changed
-    /// then.
+    /// # Errors Throws a `WakefulError` if the ledger is only observed, or if it fails. Nothing has
+    /// changed then.
     #[wasm_bindgen(unchecked_return_type = "StepReport")]
     pub fn step(
         &self,
@@ -153,7 +150,7 @@ impl Scheduler {
     /// Steps until there is nothing more to do: a rest, a stop, or an open run.
     ///
     /// # Errors
-    /// As `step`; code `restless` where it does not come to rest.
+    /// As `step`; code `restless` if it does not rest.
     #[wasm_bindgen(js_name = runUntilRest, unchecked_return_type = "StepReport[]")]
     pub fn run_until_rest(&self) -> Result<JsValue, JsValue> {
         parsed(&self.run_until_rest_text()?)
@@ -171,7 +168,7 @@ impl Scheduler {
     /// Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the folder cannot be read, the ledger is not fresh, or it
+    /// Throws a `WakefulError` if the folder cannot be read, the ledger is not fresh, or it
     /// fails.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Head")]
     pub fn import_folder(
@@ -194,7 +191,7 @@ impl Scheduler {
         Ok(json::write(&self.call()?.import(&folder).map_err(failure)?))
     }
 
-    /// Imports a fixture folder into a fresh ledger and compares what is decided with its
+    /// Imports a fixture folder into a fresh ledger, and compares the decision with its
     /// `expected.json`.
     ///
     /// # Errors
@@ -222,8 +219,7 @@ impl Scheduler {
 
     /// Explains what would be decided at a boundary. Appends nothing.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where the boundary has no such name.
+    /// # Errors Throws a `WakefulError` if there is no boundary of this name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(
         &self,
@@ -247,9 +243,8 @@ impl Scheduler {
 
     /// Explains what would have been decided after an entry, at its instant. Appends nothing.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where the boundary has no such name, there is no such entry, or the
-    /// ledger cannot be read.
+    /// # Errors Throws a `WakefulError` if there is no such boundary or entry, or if the ledger
+    /// cannot be read.
     #[wasm_bindgen(js_name = explainAt, unchecked_return_type = "Explanation")]
     pub fn explain_at(
         &self,
@@ -276,8 +271,7 @@ impl Scheduler {
 
     /// What would have to change for a decision of this kind. Appends nothing.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where the boundary or the decision has no such name.
+    /// # Errors Throws a `WakefulError` if there is no such boundary or decision.
     #[wasm_bindgen(js_name = whyNot, unchecked_return_type = "WhyNot")]
     pub fn why_not(
         &self,
@@ -351,8 +345,8 @@ impl Scheduler {
         Ok(json::write(&self.call()?.summary()))
     }
 
-    /// The state as text to store beside the ledger. A ledger that has `storeSnapshot` is given it
-    /// each time it has doubled.
+    /// The state as text to store beside the ledger. A ledger with `storeSnapshot` gets one each
+    /// time it has doubled.
     ///
     /// # Errors
     /// Throws a `WakefulError` inside another call.
@@ -360,11 +354,11 @@ impl Scheduler {
         Ok(self.call()?.snapshot())
     }
 
-    /// The state after an entry. States on the way are kept, so that going on and back from there
-    /// is quick.
+    /// The state after an entry. States on the way are cached, so that moving on and back from
+    /// there is fast.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
+    /// Throws a `WakefulError` if there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = stateAt, unchecked_return_type = "State")]
     pub fn state_at(&self, seq: f64) -> Result<JsValue, JsValue> {
         parsed(&self.state_at_text(seq)?)
@@ -383,7 +377,7 @@ impl Scheduler {
     /// epoch.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the clock fails.
+    /// Throws a `WakefulError` if the clock fails.
     #[wasm_bindgen(js_name = nextWake)]
     pub fn next_wake(&self) -> Result<Option<i64>, JsValue> {
         Ok(self.call()?.next_wake().map(|at| at.as_nanos()))

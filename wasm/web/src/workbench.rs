@@ -1,5 +1,5 @@
-//! What only the workbench asks: a whole view of the past, also under another edition or policy;
-//! where along a ledger the decision changes; and a ledger as a fixture folder.
+//! Calls for the workbench only: a whole view of the past, also under another edition or policy;
+//! the entries at which the decision changes; and a ledger as a fixture folder.
 
 use serde::Serialize;
 use wakeful_core::{AgentSummary, Boundary, Edition, Explanation, Supposition, json::Readable};
@@ -17,11 +17,11 @@ import type { Edition, Policy } from "./payloads.js";
 
 /** How the past is looked at; each part may be absent. */
 export interface ViewOptions {
-  /** Where the decision is asked for; else where a loop would take its next step. */
+  /** The boundary of the decision; by default the next one of a loop. */
   boundary?: Boundary;
   /** Explains as if this edition were set. */
   edition?: Edition;
-  /** Explains as if these values of the policy were set; the others stay as the ledger has them. */
+  /** Explains as if these values of the policy were set; the others are those of the ledger. */
   policy?: Policy;
 }
 
@@ -32,7 +32,7 @@ export interface AgentView {
   summary: AgentSummary;
 }
 
-/** What would be decided after the entry `seq`, and after those that follow it, up to the next of its list. */
+/** The decision after the entry `seq`, and after each later one up to the next in the list. */
 export interface DecisionFrom {
   seq: number;
   decision: DecisionKind;
@@ -49,7 +49,7 @@ struct AgentView {
     summary: AgentSummary,
 }
 
-/// The part of `ViewOptions` that is no supposition.
+/// The part of `ViewOptions` beside the supposition.
 #[derive(Readable)]
 struct Asked {
     boundary: Option<Boundary>,
@@ -63,12 +63,11 @@ struct Under {
 
 #[wasm_bindgen]
 impl Scheduler {
-    /// The agent after an entry, at its instant. Appends nothing, whatever edition or policy is
-    /// supposed.
+    /// The agent after an entry, at its instant. Appends nothing, even if another edition or policy
+    /// is supposed.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or an
-    /// option is malformed: a value of the policy as the fact `policy_set` would be.
+    /// # Errors Throws a `WakefulError` if there is no such entry, if the ledger cannot be read, or
+    /// if an option is malformed. Values of the policy are checked as in the fact `policy_set`.
     #[wasm_bindgen(js_name = viewAt, unchecked_return_type = "AgentView")]
     pub fn view_at(
         &self,
@@ -87,14 +86,13 @@ impl Scheduler {
         })
     }
 
-    /// What would be decided after each of the entries `from` to `to`, at its instant and where a
-    /// loop would take its next step: the entries after which decision, rule or reason are others
-    /// than after the one before, and the first. Each entry is folded once; a call that goes on
-    /// where the one before ended reads nothing twice.
+    /// The decisions after the entries `from` to `to`, each at the instant of its entry and at the
+    /// next boundary of a loop. Only the first entry and those at which decision, rule or reason
+    /// change are returned. Each entry is folded once, and a call that continues the previous one
+    /// reads nothing twice.
     ///
-    /// # Errors
-    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or the
-    /// edition has no such name.
+    /// # Errors Throws a `WakefulError` if there is no such entry or edition, or if the ledger
+    /// cannot be read.
     #[wasm_bindgen(js_name = decisionsIn, unchecked_return_type = "DecisionFrom[]")]
     pub fn decisions_in(
         &self,
@@ -107,17 +105,17 @@ impl Scheduler {
         plain(&self.call()?.decisions_in(entries, under.edition).map_err(failure)?)
     }
 
-    /// The ledger as a fixture folder with its `expected.json`; up to an entry, or all of it.
+    /// The ledger as a fixture folder with its `expected.json`: up to an entry, or all of it.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
+    /// Throws a `WakefulError` if there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = exportFolder, unchecked_return_type = "Folder")]
     pub fn export_folder(&self, up_to: Option<f64>) -> Result<JsValue, JsValue> {
         object(&self.call()?.export(up_to.map(position)).map_err(failure)?)
     }
 }
 
-/// The options, where a call has any.
+/// The options of a call, if it has any.
 fn or_none(options: JsValue) -> JsValue {
     if options.is_undefined() { js_sys::Object::new().into() } else { options }
 }

@@ -1,19 +1,19 @@
 // The bundle: the cases that the workbench offers, each with the native core's trace.
 import type { Trace } from "./trace.ts";
 
-/** A case, with what it is played from. */
+/** A case with its source. */
 export type Case = { case: string; shows: string; trace?: Trace | null } & (
   { kind: "fixture"; files: Record<string, string> } | { kind: "story"; story: string }
 );
 
-/** What the list of cases shows. */
+/** The part of a case that the list shows. */
 export interface CaseLine {
   case: string;
   kind: "fixture" | "story";
   shows: string;
 }
 
-/** Reads a bundle from text; says what is wrong where it is none. */
+/** Reads a bundle from text. Throws what is wrong if it is not one. */
 export function readBundle(text: string): Case[] {
   const bundle: unknown = JSON.parse(text);
   if (
@@ -32,7 +32,7 @@ export function readBundle(text: string): Case[] {
         : kind === "story" && typeof story === "string";
     if (typeof name !== "string" || !whole) {
       throw new Error(
-        `bundle.json: case ${index + 1} is no fixture with \`files\` and no story with \`story\``,
+        `bundle.json: case ${index + 1} is not a fixture with \`files\` or a story with \`story\``,
       );
     }
   }

@@ -1,5 +1,4 @@
-// Tests of what is read out of a case: the comparison with the native trace, the lines about
-// entries, the clock.
+// Tests of a case: the comparison with the native trace, the lines about entries, the clock.
 import assert from "node:assert/strict";
 import test from "node:test";
 
@@ -70,14 +69,14 @@ test("the first difference is named by step, part and entry", () => {
   assert.deepEqual(at({ case: "a", steps: trace().steps.slice(0, 1) }), differs(1, "length", null));
 });
 
-test("an instant is as short as it stays clear", () => {
+test("an instant is as short as is clear", () => {
   const now = "2026-05-27T09:00:00Z";
   assert.equal(clockTime("2026-05-27T09:20:00Z", now), "09:20");
   assert.equal(clockTime("2026-05-27T09:20:05Z", now), "09:20:05");
   assert.equal(clockTime("2026-05-28T00:00:00Z", now), "2026-05-28 00:00");
 });
 
-test("an entry is told in a line by what its class says", () => {
+test("an entry is told in a line by its class", () => {
   const line = (of: string, record: Record<string, unknown>) =>
     entrySummary({ ...entry(1), class: of, record });
   assert.equal(
@@ -100,7 +99,7 @@ test("an entry is told in a line by what its class says", () => {
   assert.equal(line("a_class_to_come", { id: "z" }), "z");
 });
 
-test("a bundle that is none is refused with what to do", () => {
+test("an invalid bundle is refused with what to do", () => {
   assert.throws(() => readBundle("{}"), /no `cases`/);
   assert.throws(() => readBundle('{"cases":[{"case":"a","kind":"story"}]}'), /case 1/);
   assert.equal(

@@ -1,6 +1,9 @@
-// Instants for people: UTC, as short as they stay clear.
+// Instants for people: in UTC, as short as is clear.
 
-/** An instant next to another: no date on the same day, no seconds where they are zero. */
+/**
+ * An instant beside another one: without the date on the same day, and without seconds if they are
+ * zero.
+ */
 export function clockTime(text: string, now: string): string {
   const [day = "", time = ""] = new Date(text).toISOString().split("T");
   const [today] = new Date(now).toISOString().split("T");

@@ -1,10 +1,10 @@
-// Compares the guest's trace with the native one. The head names the whole history by its bytes;
-// the rest is compared part by part.
+// Compares the guest's trace with the native one. Equal heads mean equal histories; the rest is
+// compared part by part.
 import type { Entry, Step, Trace, Verdict } from "./trace.ts";
 
 const PARTS = ["command", "entries", "outcome", "explanation"] as const;
 
-/** The verdict on a guest's trace, given the native one where there is one. */
+/** The verdict on a guest's trace, compared with the native one if there is one. */
 export function compare(guest: Trace, native: Trace | undefined): Verdict {
   if (native === undefined) {
     return { native: "none" };
@@ -25,7 +25,7 @@ export function compare(guest: Trace, native: Trace | undefined): Verdict {
       };
     }
   }
-  // Chains are equal here, since the entries are; the last one names the history in the badge.
+  // The chains are equal here, because the entries are. The badge shows the last one.
   return { native: "equal", chain: guest.steps.at(-1)?.explanation.head.chain ?? "" };
 }
 
@@ -40,7 +40,7 @@ function firstDifferent(ours: Step, theirs: Step): number | null {
   return null;
 }
 
-// Both come from JSON text of one field order, so equal values have equal texts.
+// Both come from JSON text with one order of fields, so equal values have equal texts.
 function same(left: unknown, right: unknown): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }

@@ -1,9 +1,9 @@
-// One line about an entry: what it says, in the fewest words. The record itself is one click away.
+// One short line about an entry. The record itself is one click away.
 import type { Entry } from "./trace.ts";
 
 type Fields = Record<string, unknown>;
 
-/** What an entry says, in a line. */
+/** A line about an entry. */
 export function entrySummary(entry: Entry): string {
   const summary = SUMMARIES[entry.class];
   return summary === undefined ? joined(entry.record["id"]) : summary(entry.record);

@@ -1,11 +1,11 @@
-// Words for the names of the core, one for each; the compiler sees one that is missing.
+// Labels for the names of the core. The compiler finds a missing one.
 import type { Boundary, DecisionKind, Edition, Policy } from "@package/payloads.js";
 
 /** Decisions, in the order of the contract. */
 export const DECISIONS: Record<DecisionKind, string> = {
-  StartModelTurn: "start a turn of the model",
+  StartModelTurn: "start a model turn",
   ReduceMessageOnly: "settle a message without the model",
-  EmitSystemTick: "send itself a tick",
+  EmitSystemTick: "queue a tick for itself",
   WaitForTask: "wait for a task",
   WaitForExternalChange: "wait for something external",
   WaitForTimer: "wait for a timer",
@@ -13,19 +13,19 @@ export const DECISIONS: Record<DecisionKind, string> = {
   Sleep: "go to sleep",
   StayIdle: "stay at rest",
   Stop: "not run",
-  Noop: "do nothing here",
+  Noop: "do nothing now",
 };
 
-/** Places in a host's loop. */
+/** The boundaries of a host's loop. */
 export const BOUNDARIES: Record<Boundary, string> = {
   run_loop: "between two messages",
   run_loop_idle: "with an empty queue",
-  message_processing: "while a message is settled",
+  message_processing: "while a message is being settled",
   idle_tick: "when idle, for a tick",
-  before_provider_continuation: "before another round of the provider",
-  after_provider_round: "after a round of the provider",
-  before_tool_execution: "before tools are executed",
-  after_tool_results: "after tools were executed",
+  before_provider_continuation: "before the next provider round",
+  after_provider_round: "after a provider round",
+  before_tool_execution: "before tools run",
+  after_tool_results: "after tools have run",
 };
 
 /** Editions, the default first. */
@@ -39,21 +39,21 @@ export const POLICY: Record<
   Exclude<keyof Policy, "failed_turn_backoff_ms" | "offer_backoff_ms" | "overrides_waits">,
   string
 > = {
-  lane_burst: "messages of a lane in a row",
-  deferred_cap: "messages that may be deferred",
-  hint_ids: "ids that a hint remembers",
-  replay_budget: "how often a message is replayed",
-  failed_turn_retries: "how often a failed turn is tried again",
-  autonomous_turns: "turns without a person",
+  lane_burst: "messages in a row from one lane",
+  deferred_cap: "deferred messages, at most",
+  hint_ids: "ids per hint, at most",
+  replay_budget: "replays of a message, at most",
+  failed_turn_retries: "retries of a failed turn, at most",
+  autonomous_turns: "self-started turns, at most",
   run_lease_ms: "lease of a run, ms",
   system_wait_delay_ms: "delay of a system wait, ms",
   id_bytes: "longest id, bytes",
   body_bytes: "longest body, bytes",
   fact_bytes: "longest fact, bytes",
-  batch_arrivals: "arrivals in a batch",
+  batch_arrivals: "arrivals per batch, at most",
 };
 
-/** The names of a table of labels, as its type has them. */
+/** The names of a table of labels, with their type. */
 export function names<K extends string>(labels: Record<K, string>): K[] {
   return Object.keys(labels) as K[];
 }

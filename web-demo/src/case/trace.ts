@@ -32,7 +32,7 @@ export interface Report {
   effects: Effect[];
 }
 
-/** What came of a step: of a fact, of a run, of a replay, or an error. */
+/** The outcome of a step: of a fact, of a run, of a replay, or an error. */
 export type Outcome =
   | null
   | { error: ErrorReport }
@@ -48,13 +48,13 @@ export interface Step {
   explanation: Explanation;
 }
 
-/** What an engine did with a case. */
+/** The trace of a case by one engine. */
 export interface Trace {
   case: string;
   steps: Step[];
 }
 
-/** Whether the guest did what the native core did. */
+/** Whether the guest equals the native core. */
 export type Verdict =
   | { native: "equal"; chain: string }
   | { native: "none" }

@@ -1,4 +1,4 @@
-// The bundled cases: fetched once, when the page begins.
+// The bundled cases: fetched once, when the page starts.
 import { useEffect, useState } from "react";
 
 import { readBundle, type Case } from "../case/bundle.ts";

@@ -1,4 +1,5 @@
-// Tests of what is opened: how files are recognised, how entries are indexed, where decisions hold.
+// Tests of documents: how files are recognised, how entries are indexed, from which entry a
+// decision holds.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
@@ -14,7 +15,7 @@ import { chosen, MOST_BYTES, sourceOf } from "./source.ts";
 const line = (record: object, of = "messages") =>
   JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: of, record, chain: "c" });
 
-test("one file is a ledger, several are a folder, an archive is what is in it", () => {
+test("one file is a ledger, several are a folder, an archive is its content", () => {
   const files = {
     "agent.json": strToU8("{}"),
     "ledger/messages.jsonl": strToU8("x"),
@@ -54,12 +55,12 @@ test("one file is a ledger, several are a folder, an archive is what is in it", 
   );
   assert.throws(
     () => sourceOf("n", { "notes.md": strToU8("# Notes\n") }),
-    /`notes\.md` is nothing that opens here/,
+    /`notes\.md` cannot be opened here/,
   );
   assert.throws(() => sourceOf("none", {}), /has no files/);
 });
 
-test("a link carries a small ledger, and says nothing where it is too long", () => {
+test("a link carries a small ledger, and is empty if it would be too long", () => {
   const sent = { name: "a/b ü", ledger: `${line({ id: "m1" })}\n`.repeat(40) };
   const fragment =
     carrying(sent, 7, { why: "why-not", edition: undefined }) ?? assert.fail("it is short enough");
@@ -70,7 +71,7 @@ test("a link carries a small ledger, and says nothing where it is too long", () 
   assert.equal(carrying({ name: "a", ledger: noise }, 1, {}), null);
 });
 
-test("a file that is no text says at which byte", () => {
+test("a file that is not text is refused with the byte", () => {
   const bytes = new Uint8Array([...strToU8("abcäö"), 0xff, ...strToU8("more")]);
   assert.throws(
     () => sourceOf("bad", { "bad.jsonl": bytes }),
@@ -78,7 +79,7 @@ test("a file that is no text says at which byte", () => {
   );
 });
 
-test("what is too large for a tab is refused before it is read", async () => {
+test("a file that is too large for a tab is refused before it is read", async () => {
   const file = (name: string, bytes: number) =>
     Object.defineProperties(new File(["x"], name), {
       size: { value: bytes },
@@ -91,7 +92,7 @@ test("what is too large for a tab is refused before it is read", async () => {
   assert.deepEqual(Object.keys((await chosen([file("small.jsonl", 1)])).files), ["small.jsonl"]);
 });
 
-test("the page knows no decision and no rule but as labels", async () => {
+test("the page knows decisions and rules only as labels", async () => {
   const source = fileURLToPath(new URL("../../src/", import.meta.url));
   const files = (await readdir(source, { recursive: true })).filter(
     (file) => /\.tsx?$/.test(file) && !/labels\.ts$|\.test\.ts$/.test(file),
@@ -103,13 +104,13 @@ test("the page knows no decision and no rule but as labels", async () => {
     const named = Object.keys(DECISIONS).filter((decision) =>
       new RegExp(`["'\`]${decision}["'\`]`).test(text),
     );
-    // What a pane asks first is a default, and not a rule.
+    // The first question of a pane is a default, not a rule.
     assert.deepEqual(named, file.endsWith("why-not-pane.tsx") ? ["StartModelTurn"] : [], file);
     assert.doesNotMatch(text, rules, file);
   }
 });
 
-test("an entry has the lane of its class and what it is about", () => {
+test("an entry has the lane of its class and its subject", () => {
   const row = rowOf(line({ id: "m1", kind: "operator_prompt", body: { text: "hi" } }));
   assert.deepEqual(row, {
     seq: 7,

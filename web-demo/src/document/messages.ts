@@ -1,4 +1,4 @@
-// What the page asks of the worker that holds the open ledger, and what it gets.
+// The messages between the page and the worker that holds the open ledger.
 import type {
   AgentSummary,
   Boundary,
@@ -16,22 +16,21 @@ import type { Row } from "./rows.ts";
 import type { Kind, Source } from "./source.ts";
 
 /**
- * What is wrong, for people: the core's report, or the page's own words where it never came to the
- * core.
+ * An error for people: the core's report, or the page's own words if the core was not asked.
  */
 export type Trouble = Pick<ErrorReport, "message">;
 
-/** An answer, or why there is none. */
+/** An answer or an error. */
 export type Answer<T> = { ok: T } | { error: Trouble };
 
-/** How far the opening has come. */
+/** The progress of the opening. */
 export interface Progress {
   doing: "reading" | "verifying";
   done: number;
   of: number;
 }
 
-/** What is open. */
+/** The open document. */
 export interface Opened {
   name: string;
   kind: Kind;
@@ -39,27 +38,27 @@ export interface Opened {
   agentId: string;
   length: number;
   head: Head;
-  /** Whether the native core has the same history; known for bundled cases. */
+  /** Whether the native core has the same history; only for bundled cases. */
   verdict: Verdict;
-  /** How long the guest took to verify and fold it, in milliseconds. */
+  /** The time for verifying and folding it in the guest, in milliseconds. */
   took_ms: number;
 }
 
-/** What is supposed instead of what the ledger says. */
+/** A supposition that replaces values of the ledger. */
 export interface Supposed {
   edition?: Edition;
   policy?: Record<string, Json>;
 }
 
-/** What is looked at. */
+/** The entry to look at, and how. */
 export interface Look {
   seq: number;
-  /** Where in the host's loop; without it, where a loop would go on. */
+  /** The boundary of the host's loop; by default the next one. */
   boundary?: Boundary | undefined;
   supposed?: Supposed | undefined;
 }
 
-/** What is seen there. */
+/** The view of it. */
 export interface Seen {
   look: Look;
   boundary: Boundary;
@@ -67,7 +66,7 @@ export interface Seen {
   summary: AgentSummary;
 }
 
-/** From this entry on, the loop would decide so. */
+/** The decision from this entry on. */
 export interface Decided {
   seq: number;
   decision: DecisionKind;
@@ -78,17 +77,17 @@ export interface Decided {
 /** The worker of one document. */
 export interface Document {
   /**
-   * Opens a source; calls back with how far it is, and with the index in parts, all of which are
-   * taken in before it answers.
+   * Opens a source. It calls back with the progress and with the index in parts; it answers after
+   * the last part was taken.
    */
   open(
     source: Source,
     progress: (progress: Progress) => void,
     indexed: (rows: Row[]) => void | Promise<void>,
   ): Promise<Answer<Opened>>;
-  /** Goes on with lines that were appended since. */
+  /** Adds lines that were appended since. */
   extend(lines: string[]): Promise<Answer<{ length: number; head: Head; rows: Row[] }>>;
-  /** What would be decided after an entry, and why. */
+  /** The decision after an entry, and why. */
   see(look: Look): Promise<Answer<Seen>>;
   /** The whole state after an entry. */
   state(seq: number): Promise<Answer<Json>>;
@@ -96,11 +95,11 @@ export interface Document {
   line(seq: number): Promise<string>;
   /** What would have to change for another decision. */
   whyNot(seq: number, boundary: Boundary, decision: DecisionKind): Promise<Answer<WhyNot>>;
-  /** After which entries of a range the decision is another. */
+  /** The entries of a range at which the decision changes. */
   decided(from: number, to: number, edition: Edition | undefined): Promise<Answer<Decided[]>>;
   /** A fork: the lines up to an entry, and facts to propose after it. */
   fork(seq: number, facts: string[]): Promise<Source>;
-  /** A fixture folder of the entries up to one, with what is expected of it. */
+  /** A fixture folder of the entries up to one, with its expected result. */
   folder(seq: number): Promise<Answer<Record<string, string>>>;
   /** The ledger, line by line. */
   text(): Promise<string>;

@@ -1,4 +1,4 @@
-// An open ledger: lines in memory, verified and folded by the guest, and asked about any entry.
+// An open ledger: lines in memory, verified and folded by the guest, which answers about any entry.
 // Nothing is decided here.
 import type { Scheduler } from "@guest/wakeful_web.js";
 import type * as Guest from "@guest/wakeful_web.js";
@@ -11,7 +11,7 @@ import type { Answer, Document, Look, Opened, Progress, Trouble } from "./messag
 import { rowOf, type Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
-/** How many rows are said at once. */
+/** The number of rows per message. */
 const PART = 4_000;
 
 /** The document of a worker, over the guest that it loads. */
@@ -33,8 +33,8 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
         const read = linesOf(loaded, source);
         ({ lines, name } = { lines: read.lines, name: source.name });
         const given = lines.length;
-        // The page takes the index in while the guest verifies. What is no JSON is the guest's to
-        // tell of, by the number of its entry.
+        // The page takes the index while the guest verifies. The guest reports a line that is not
+        // JSON, with the number of its entry.
         const taken = index(lines, progress, indexed);
         taken.catch(() => undefined);
         scheduler = observer(loaded, lines, progress);
@@ -108,7 +108,7 @@ function seen(scheduler: Scheduler, look: Look) {
 }
 
 /**
- * The lines of a source, the agent that they are of, and how they compare with the native core's.
+ * The lines of a source, their agent, and the comparison with the native core.
  */
 function linesOf(
   guest: typeof Guest,
@@ -149,7 +149,7 @@ function linesOf(
   }
 }
 
-/** The agent that the first entry names; the core says what is wrong where it names none. */
+/** The agent of the first entry. If it has none, the core says what is wrong. */
 function agentOf(lines: string[]): string {
   const named = parsed(lines[0])?.record?.agent_id;
   return typeof named === "string" ? named : "";
@@ -180,14 +180,13 @@ function observer(
     abortTurn: refuse,
     release: refuse,
   };
-  // The newest entry's own instant: nothing becomes due by opening it.
+  // The instant of the newest entry, so that opening makes nothing due.
   const clock = { now: () => instantOf(lines.at(-1)) };
   return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ledger, clock, provider });
 }
 
 /**
- * When an entry was made, in nanoseconds since the epoch; the beginning of time where it does not
- * say.
+ * The instant of an entry in nanoseconds since the epoch; 0 if it has none.
  */
 function instantOf(line: string | undefined): bigint {
   const at = parsed(line)?.at;
@@ -196,7 +195,7 @@ function instantOf(line: string | undefined): bigint {
     : 0n;
 }
 
-/** A line as what it may be. */
+/** A parsed line, or undefined if it is not JSON. */
 function parsed(
   line: string | undefined,
 ): { at?: unknown; record?: { agent_id?: unknown } } | null {
@@ -207,7 +206,7 @@ function parsed(
   }
 }
 
-/** The nanoseconds below a millisecond, which `Date` does not keep. */
+/** The nanoseconds below a millisecond, which `Date` drops. */
 function fraction(at: string): bigint {
   return BigInt(/\.\d{3}(\d{1,6})/.exec(at)?.[1]?.padEnd(6, "0") ?? 0);
 }
@@ -219,8 +218,7 @@ function propose(scheduler: Scheduler, source: Source) {
 }
 
 /**
- * Says the rows of these lines, part by part, on a channel of their own; kept once all were taken
- * in.
+ * Sends the rows of these lines in parts, on their own channel. Resolves when all were taken.
  */
 async function index(
   lines: string[],
@@ -235,7 +233,7 @@ async function index(
   await Promise.all(taken);
 }
 
-/** What the core refused. */
+/** The error of the core. */
 class Refused extends Error {
   readonly report: ErrorReport;
   constructor(report: ErrorReport) {
@@ -244,7 +242,7 @@ class Refused extends Error {
   }
 }
 
-/** What was done, or the report of what was wrong. */
+/** The result, or the report of the error. */
 async function answer<T>(act: () => T | Promise<T>): Promise<Answer<T>> {
   try {
     return { ok: await act() };

@@ -1,5 +1,5 @@
-// The index of a ledger: for each entry a line to read, and the lane and subject that it is drawn
-// under. Nothing here says what follows from it.
+// The index of a ledger: for each entry a line to read, and its lane and subject in the timeline.
+// Nothing is derived here.
 import { entrySummary } from "../case/entry-summary.ts";
 import type { Entry } from "../case/trace.ts";
 
@@ -13,25 +13,25 @@ export const LANES = [
   "runtime",
 ] as const;
 
-/** One of them, by its place. */
+/** A lane, by its position. */
 export type Lane = number;
 
-/** What the page knows of each entry. */
+/** An entry in the index of the page. */
 export interface Row {
   seq: number;
   /** RFC 3339. */
   at: string;
   class: string;
-  /** What it says, in a line. */
+  /** A line about it. */
   says: string;
   lane: Lane;
-  /** What it is about, within its lane. */
+  /** Its subject within its lane. */
   subject: string;
 }
 
 /**
- * How an entry class is drawn: its lane, and the fields of which the first that is there names the
- * subject.
+ * How an entry class is drawn: its lane, and the fields that may name its subject, the first
+ * present one wins.
  */
 const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
   messages: ["messages", "id"],

@@ -1,10 +1,10 @@
-// What can be opened, and how it is recognised: a file or text is a ledger or a story, a folder is
-// a fixture or a data folder; the core reads them.
+// Recognises what can be opened: a file or text is a ledger or a story, and a folder is a fixture
+// or a data folder. The core reads them.
 import { strToU8, unzipSync } from "fflate";
 
 import type { Trace } from "../case/trace.ts";
 
-/** What is opened: the name for people, a sentence about it, and what it is made from. */
+/** A source: its name for people, a sentence about it, and its content. */
 export type Source = { name: string; shows: string } & (
   | { kind: "fixture"; files: Record<string, string>; trace?: Trace | null | undefined }
   | { kind: "story"; story: string; trace?: Trace | null | undefined }
@@ -13,20 +13,21 @@ export type Source = { name: string; shows: string } & (
   | { kind: "live"; lines: string[] }
 );
 
-/** The kinds of what is open. */
+/** The kinds of sources. */
 export type Kind = Source["kind"];
 
 /**
- * What a tab opens at most, in bytes: read, verified and indexed it needs twenty times as much
- * memory, and a tab has a few GB.
+ * The largest size that a tab opens, in bytes. Reading, verifying and indexing need twenty times as
+ * much memory, and a tab has a few GB.
  */
 export const MOST_BYTES = 120_000_000;
 
-/** Files by path relative to what was given, with `/` between names. */
+/** Files by relative path, with `/` between names. */
 export type Files = Record<string, Uint8Array>;
 
 /**
- * What the given files are: one that is no archive is a ledger or a story, several are a folder.
+ * The kind of these files: a single file is a ledger, a story or an archive, and several files are
+ * a folder.
  */
 export function sourceOf(name: string, files: Files): Source {
   const paths = Object.keys(files);
@@ -43,7 +44,7 @@ export function sourceOf(name: string, files: Files): Source {
   }
   if (startsWith(bytes, SQLITE)) {
     throw new Error(
-      `\`${only}\` is a file of ledgers in SQLite: \`wakeful log ${only} --json > ledger.jsonl\` writes one that opens here`,
+      `\`${only}\` is a ledger file of SQLite: \`wakeful log ${only} --json > ledger.jsonl\` writes one that opens here`,
     );
   }
   const [text, shows] = [textOf(only, bytes), `${size(bytes.length)}, opened from this computer`];
@@ -59,7 +60,7 @@ export function sourceOf(name: string, files: Files): Source {
     );
   }
   throw new Error(
-    `\`${only}\` is nothing that opens here: a ledger has an entry on each line, as \`wakeful log LEDGER --json\` prints it; a story is JSON; a fixture or a data folder is a folder, or a zip of one`,
+    `\`${only}\` cannot be opened here: a ledger has one entry per line, as \`wakeful log LEDGER --json\` prints it; a story is JSON; a fixture or a data folder is a folder, or a zip of one`,
   );
 }
 
@@ -79,8 +80,8 @@ function folder(name: string, files: Files): Source {
 }
 
 /**
- * How many characters of folder all paths share, so that an archive may hold the folder or what is
- * in it.
+ * The length of the folder that all paths share, so that an archive may hold the folder or its
+ * content.
  */
 function common(paths: string[]): number {
   const first = paths[0]?.split("/")[0] ?? "";
@@ -106,12 +107,12 @@ function textOf(path: string, bytes: Uint8Array): string {
   }
 }
 
-/** The first byte that begins no character. */
+/** The first byte that does not begin a character. */
 function firstBad(bytes: Uint8Array): number {
   let [good, bad] = [0, bytes.length];
   while (bad - good > 1) {
     const middle = (good + bad) >> 1;
-    // A character that is cut by the end of the part is none that is bad.
+    // A character that is cut by the end of the part is not an error.
     const readable = !new TextDecoder()
       .decode(bytes.subarray(0, middle), { stream: true })
       .includes("\ufffd");
@@ -132,7 +133,7 @@ export function filesOf(texts: Record<string, string>): Files {
   return Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, strToU8(text)]));
 }
 
-/** The files of what was dropped: whole folders too, read to their ends. */
+/** The dropped files, with the files of dropped folders. */
 export async function dropped(
   items: DataTransferItemList,
 ): Promise<{ name: string; files: Files }> {
@@ -162,7 +163,7 @@ async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   for (;;) {
-    // A browser gives the names of a large folder in parts.
+    // A browser returns the names of a large folder in parts.
     const part = await new Promise<FileSystemEntry[]>((done, failed) =>
       reader.readEntries(done, failed),
     );
@@ -176,8 +177,8 @@ async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
 }
 
 /**
- * The bytes of a file, beside those that were read before it; refused before a tab runs out of
- * memory over them.
+ * The bytes of a file. It is refused if it and the files before it would exceed the memory of a
+ * tab.
  */
 async function read(file: File, before: Files): Promise<Uint8Array> {
   const whole = Object.values(before).reduce((sum, { length }) => sum + length, file.size);
@@ -189,7 +190,7 @@ async function read(file: File, before: Files): Promise<Uint8Array> {
   return new Uint8Array(await file.arrayBuffer());
 }
 
-/** The files that somebody chose in a dialog. */
+/** The files that were chosen in a dialog. */
 export async function chosen(list: readonly File[]): Promise<{ name: string; files: Files }> {
   const files: Files = {};
   for (const file of list) {

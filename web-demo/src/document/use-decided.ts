@@ -1,5 +1,5 @@
-// Where the decision changes along a ledger, asked for in parts, so that a long one fills in while
-// it is looked at.
+// The changes of the decision along a ledger, fetched in parts, so that a long one fills in
+// gradually.
 import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
 
@@ -7,23 +7,23 @@ import type { Decided, Trouble } from "./messages.ts";
 import type { Open } from "./use-document.ts";
 
 /**
- * How many entries are asked about at once: a fraction of a second, so that the cursor never waits
- * long.
+ * The number of entries per question. It takes a fraction of a second, so that the cursor never
+ * waits long.
  */
 const PART = 5_000;
 
-/** What is known so far of where decisions change. */
+/** The changes that are known so far. */
 export interface Changes {
   changes: readonly Decided[];
-  /** Up to which entry. */
+  /** The last entry that is known. */
   upTo: number;
-  /** Why it is not known any further, where that failed. */
+  /** Why the rest is unknown, if the question failed. */
   trouble: Trouble | null;
 }
 
 const NOTHING: Changes = { changes: [], upTo: 0, trouble: null };
 
-/** The decisions of a document under an edition; its own, where none is given. */
+/** The decisions of a document under an edition; by default its own. */
 export function useDecided(open: Open, edition: Edition | undefined): Changes {
   const [known, setKnown] = useState(NOTHING);
   useEffect(() => {
@@ -40,8 +40,8 @@ export function useDecided(open: Open, edition: Edition | undefined): Changes {
           setKnown((before) => ({ ...before, trouble: answer.error }));
           return;
         }
-        // The first of a part is said always; it is a change only where it differs from the last
-        // one known.
+        // Each part begins with its first decision, which is a change only if it differs from the
+        // last known one.
         const [first, ...rest] = answer.ok;
         changes.push(
           ...(first === undefined || same(first, changes.at(-1)) ? rest : [first, ...rest]),
@@ -64,7 +64,7 @@ function same(left: Decided, right: Decided | undefined): boolean {
   );
 }
 
-/** The change that holds at an entry. */
+/** The last change before or at an entry. */
 export function holdsAt({ changes }: Changes, seq: number): Decided | undefined {
   let [low, high] = [0, changes.length];
   while (low < high) {

@@ -1,5 +1,4 @@
-// The page's end of the documents: the one that is open, the one that is being opened, and why the
-// last could not be.
+// The documents of the page: the open one, the one that is opening, and the last error.
 import { proxy, wrap, type Remote } from "comlink";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
@@ -10,14 +9,15 @@ import type { Source } from "./source.ts";
 /** A document that is open. */
 export interface Open extends Opened {
   /**
-   * Which opening it came from: what is opened again is another document, with a worker of its own.
+   * The number of the opening. A ledger that is opened again is another document with its own
+   * worker.
    */
   id: number;
   rows: readonly Row[];
   document: Remote<Document>;
 }
 
-/** What the page shows of documents. */
+/** The state of the documents for the page. */
 export interface Documents {
   open: Open | null;
   opening: { name: string; progress: Progress | null } | null;
@@ -25,11 +25,11 @@ export interface Documents {
 }
 
 /**
- * Opens what is asked for; `cancel` ends an opening, and `dismiss` forgets why the last one failed.
+ * Opens a source. `cancel` ends an opening, and `dismiss` clears the last error.
  */
 export function useDocuments(): Documents & {
   show: (source: Source) => void;
-  /** Goes on with a ledger that grows: all its lines so far. */
+  /** Adds to a growing ledger; takes all its lines so far. */
   follow: (lines: readonly string[]) => void;
   fail: (name: string, error: unknown) => void;
   cancel: () => void;
@@ -112,8 +112,8 @@ export function useDocuments(): Documents & {
   const follow = useCallback(
     (lines: readonly string[]) => {
       const id = opened.current?.id ?? 0;
-      // One after the other: each goes on where the one before came to. What was asked of a
-      // document that was closed since is never answered.
+      // One after the other, because each continues where the one before ended. A question to a
+      // closed document is never answered.
       const last = followed.current.id === id ? followed.current.done : Promise.resolve();
       const done = last.then(async () => {
         const before = opened.current;
@@ -136,8 +136,8 @@ export function useDocuments(): Documents & {
   );
   const dismiss = useCallback(() => setView((before) => ({ ...before, failed: null })), []);
   useEffect(() => {
-    // The first one loads the guest while the page fetches what is to be opened; later ones wait
-    // for what is opened next.
+    // The first worker loads the guest while the page fetches its first source. Later ones wait for
+    // the next source.
     workers.current.spare ??= startWorker();
     return () => {
       Object.values(workers.current).forEach((worker) => worker?.terminate());
@@ -152,8 +152,8 @@ function startWorker(): Worker {
 }
 
 /**
- * The newest answer to a question that changes faster than it is answered: one is asked at a time,
- * and the last one is asked at the end.
+ * The newest answer to a question that changes faster than it is answered. One question is open at
+ * a time, and the last one is always asked.
  */
 export function useNewest<Q, T>(question: Q | null, ask: (question: Q) => Promise<T>): T | null {
   const [known, setKnown] = useState<T | null>(null);
@@ -186,7 +186,7 @@ export function useNewest<Q, T>(question: Q | null, ask: (question: Q) => Promis
   return known;
 }
 
-/** What is seen of a document; the last that was seen stays until the next is there. */
+/** The view of a document. The last view stays until the next one arrives. */
 export function useSeen(document: Remote<Document> | null, look: Look | null): Answer<Seen> | null {
   const ask = useCallback(
     async (asked: { document: Remote<Document>; look: Look }) => asked.document.see(asked.look),

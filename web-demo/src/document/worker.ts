@@ -1,6 +1,6 @@
-// The worker of one document: loads the guest and answers the page. Opening another document starts
-// another worker, so that what is open stays open until the other is there, and a ledger that is
-// too much for the memory ends its own worker only.
+// The worker of one document: loads the guest and answers the page. Each document has its own
+// worker. So the open one stays until the next is ready, and a ledger that exceeds the memory ends
+// only its own worker.
 import * as guest from "@guest/wakeful_web.js";
 import wasmUrl from "@guest/wakeful_web_bg.wasm?url";
 import { expose } from "comlink";

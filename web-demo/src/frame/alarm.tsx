@@ -1,8 +1,8 @@
-// What went wrong, in the core's own words, which say where, too.
+// An error, in the core's own words, with its place.
 import type { Trouble } from "../document/messages.ts";
 import { Said } from "../parts/said.tsx";
 
-/** An alarm; it can be dismissed where what was open is still open. */
+/** An alarm. It can be dismissed if the previous document is still open. */
 export function Alarm({
   title,
   error,

@@ -1,5 +1,4 @@
-// How something to open arrives without a click: dropped on the page, pasted, or sent by another
-// page.
+// Sources that arrive without a click: dropped on the page, pasted, or sent by another page.
 import { useEffect, useState } from "react";
 
 import { dropped, type Files } from "../document/source.ts";
@@ -7,7 +6,7 @@ import { dropped, type Files } from "../document/source.ts";
 type OpenFiles = (name: string, files: Files) => void;
 type Fail = (name: string, error: unknown) => void;
 
-/** Hears drops, pastes and messages; says whether something is held over the page. */
+/** Listens for drops, pastes and messages. Returns whether something is held over the page. */
 export function useArrivals(openFiles: OpenFiles, fail: Fail): boolean {
   const [over, setOver] = useState(false);
   useEffect(() => {
@@ -57,9 +56,9 @@ export function useArrivals(openFiles: OpenFiles, fail: Fail): boolean {
 }
 
 /**
- * Another page that has opened this one says "PING" until it hears "PONG", and then sends `{
- * wakeful: { name, files } }`, where files are texts by path: one ledger, or a folder. Nothing but
- * that is taken, and nothing is sent back.
+ * A page that has opened this one sends "PING" until it gets "PONG". Then it sends `{ wakeful: {
+ * name, files } }`, where files maps paths to texts: one ledger, or a folder. Nothing else is
+ * accepted, and nothing else is sent back.
  */
 function answer(event: MessageEvent<unknown>, openFiles: OpenFiles, fail: Fail) {
   if (event.data === "PING") {
@@ -77,7 +76,7 @@ function answer(event: MessageEvent<unknown>, openFiles: OpenFiles, fail: Fail) 
   if (files.some(([, text]) => typeof text !== "string")) {
     fail(
       name,
-      new Error("what another page sent is no `{ wakeful: { name, files } }` with texts by path"),
+      new Error("what another page sent is not `{ wakeful: { name, files } }` with texts by path"),
     );
     return;
   }

@@ -1,4 +1,4 @@
-// What can be opened: files of this computer, and the bundled cases with a search.
+// The list of sources: files of this computer, and the bundled cases with a search.
 import { useDeferredValue, useRef, useState, type ChangeEvent, type KeyboardEvent } from "react";
 
 import type { CaseLine } from "../case/bundle.ts";
@@ -11,7 +11,7 @@ const GROUPS = [
   { kind: "fixture", title: "Fixtures" },
 ] as const;
 
-/** All cases; the chosen one is marked. Up and down choose the one before and after. */
+/** All cases; the open one is marked. The keys up and down open the one before and after. */
 export function CaseList(props: {
   cases: CaseLine[] | null;
   chosen: string | null;
@@ -82,7 +82,7 @@ export function CaseList(props: {
   );
 }
 
-/** Two ways to choose; dropping and pasting work anywhere on the page. */
+/** Two ways to choose a file; dropping and pasting work anywhere on the page. */
 function OpenButtons({
   openFiles,
   fail,
@@ -93,12 +93,12 @@ function OpenButtons({
   const file = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const picked = (event: ChangeEvent<HTMLInputElement>) => {
-    // A copy, since the field's own list is empty again as soon as it may be used anew.
+    // A copy, because resetting the field empties its list.
     const list = [...(event.target.files ?? [])];
     if (list.length > 0) {
       chosenFiles(list).then(
         ({ name, files }) => openFiles(name, files),
-        (error: unknown) => fail("what was chosen", error),
+        (error: unknown) => fail("chosen files", error),
       );
     }
     event.target.value = "";

@@ -1,4 +1,4 @@
-// The cursor: where it stands, ways to move it, and where in the host's loop the question is asked.
+// The cursor: its entry, ways to move it, and the boundary of the question.
 import { useEffect, useState } from "react";
 import type { Boundary } from "@package/payloads.js";
 
@@ -9,7 +9,7 @@ import type { Open } from "../document/use-document.ts";
 import { Choice } from "../parts/choice.tsx";
 import { isTyping } from "./keys.tsx";
 
-/** How long playing stands on a change, in milliseconds. */
+/** The time on each change while playing, in milliseconds. */
 const STANDS_MS = 700;
 
 /** The bar, and the keys that do the same. */
@@ -69,7 +69,7 @@ export function CursorBar(props: {
     <section className="cursor" aria-label="cursor">
       <span className="cursor-buttons">
         <Move label="first entry" says="⇤" to={1} seq={seq} goTo={goTo} />
-        <Move label="decision before" says="«" to={before} seq={seq} goTo={goTo} />
+        <Move label="previous decision" says="«" to={before} seq={seq} goTo={goTo} />
         <Move label="entry back" says="‹" to={seq - 1 || undefined} seq={seq} goTo={goTo} />
         <button
           type="button"
@@ -87,7 +87,7 @@ export function CursorBar(props: {
           seq={seq}
           goTo={goTo}
         />
-        <Move label="decision after" says="»" to={after} seq={seq} goTo={goTo} />
+        <Move label="next decision" says="»" to={after} seq={seq} goTo={goTo} />
         <Move label="last entry" says="⇥" to={open.length} seq={seq} goTo={goTo} />
       </span>
       <span className="cursor-count">
@@ -113,7 +113,7 @@ export function CursorBar(props: {
         says="asked"
         of={BOUNDARIES}
         value={boundary}
-        none={`next: ${seen !== null && boundary === undefined ? BOUNDARIES[seen.boundary] : "where the loop goes on"}`}
+        none={`next: ${seen !== null && boundary === undefined ? BOUNDARIES[seen.boundary] : "the next boundary"}`}
         choose={setBoundary}
       />
     </section>

@@ -1,9 +1,9 @@
-// The decision: what, why, by which rule, and what speaks for it.
+// The decision: kind, reason, rule and evidence.
 import type { Decision } from "@package/payloads.js";
 
 import { SeqLinks } from "../parts/seq-link.tsx";
 
-/** The facts of a decision, in a row that keeps its height. */
+/** The facts of a decision, in a row with a fixed height. */
 export function DecisionFacts({ decision }: { decision: Decision }) {
   const about = [decision.message_id, decision.work_item_id, decision.task_id].filter(
     (id) => id != null,

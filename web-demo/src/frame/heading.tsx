@@ -1,5 +1,5 @@
-// The top of the page: what is open, the sentence that says what the agent does and why, and
-// whether the native core has the same history.
+// The top of the page: what is open, the sentence about the agent, and whether the native core has
+// the same history.
 import { zipSync } from "fflate";
 import { DropdownMenu } from "radix-ui";
 

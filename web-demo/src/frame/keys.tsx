@@ -3,14 +3,14 @@ import { Dialog } from "radix-ui";
 import { useEffect, useState } from "react";
 
 const KEYS = [
-  ["←  →", "an entry back, an entry on"],
-  ["Shift ←  →", "to the decision that changed before, after"],
-  ["Home  End", "the first entry, the last"],
+  ["←  →", "previous entry, next entry"],
+  ["Shift ←  →", "previous change of the decision, next change"],
+  ["Home  End", "first entry, last entry"],
   ["Space", "play, stop"],
-  ["M", "mark this entry, to compare with it"],
+  ["M", "mark this entry for the diff"],
   ["/", "search the cases"],
   ["F", "search the entries"],
-  ["+  −  0", "zoom the timeline, see all of it"],
+  ["+  −  0", "zoom the timeline, show all of it"],
   ["?", "these keys"],
 ] as const;
 
@@ -49,14 +49,16 @@ export function Keys() {
   );
 }
 
-/** What takes all keys while it has the focus, and what takes those that move. */
+/**
+ * Elements that take all keys while they have the focus, and elements that take only moving keys.
+ */
 const [TYPED, WALKED] = [
   "input, textarea, select, [role=dialog], [role=menu]",
   "[role=tree], [role=tablist]",
 ];
 const MOVES = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", " "]);
 
-/** Whether a key belongs to what has the focus, and not to the page. */
+/** Whether a key belongs to the focused element instead of the page. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target instanceof Element ? event.target : null;
   const taken =

@@ -1,13 +1,13 @@
-// What was done to the live agent, in the words of a scenario file, so that it can be played again:
-// natively, in any engine, as a test.
+// The actions on the live agent as a scenario file, so that they can be played again: natively, in
+// any engine, as a test.
 import { instant } from "./clock.ts";
 
-/** Keeps the acts in their order; the clock is set where it has moved. */
+/** Keeps the actions in order, with a `clock` line if time has moved. */
 export class Acts {
   #told: string[] = [];
   #clock = -1n;
 
-  /** Something is done at an instant of the agent's time. */
+  /** Records an action at an instant of the agent's time. */
   did(act: string, now: bigint): void {
     if (now !== this.#clock) {
       this.#told.push(`clock ${instant(now)}`);
@@ -16,12 +16,12 @@ export class Acts {
     this.#told.push(act);
   }
 
-  /** The append of what was done last failed: before it stands that it will. */
+  /** The append of the last action failed, so a line before it says so. */
   lastFailed(): void {
     this.#told.splice(-1, 0, "append fails");
   }
 
-  /** What is new since this was asked last. */
+  /** The new lines since the last call. */
   take(): string[] {
     return this.#told.splice(0);
   }

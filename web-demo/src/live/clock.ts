@@ -1,8 +1,8 @@
-// The agent's clock: real time, or virtual time that stands until it is moved. What is needed for
-// time never to run back is stored.
+// The agent's clock: real time, or virtual time that moves only on command. It stores what it needs
+// so that time never runs back.
 import type { ClockMode } from "./messages.ts";
 
-/** Where a small text is kept, whole or as it was before; written when `save` returns. */
+/** A store for a small text, which is written atomically when `save` returns. */
 export interface TextStore {
   load(): string;
   save(text: string): void;
@@ -11,8 +11,8 @@ export interface TextStore {
 interface Stored {
   mode: ClockMode;
   /**
-   * In virtual mode, where time stands; in real mode, by how much it is ahead of the machine's.
-   * Nanoseconds.
+   * In virtual mode the current instant; in real mode the offset to the machine's clock. In
+   * nanoseconds.
    */
   nanos: string;
 }
@@ -28,7 +28,7 @@ export class LiveClock {
   #nanos = 0n;
 
   /**
-   * A clock that goes on where the store left it. `machine` reads the machine's clock, in
+   * A clock that continues from the stored instant. `machine` reads the machine's clock, in
    * nanoseconds since the epoch.
    */
   constructor(store: TextStore, machine: () => bigint) {
@@ -50,8 +50,8 @@ export class LiveClock {
   }
 
   /**
-   * Goes on in this mode from the same instant. Real time that virtual time has passed stays ahead
-   * by as much.
+   * Continues in this mode from the same instant. If virtual time is ahead of real time, it stays
+   * ahead.
    */
   setMode(mode: ClockMode): void {
     if (mode === this.#mode) return;
@@ -60,7 +60,7 @@ export class LiveClock {
     this.#keep(mode, mode === "virtual" ? now : ahead > 0n ? ahead : 0n);
   }
 
-  /** Moves the clock on to this instant; one that it has passed does nothing. */
+  /** Moves the clock forward to this instant; an earlier one does nothing. */
   reach(at: bigint): void {
     const ahead = at - this.now();
     if (ahead > 0n) this.#keep(this.#mode, this.#nanos + ahead);
@@ -73,7 +73,7 @@ export class LiveClock {
   }
 }
 
-/** What was stored; nothing where a crash left half of it: the ledger's own time holds then. */
+/** The stored values. Undefined if a crash left half of them; then the ledger's time counts. */
 function read(text: string): Stored | null {
   try {
     const stored: unknown = JSON.parse(text);

@@ -20,7 +20,7 @@ const { MemoryLedger } = (await import(new URL("npm/src/ledger/memory.mjs", root
 const BEGINS = Date.UTC(2026, 4, 27, 9);
 const SAYS: Behaviour = { does: "say", text: "hello", takes_ms: 0 };
 
-/** What outlives a process: the ledger, the clock's file and the machine's clock. */
+/** The parts that survive a process: the ledger, the clock's file and the machine's clock. */
 class Disk {
   lines: string[] = [];
   clock = "";
@@ -28,7 +28,7 @@ class Disk {
   inUse = false;
 }
 
-/** A process over a disk, and what the page would see of it. */
+/** A process over a disk, and what the page sees of it. */
 class Process {
   readonly disk: Disk;
   readonly engine: Engine;
@@ -77,13 +77,13 @@ class Process {
     return { ledger, clock: { load: () => disk.clock, save: (text) => void (disk.clock = text) } };
   }
 
-  /** Sends a command and gives what was refused. */
+  /** Sends a command. Returns the refusal, if any. */
   async does(command: Command): Promise<Refusal | null> {
     await this.engine.hear((this.#asks += 1), command);
     return this.refused;
   }
 
-  /** Lets the machine's time go on; alarms ring on the way. */
+  /** Moves the machine's time forward; alarms ring on the way. */
   sleep(ms: number): void {
     const until = this.disk.machineMs + ms;
     while (this.timer !== null && this.timer.at <= until) {
@@ -95,13 +95,13 @@ class Process {
     this.disk.machineMs = until;
   }
 
-  /** The process is gone: nothing that it does is seen any more. */
+  /** The process is gone: its later actions are ignored. */
   crash(): Process {
     this.disk.inUse = false;
     return new Process(this.disk);
   }
 
-  /** How many lines say this. */
+  /** The number of lines with this text. */
   count(words: string): number {
     return this.disk.lines.filter((line) => line.includes(words)).length;
   }
@@ -131,7 +131,7 @@ test("a prompt starts a turn, the turn says its text, and the agent rests", asyn
   );
 });
 
-test("each behaviour leaves what a real provider would", async () => {
+test("each behaviour leaves the same facts as a real provider", async () => {
   const ends: Partial<Record<Behaviour["does"], (process: Process) => void>> = {
     nothing: (process) => assert.equal(process.count('"status":"terminal"'), 1),
     make_item: (process) => assert.equal(process.count('"class":"work_items"'), 1),
@@ -178,7 +178,7 @@ test("a task ends from the panel, and its result wakes the agent", async () => {
   assert.ok(process.log.some(({ says }) => says.startsWith("StartModelTurn (TaskResult)")));
 });
 
-test("virtual time stands until it is moved, and stops at everything on the way", async () => {
+test("virtual time moves only on command, and stops at every event on the way", async () => {
   const process = await started({ does: "say", text: "slow", takes_ms: 5000 });
   process.sleep(3_600_000);
   assert.equal(view(process).now, "2026-05-27T09:00:00.000Z");
@@ -208,7 +208,7 @@ test("in real time an alarm rings for the agent and for its provider", async () 
   assert.equal(process.count('"status":"terminal"'), 1);
 });
 
-test("time does not run back: not over a crash, not from virtual to real, and not when the clock's file is lost", async () => {
+test("time never runs back: over a crash, from virtual to real, or without the clock's file", async () => {
   let process = await started();
   await process.does({ do: "advance", by_ms: 86_400_000 });
   process = process.crash();
@@ -230,7 +230,7 @@ test("time does not run back: not over a crash, not from virtual to real, and no
   new LiveClock(store, () => 5n).reach(4n);
 });
 
-test("after a crash in a turn the agent goes on: the run is interrupted and its message replayed", async () => {
+test("after a crash in a turn the agent continues: the run is interrupted and its message replayed", async () => {
   let process = await started({ does: "say", text: "slow", takes_ms: 5000 });
   await process.does(prompt);
   const before = process.disk.lines.length;
@@ -248,7 +248,7 @@ test("after a crash in a turn the agent goes on: the run is interrupted and its 
   assert.equal(process.count('"last_assistant_message":"hello"'), 1);
 });
 
-test("an append that fails is tried again, and nothing is lost or said twice", async () => {
+test("a failed append is retried, and nothing is lost or reported twice", async () => {
   const process = await started();
   const before = process.disk.lines.length;
   await process.does({ do: "arm", fault: "fail_append" });
@@ -285,7 +285,7 @@ test("a fact comes twice, late or never", async () => {
   assert.equal(process.count('"last_assistant_message"'), 3);
 });
 
-test("what cannot be read is the core's own error, with its place, and stops nothing", async () => {
+test("a malformed fact is the core's own error, with its place, and stops nothing", async () => {
   const process = await started();
   const refused = await process.does({
     do: "say",
@@ -297,7 +297,7 @@ test("what cannot be read is the core's own error, with its place, and stops not
   assert.equal(await process.does(prompt), null);
 });
 
-test("stop breaks a turn off, start goes on, and a restart takes the ledger over", async () => {
+test("stop aborts a turn, start continues, and a restart takes the ledger over", async () => {
   const process = await started({ ...SAYS, does: "never" });
   await process.does(prompt);
   await process.does({ do: "say", fact: '{"fact":"stop_requested"}' });
@@ -309,7 +309,7 @@ test("stop breaks a turn off, start goes on, and a restart takes the ledger over
   assert.equal(process.count('"control":"runtime_restarted"'), 2);
 });
 
-test("a second tab is told; a shutdown lets the ledger go, and the next process goes on", async () => {
+test("a second tab gets an error; a shutdown releases the ledger, and the next process continues", async () => {
   const process = await started({ ...SAYS, does: "never" });
   await process.does(prompt);
   const second = new Process(process.disk);
@@ -327,13 +327,12 @@ test("a second tab is told; a shutdown lets the ledger go, and the next process 
   assert.equal(
     second.count('"last_assistant_message":"hello"'),
     1,
-    "the message of the run that the shutdown broke off is replayed",
+    "the message of the run that the shutdown interrupted is replayed",
   );
 });
 
 /**
- * Plays the acts of a scenario with nothing but a scheduler over a ledger; gives the ledger's
- * lines.
+ * Plays the actions of a scenario with only a scheduler over a ledger. Returns the ledger's lines.
  */
 function replayed(acts: string[]): string[] {
   const ledger = new MemoryLedger();
@@ -381,7 +380,7 @@ function replayed(acts: string[]): string[] {
   return ledger.lines;
 }
 
-test("what was done is a scenario, and played again it gives the same ledger", async () => {
+test("the actions are a scenario, and playing it gives the same ledger", async () => {
   const first = await started({ ...SAYS, does: "make_item", takes_ms: 500 });
   await first.does(prompt);
   await first.does({ do: "arm", fault: "fail_append" });
@@ -398,7 +397,7 @@ test("what was done is a scenario, and played again it gives the same ledger", a
   await second.does({ do: "advance", by_ms: 120_000 });
   assert.ok(
     first.acts.includes("append fails") && second.acts.includes("restart"),
-    "a failure and a crash are among what was done",
+    "the actions include a failure and a crash",
   );
   assert.deepEqual(replayed([...first.acts, ...second.acts]), second.disk.lines);
 });

@@ -1,6 +1,6 @@
-// What the worker of the live agent runs: one agent over a ledger, a clock and the scripted
-// provider, and the faults that the panel asks for. It knows no browser: what it needs of one is
-// lent to it.
+// The engine in the worker of the live agent: one agent over a ledger, a clock and the scripted
+// provider, and the faults of the panel. It does not use the browser directly: the worker provides
+// what it needs.
 import type * as guestModule from "@guest/wakeful_web.js";
 import type { Ledger, Scheduler, WakefulError } from "@guest/wakeful_web.js";
 import type { Fact, Head, StepReport } from "@package/payloads.js";
@@ -20,38 +20,40 @@ import {
 import { ScriptedProvider } from "./provider.ts";
 
 /**
- * The agent that lives in the page; scenarios call theirs so, and ids that the core makes begin
+ * The agent in the page. It has the name of the agent of scenarios, because ids of the core begin
  * with it.
  */
 export const AGENT_ID = "default";
 
-/** A ledger that can be let go. */
+/** A ledger that can be closed. */
 export type OwnLedger = Ledger & { close(): void };
 
-/** What the engine is lent. */
+/** What the engine needs from its worker. */
 export interface Lent {
-  /** The guest, started. */
+  /** The started guest. */
   guest: typeof guestModule;
   /**
-   * Opens the agent's ledger, and what is kept beside it for the clock; rejects where another tab
-   * has it.
+   * Opens the agent's ledger and the clock's file. Rejects if another tab has them.
    */
   open(): Promise<{ ledger: OwnLedger; clock: TextStore }>;
   /** The machine's clock: nanoseconds since the epoch. */
   machine(): bigint;
-  /** Calls back after so many milliseconds of the machine's time; what it gives takes that back. */
+  /**
+   * Calls back after these milliseconds of the machine's time. Returns the function that cancels
+   * it.
+   */
   later(ms: number, call: () => void): () => void;
-  /** Tells the page. */
+  /** Sends a message to the page. */
   tell(told: Told): void;
 }
 
-/** After this time an append that failed is tried again, in milliseconds. */
+/** The delay before a failed append is retried, in milliseconds. */
 const RETRY_MS = 1000;
 
-/** The longest delay that timers of JavaScript take, in milliseconds. */
+/** The longest delay of a JavaScript timer, in milliseconds. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** How many lines are read at once. */
+/** The number of lines per read. */
 const PAGE = 1000;
 
 /** An agent while its ledger is open. */
@@ -68,7 +70,7 @@ export class Engine {
   #open: Open | null = null;
   #fault: Fault | null = null;
   #held: string[] = [];
-  /** What is to be said next, in order. */
+  /** Facts to report next, in order. */
   #inbox: string[] = [];
   #trouble: string | null = null;
   #alarm = () => {};
@@ -80,7 +82,7 @@ export class Engine {
     this.#lent = lent;
   }
 
-  /** Does what the page asks, and tells it what came of it. */
+  /** Carries out a command of the page, and sends it the outcome. */
   async hear(ask: number, command: Command): Promise<void> {
     let refused: Refusal | null = null;
     try {
@@ -108,7 +110,7 @@ export class Engine {
       case "shut_down":
         this.#say({ fact: "shutdown_requested" });
         if (this.#trouble !== null)
-          throw failed("ledger_failed", `${this.#trouble}; shut down again when it goes on`);
+          throw failed("ledger_failed", `${this.#trouble}; shut down again when the ledger works`);
         return this.#close();
       case "prompt": {
         const { text, priority } = command;
@@ -159,7 +161,7 @@ export class Engine {
     const { ledger, clock } = await this.#lent.open();
     const time = new LiveClock(clock, () => this.#lent.machine());
     try {
-      // Where a crash took the clock's own file, the ledger still says what time it was.
+      // If a crash destroyed the clock's file, the ledger still has the time.
       const newest = newestAt(ledger);
       if (newest !== null) time.reach(newest);
       this.#drive(
@@ -172,7 +174,7 @@ export class Engine {
     }
   }
 
-  /** Takes the ledger over with a scheduler and a provider that know nothing but what it holds. */
+  /** Takes the ledger over with a fresh scheduler and provider. */
   #drive({ ledger, clock }: Pick<Open, "ledger" | "clock">, behaviour: Behaviour): void {
     this.#open?.scheduler.free();
     this.#open = null;
@@ -182,8 +184,7 @@ export class Engine {
       () => clock.now(),
       (says) => this.#note("provider", says),
     );
-    // A scenario begins with an agent that is driven; a ledger that is there already is taken over
-    // by another process.
+    // A scenario begins with a driven agent. An existing ledger is taken over by another process.
     if (ledger.read(0, 1).length > 0) this.#acts.did("restart", clock.now());
     const scheduler = this.#lent.guest.Scheduler.drive(
       { agent_id: AGENT_ID },
@@ -206,14 +207,14 @@ export class Engine {
     this.#toldLines = 0;
   }
 
-  /** Says a fact to the agent, unless something goes wrong with it, and does what follows. */
+  /** Reports a fact to the agent, with the faults of the panel, and carries out what follows. */
   #say(fact: Fact | string): void {
     const text = typeof fact === "string" ? fact : JSON.stringify(fact);
     this.#inbox.push(...this.#faulted(text));
     this.#work();
   }
 
-  /** What arrives of a fact. */
+  /** The facts that arrive after a fault. */
   #faulted(text: string): string[] {
     const fault = this.#fault;
     if (fault === null || fault === "fail_append") return [text];
@@ -229,7 +230,7 @@ export class Engine {
     this.#note("host", "an append failed");
   }
 
-  /** Moves time on, and stops on the way wherever something happens. */
+  /** Moves time forward, and stops at every event on the way. */
   #advance(open: Open, to: bigint): void {
     for (;;) {
       const event = nextEvent(open);
@@ -243,10 +244,10 @@ export class Engine {
   }
 
   /**
-   * Says what is to be said and runs the agent until it rests. An append that failed is tried again
-   * after a while.
+   * Reports the pending facts and runs the agent until it rests. A failed append is retried after a
+   * while.
    *
-   * @throws what the core says about a fact that it refused
+   * @throws the core's error about a refused fact
    */
   #work(): void {
     const open = this.#open;
@@ -272,14 +273,14 @@ export class Engine {
   }
 
   /**
-   * Empties the inbox; gives the error of a fact that was refused. One that the ledger did not take
+   * Empties the inbox. Returns the error of a refused fact. A fact that the ledger did not take
    * stays.
    */
   #sayAll({ scheduler, clock }: Open): unknown {
     let refused: unknown = null;
     for (let text = this.#inbox[0]; text !== undefined; text = this.#inbox[0]) {
       try {
-        // On one line, as a scenario file has it; text that is no JSON is refused before it is
+        // On one line, as in a scenario file. Text that is not JSON is refused before it is
         // recorded.
         this.#acts.did(`say ${text.replaceAll("\n", " ")}`, clock.now());
         const receipt = scheduler.propose(text);
@@ -297,7 +298,7 @@ export class Engine {
     return refused;
   }
 
-  /** One alarm: for what the agent waits for in real time, or for another try. */
+  /** One alarm: for the next wake in real time, or for a retry. */
   #setAlarm(open: Open): void {
     const event = open.clock.mode === "real" ? nextEvent(open) : null;
     const until = event === null ? null : Number((event - open.clock.now()) / MS) + 1;
@@ -328,7 +329,7 @@ export class Engine {
     });
   }
 
-  /** Tells the page what is new. */
+  /** Sends the page what is new. */
   #tell(): void {
     const lines: string[] = [];
     if (this.#open !== null) {
@@ -372,14 +373,14 @@ export class Engine {
   }
 }
 
-/** The earliest instant at which the agent or its provider goes on by itself. */
+/** The earliest instant at which the agent or its provider acts on its own. */
 function nextEvent({ scheduler, provider }: Open): bigint | null {
   const [wake, turn] = [scheduler.nextWake() ?? null, provider.nextAt()];
   if (wake === null || turn === null) return wake ?? turn;
   return wake < turn ? wake : turn;
 }
 
-/** A ledger whose next append can be made to fail; nothing is stored then. */
+/** A ledger whose next append can fail; nothing is stored then. */
 class FailingLedger implements OwnLedger {
   failsNext = false;
   readonly #inner: OwnLedger;
@@ -408,7 +409,7 @@ class FailingLedger implements OwnLedger {
   }
 }
 
-/** When the newest line was written; null in an empty ledger. */
+/** The instant of the newest line; null for an empty ledger. */
 function newestAt(ledger: Ledger): bigint | null {
   let newest: string | undefined;
   for (let after = 0; ;) {
@@ -417,19 +418,19 @@ function newestAt(ledger: Ledger): bigint | null {
     newest = page.at(-1);
     after += page.length;
   }
-  // To the next whole millisecond, which is what a date of JavaScript keeps.
+  // Rounded up to a millisecond, because a JavaScript date drops the rest.
   return newest === undefined
     ? null
     : (BigInt(Date.parse((JSON.parse(newest) as { at: string }).at)) + 1n) * MS;
 }
 
-/** The fact's name, for the log; what is no fact is said to be none. */
+/** The fact's name, for the log. */
 function nameOf(text: string): string {
   try {
     const { fact } = JSON.parse(text) as { fact?: unknown };
-    return typeof fact === "string" ? fact : "something that is no fact";
+    return typeof fact === "string" ? fact : "something that is not a fact";
   } catch {
-    return "something that is no JSON";
+    return "something that is not JSON";
   }
 }
 

@@ -1,5 +1,4 @@
-// Any fact, from a form that the published schema gives; what is wrong with it is the core's own
-// error, with its place.
+// A form for any fact, made from the published schema. An error is the core's own, with its place.
 import { useEffect, useId, useMemo, useState } from "react";
 
 import schemaUrl from "../../../docs/wakeful.schema.json?url";
@@ -7,7 +6,7 @@ import type { Refusal } from "./messages.ts";
 import { ShapeControl } from "./schema-form.tsx";
 import { shapeOf, textOf, type Draft, type Schema, type Shape } from "./shape.ts";
 
-/** The form. `say` gives why the fact was refused, or null. */
+/** The form. `say` returns why the fact was refused, or null. */
 export function FactForm({
   say,
   disabled,
@@ -58,7 +57,7 @@ export function FactForm({
   );
 }
 
-/** Why a fact was refused, and the part of its text where that is. */
+/** Why a fact was refused, and the place in its text. */
 function Refused({ text, why: { message, place } }: { text: string; why: Refusal }) {
   const line = place === undefined ? undefined : text.split("\n")[place.line - 1];
   // Columns count bytes.

@@ -1,5 +1,5 @@
-// What the live agent keeps in the browser's own file system (OPFS): its ledger, and the clock's
-// file beside it.
+// The files of the live agent in the browser's file system (OPFS): its ledger, and the clock's
+// file.
 import { WakefulError } from "@package/error.ts";
 import type { SyncFile } from "@package/ledger/log.ts";
 import { openOpfsLedger } from "@package/ledger/opfs.ts";
@@ -12,20 +12,20 @@ const FOLDER = "wakeful-live";
 const CLOCK = "clock.json";
 
 /**
- * How long an opening waits for whoever has the ledger: a worker that was ended lets it go a moment
- * later. In milliseconds.
+ * How long an opening waits for another holder of the ledger, in milliseconds. A worker that was
+ * ended releases it a moment later.
  */
 const PATIENCE_MS = 1500;
 const PAUSE_MS = 50;
 
 const IN_USE = "another tab of this browser runs this agent: close it there, then start it here";
 
-/** What a dedicated worker can make of a file. */
+/** The synchronous access to a file in a dedicated worker. */
 type SyncFileHandle = FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncFile> };
 
 /**
- * Whether there is a live agent in this browser. Where files cannot be used at all there is none,
- * and starting one says why.
+ * Whether there is a live agent in this browser. If the browser has no files there is none, and
+ * starting one says why.
  */
 export async function isThere(): Promise<boolean> {
   try {
@@ -37,9 +37,9 @@ export async function isThere(): Promise<boolean> {
 }
 
 /**
- * Removes it for good.
+ * Removes it permanently.
  *
- * @throws A `WakefulError` with the code "in_use" where another tab has it.
+ * @throws A `WakefulError` with the code "in_use" if another tab has it.
  */
 export async function discard(): Promise<void> {
   const root = await navigator.storage.getDirectory();
@@ -49,7 +49,8 @@ export async function discard(): Promise<void> {
 /**
  * Opens both files in a dedicated worker.
  *
- * @throws A `WakefulError`: code "in_use" where another tab has them, "cannot_open" where they cannot be used.
+ * @throws A `WakefulError` with the code "in_use" if another tab has them, or "cannot_open" if they
+ * cannot be used.
  */
 export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore }> {
   const directory = await (
@@ -60,7 +61,8 @@ export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore
     const file: SyncFileHandle = await directory.getFileHandle(CLOCK, { create: true });
     const handle = await patiently(
       () =>
-        file.createSyncAccessHandle?.() ?? Promise.reject(new Error("this is no dedicated worker")),
+        file.createSyncAccessHandle?.() ??
+        Promise.reject(new Error("this is not a dedicated worker")),
     );
     return { ledger: closing(ledger, () => handle.close()), clock: textIn(handle) };
   } catch (error) {
@@ -69,7 +71,7 @@ export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore
   }
 }
 
-/** Tries until it is there, or patience ends. */
+/** Tries until it succeeds or the time is over. */
 async function patiently<T>(open: () => Promise<T>): Promise<T> {
   for (const until = performance.now() + PATIENCE_MS; ;) {
     try {
@@ -86,7 +88,7 @@ const isInUse = (error: unknown) =>
   error instanceof Error &&
   (("code" in error && error.code === "in_use") || error.name === "NoModificationAllowedError");
 
-/** The ledger, which closes what is beside it first. */
+/** The ledger, which first closes the clock's file. */
 function closing(ledger: OwnLedger, beside: () => void): OwnLedger {
   return {
     append: (expected, batch) => ledger.append(expected, batch),

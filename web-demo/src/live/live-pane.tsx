@@ -1,5 +1,4 @@
-// The panel of the live agent: its process, its time, what it is told, how its provider behaves,
-// what goes wrong, what happened.
+// The panel of the live agent: its process, its time, its input, its provider, faults, and the log.
 import {
   useEffect,
   useId,
@@ -83,8 +82,8 @@ const ABSENT: Record<ProcessState, string> = {
   none: "No agent runs here. Start one: its ledger stays in this browser.",
   starting: "The agent's process starts.",
   open: "",
-  closed: "The agent was shut down. Its ledger is kept; open it again and it goes on.",
-  crashed: "The agent's process died. Its ledger is kept; open it again and it goes on.",
+  closed: "The agent was shut down. Its ledger is kept: open it again, and the agent continues.",
+  crashed: "The agent's process died. Its ledger is kept: open it again, and the agent continues.",
 };
 
 function Standing({ view }: { view: LiveView }) {
@@ -157,8 +156,7 @@ function Runtime({ live, speaks }: { live: Live; speaks: RefObject<HTMLInputElem
   const isOpen = process === "open" || process === "starting";
   const opens = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
-    // Whoever works by keyboard is not sent back to the top of the page when the button that was
-    // pressed can do no more.
+    // Keep the keyboard focus near, because the pressed button is disabled now.
     const { activeElement } = document;
     if (activeElement instanceof HTMLButtonElement && activeElement.disabled)
       (isOpen ? speaks : opens).current?.focus();
@@ -222,7 +220,7 @@ function Time({ live }: { live: Live }) {
   return (
     <Part title="Time">
       <fieldset className="live-row" disabled={view === null}>
-        <legend className="live-unseen">how time goes on</legend>
+        <legend className="live-unseen">how time moves</legend>
         {(["real", "virtual"] as const).map((mode) => (
           <label key={mode} className="live-radio">
             <input
@@ -392,7 +390,7 @@ function Faults({ live }: { live: Live }) {
         ))}
         {view !== null && view.held > 0 && (
           <Action live={live} command={{ do: "deliver" }}>
-            {view.held === 1 ? "let the held fact in" : `let the ${view.held} held facts in`}
+            {view.held === 1 ? "report the held fact" : `report the ${view.held} held facts`}
           </Action>
         )}
       </div>
@@ -420,7 +418,7 @@ function Log({ live }: { live: Live }) {
   );
 }
 
-/** The agent's time as it goes on: real time by itself, virtual time when it is told. */
+/** The agent's time: real time moves on its own, virtual time on command. */
 function useNow(view: LiveView | null): string | null {
   const [now, setNow] = useState<string | null>(null);
   useEffect(() => {

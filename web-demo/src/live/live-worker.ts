@@ -1,4 +1,4 @@
-// The worker of the live agent: the engine over the files of the origin. Ending this worker is the
+// The worker of the live agent: the engine over the files of the origin. Ending this worker is a
 // crash of the agent's process.
 import * as guest from "@guest/wakeful_web.js";
 import wasmUrl from "@guest/wakeful_web_bg.wasm?url";

@@ -1,18 +1,18 @@
-// What the page and the worker of the live agent say to each other.
+// The messages between the page and the worker of the live agent.
 import type { ErrorPlace, Head, Priority } from "@package/payloads.js";
 
-/** Real time goes on by itself; virtual time goes on by command. */
+/** Real time moves on its own; virtual time moves on command. */
 export type ClockMode = "real" | "virtual";
 
-/** What the scripted provider can do in a turn. */
+/** The behaviours of the scripted provider in a turn. */
 export const DOINGS = {
   say: "says the text",
   nothing: "does nothing: no progress",
-  make_item: "makes a work item, where its turn is about none",
+  make_item: "makes a work item, if its turn has none",
   complete_item: "completes the item of the turn",
   wait_operator: "waits for the operator",
   wait_timer: "waits for a minute",
-  start_task: "starts a task, and goes on",
+  start_task: "starts a task, and continues",
   wait_task: "starts a task, and waits for it",
   fail: "fails",
   never: "never answers",
@@ -21,29 +21,29 @@ export const DOINGS = {
 /** One of them. */
 export type Doing = keyof typeof DOINGS;
 
-/** How the scripted provider behaves in the turns that start from now on. */
+/** The behaviour of the scripted provider in turns that start from now on. */
 export interface Behaviour {
   does: Doing;
   text: string;
-  /** How long a turn takes, in milliseconds of the agent's time. */
+  /** The duration of a turn, in milliseconds of the agent's time. */
   takes_ms: number;
 }
 
-/** What can go wrong with what comes next. */
+/** The faults for the next append or fact. */
 export const FAULTS = {
   fail_append: "the next append fails",
-  duplicate: "the next fact is said twice",
-  delay: "the next fact is held back",
+  duplicate: "the next fact arrives twice",
+  delay: "the next fact is delayed",
   drop: "the next fact is lost",
 } as const;
 
 /** One of them. */
 export type Fault = keyof typeof FAULTS;
 
-/** How a task can end. */
+/** The ends of a task. */
 export type TaskEnd = "task_completed" | "task_failed" | "task_cancelled";
 
-/** What the page asks of the agent. */
+/** The commands of the page. */
 export type Command =
   | { do: "open"; behaviour: Behaviour }
   | { do: "restart" }
@@ -58,13 +58,13 @@ export type Command =
   | { do: "arm"; fault: Fault | null }
   | { do: "deliver" };
 
-/** A command and the number by which its answer is known. */
+/** A command, with the number that its answer repeats. */
 export interface Ask {
   ask: number;
   command: Command;
 }
 
-/** Why something was refused: the core's own error, or the store's. */
+/** Why a command was refused: the error of the core or of the store. */
 export interface Refusal {
   code: string;
   message: string;
@@ -82,36 +82,36 @@ export interface Happening {
 /** The open run, as its provider plays it. */
 export interface PlayedRun {
   run_id: string;
-  /** When it ends; null where the provider never answers, or does not play it. */
+  /** Its end. Null if the provider never answers, or does not play it. */
   ends_at: string | null;
 }
 
 /** The open agent. */
 export interface LiveView {
   mode: ClockMode;
-  /** The agent's time, RFC 3339; real time goes on from there. */
+  /** The agent's time, RFC 3339; real time continues from there. */
   now: string;
   head: Head;
-  /** What the agent does and why: the core's sentence. */
+  /** The core's sentence about the agent. */
   sentence: string;
   status: string;
   run: PlayedRun | null;
-  /** When the scheduler is to be asked again. */
+  /** The next wake of the scheduler. */
   next_wake: string | null;
-  /** The earliest of that and of what the provider does by itself. */
+  /** The earlier of that and of the provider's next event. */
   next_event: string | null;
   active_tasks: string[];
-  /** How many facts are held back. */
+  /** The number of delayed facts. */
   held: number;
   fault: Fault | null;
-  /** Why the agent cannot go on by itself now. */
+  /** Why the agent cannot continue on its own now. */
   trouble: string | null;
 }
 
-/** What the worker says. */
+/** The messages of the worker. */
 export type Told =
   | { say: "answered"; ask: number; refused: Refusal | null }
-  /** What is new; `view` is null when the ledger was let go. */
+  /** News; `view` is null if the ledger was closed. */
   | {
       say: "changed";
       view: LiveView | null;

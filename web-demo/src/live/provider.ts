@@ -1,11 +1,11 @@
-// The scripted provider: plays turns as the panel says, and says back what a real one would. It
-// decides nothing about the agent.
+// The scripted provider: plays turns with the behaviour of the panel, and reports what a real one
+// would. It decides nothing about the agent.
 import type { Fact, TurnRequest } from "@package/payloads.js";
 
 import { instant, MS } from "./clock.ts";
 import type { Behaviour, PlayedRun } from "./messages.ts";
 
-/** A turn that is being played: what comes of it, and when; never where nothing is said. */
+/** A turn in progress: its facts, and when they come; never if there is no instant. */
 interface Scene {
   run_id: string;
   at: bigint | null;
@@ -14,13 +14,13 @@ interface Scene {
 
 /** A provider that plays by script. Its facts are taken with `due`. */
 export class ScriptedProvider {
-  /** How it plays the turns that start from now on. */
+  /** The behaviour in turns that start from now on. */
   behaviour: Behaviour;
   readonly #now: () => bigint;
   readonly #note: (says: string) => void;
   #scenes: Scene[] = [];
 
-  /** A provider that plays nothing yet; `note` hears of everything that it was asked. */
+  /** A provider without turns yet. `note` gets every call. */
   constructor(behaviour: Behaviour, now: () => bigint, note: (says: string) => void) {
     this.behaviour = behaviour;
     this.#now = now;
@@ -42,7 +42,7 @@ export class ScriptedProvider {
     this.#note(`asked to insert ${messageId} into ${runId}`);
   }
 
-  /** The turn ends after its round: now, for one that would go on. */
+  /** The turn ends after its round, which is now. */
   yieldTurn(runId: string): void {
     this.#note(`asked to end ${runId} after this round`);
     const scene = this.#scenes.find((playing) => playing.run_id === runId);
@@ -56,7 +56,7 @@ export class ScriptedProvider {
   }
 
   abortTurn(runId: string, reason: Extract<Fact, { fact: "turn_aborted" }>["reason"]): void {
-    this.#note(`asked to break ${runId} off (${reason})`);
+    this.#note(`asked to abort ${runId} (${reason})`);
     this.#scenes = this.#scenes.filter((playing) => playing.run_id !== runId);
     this.#scenes.push({
       run_id: runId,
@@ -66,10 +66,10 @@ export class ScriptedProvider {
   }
 
   release(): void {
-    this.#note("asked to let go of everything");
+    this.#note("asked to release everything");
   }
 
-  /** When something comes of a turn next. */
+  /** The instant of the next facts. */
   nextAt(): bigint | null {
     return this.#scenes.reduce<bigint | null>(
       (first, { at }) => (at !== null && (first === null || at < first) ? at : first),
@@ -77,7 +77,7 @@ export class ScriptedProvider {
     );
   }
 
-  /** The facts that are due, in order; each is given once. */
+  /** The due facts, in order; each is returned once. */
   due(): Fact[] {
     const now = this.#now();
     const isDue = ({ at }: Scene) => at !== null && at <= now;
@@ -93,7 +93,7 @@ export class ScriptedProvider {
   }
 }
 
-/** The facts of a turn, which ends at an instant; null where it never does. */
+/** The facts of a turn, which ends at an instant, or never if it is null. */
 function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact[] | null {
   const { run_id } = request;
   const item = request.work_item?.work_item_id ?? null;

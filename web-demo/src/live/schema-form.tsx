@@ -1,4 +1,4 @@
-// A form over a shape: fields, choices, unions, lists; free JSON as text.
+// A form for a shape: fields, choices, unions, lists; free JSON as text.
 import { useId } from "react";
 
 import { blank, fieldsOf, type Draft, type Field, type Named, type Shape } from "./shape.ts";
@@ -7,7 +7,7 @@ interface Filling<Of extends Shape> {
   of: Of;
   draft: Draft | undefined;
   change: (draft: Draft) => void;
-  /** What the control is called, for those who cannot see where it stands. */
+  /** The name of the control for screen readers. */
   label: string;
   /** The control's id, which its label names. */
   id: string;
@@ -46,7 +46,7 @@ const FLAGS: Named[] = [
 
 const asText = (draft: Draft | undefined) => (typeof draft === "string" ? draft : "");
 
-/** What every control with a text of its own has. */
+/** The properties of every control with a text. */
 const entry = ({ draft, change, id, required, label }: Filling<Shape>) => ({
   id,
   "aria-label": label,
@@ -137,7 +137,7 @@ function List({ of, draft, change, label, id }: Filling<Extract<Shape, { is: "li
   );
 }
 
-/** The fields of an object: those that must be there, then the others, folded away. */
+/** The fields of an object: the required ones, then the others, folded. */
 export function Fields({
   fields,
   draft,

@@ -61,7 +61,7 @@ test("every fact of the schema has a form, and no part of it is left to free JSO
   );
 });
 
-test("required fields come first, enums are choices, tagged objects are unions, null stands for absent", () => {
+test("required fields come first, enums are choices, tagged objects are unions, null means absent", () => {
   const message = field(variant("message_queued"), "message").shape;
   const fields = message.is === "fields" ? message.fields : [];
   assert.deepEqual(
@@ -80,7 +80,7 @@ test("required fields come first, enums are choices, tagged objects are unions, 
   assert.deepEqual(variant("stop_requested"), []);
 });
 
-test("what is filled in becomes JSON, number for number, and what is left empty stays away", () => {
+test("filled fields become JSON, number for number, and empty fields are left out", () => {
   assert.equal(write({ fact: "stop_requested" }), '{"fact":"stop_requested"}');
   assert.equal(
     write({
@@ -99,7 +99,7 @@ test("what is filled in becomes JSON, number for number, and what is left empty 
   assert.equal(
     write({ fact: "timer_created", duration_ms: "soon" }),
     '{"fact":"timer_created","duration_ms":"soon"}',
-    "the core says that this is no number",
+    "the core reports that this is not a number",
   );
   assert.equal(
     write({ fact: "transcript_appended", data: ' {"n": 1.0} ' }),
@@ -118,6 +118,6 @@ test("what is filled in becomes JSON, number for number, and what is left empty 
   assert.equal(write({}), undefined);
 });
 
-test("a schema that names what it does not have is refused", () => {
+test("a schema with a missing definition is refused", () => {
   assert.throws(() => shapeOf({ $defs: {} }, "Fact"), /the schema has no definition `Fact`/);
 });

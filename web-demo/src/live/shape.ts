@@ -1,7 +1,7 @@
-// What a form asks for: read from the JSON Schema of the payloads. And the JSON text of what was
-// filled in, number for number as typed.
+// The shape of a form, read from the JSON Schema of the payloads, and the JSON text of its content,
+// with numbers as typed.
 
-/** The part of JSON Schema that the payloads' schema uses. */
+/** The part of JSON Schema that the payloads use. */
 export interface Schema {
   $ref?: string;
   $defs?: Record<string, Schema>;
@@ -16,7 +16,7 @@ export interface Schema {
   items?: Schema;
 }
 
-/** What is asked for at one place. */
+/** The shape of one control. */
 export type Shape =
   | { is: "text"; hint: string }
   | { is: "number" }
@@ -27,7 +27,7 @@ export type Shape =
   | { is: "fields"; fields: Field[] }
   | { is: "union"; tag: string; variants: (Named & { fields: Field[] })[] };
 
-/** A name and what it says. */
+/** A name with its documentation. */
 export interface Named {
   name: string;
   says: string;
@@ -36,7 +36,7 @@ export interface Named {
 /** A field of an object. */
 export type Field = Named & { required: boolean; shape: Shape };
 
-/** What was filled in: a text, a list, or fields by name. Of a union the tag is a field. */
+/** The content of a form: a text, a list, or fields by name. The tag of a union is a field. */
 export type Draft = string | Draft[] | { [name: string]: Draft };
 
 /** The shape of a definition of this schema. */
@@ -44,7 +44,7 @@ export function shapeOf(root: Schema, definition: string): Shape {
   return shape(root, { $ref: `#/$defs/${definition}` });
 }
 
-/** A schema without its reference: what stands beside the reference counts too. */
+/** A schema with its reference resolved; the keys beside the reference count too. */
 function resolved(root: Schema, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
   const { $ref, ...beside } = schema;
@@ -60,7 +60,7 @@ function resolved(root: Schema, schema: Schema): Schema {
   };
 }
 
-/** A schema without the null that stands for an absent value. */
+/** A schema without the null of an absent value. */
 function present(root: Schema, schema: Schema): Schema {
   const others = schema.anyOf?.filter((other) => other.type !== "null");
   const { anyOf: _, ...beside } = schema;
@@ -125,7 +125,7 @@ function fields(root: Schema, schema: Schema, tag: string | null): Field[] {
   return [...all.filter((field) => field.required), ...all.filter((field) => !field.required)];
 }
 
-/** What a field holds before somebody fills it in. */
+/** The initial content of a field. */
 export function blank(of: Shape): Draft {
   switch (of.is) {
     case "list":
@@ -138,13 +138,13 @@ export function blank(of: Shape): Draft {
   }
 }
 
-/** The draft where it holds fields. */
+/** The content, if it has fields. */
 export const fieldsOf = (draft: Draft | undefined): { [name: string]: Draft } =>
   typeof draft === "object" && !Array.isArray(draft) ? draft : {};
 
 /**
- * The JSON text of what was filled in; nothing where nothing was. What is no number where one is
- * asked for goes out as text, so that the core says so.
+ * The JSON text of the content; undefined if it is empty. A text in a number field is sent as text,
+ * so that the core reports it.
  */
 export function textOf(of: Shape, draft: Draft | undefined): string | undefined {
   switch (of.is) {

@@ -1,42 +1,41 @@
-// The page's end of the live agent: its worker, and what the worker has told so far.
+// The live agent in the page: its worker, and the news so far.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Head } from "@package/payloads.js";
 
 import { discard as removeFiles, isThere } from "./files.ts";
 import type { Ask, Behaviour, Command, Happening, LiveView, Refusal, Told } from "./messages.ts";
 
-/** Where the agent's process is. */
+/** The state of the agent's process. */
 export type ProcessState = "none" | "starting" | "open" | "closed" | "crashed";
 
-/** A live agent, as the page knows it. */
+/** A live agent in the page. */
 export interface Live extends Known {
-  /** How its provider plays the turns that start from now on. */
+  /** The behaviour of its provider in turns that start from now on. */
   behaviour: Behaviour;
   setBehaviour(behaviour: Behaviour): void;
-  /** Starts the agent's process, or starts it again; gives why that was refused, or null. */
+  /** Starts the agent's process, or starts it again. Returns the refusal, or null. */
   open(): Promise<Refusal | null>;
-  /** Asks something of the open agent; gives why it was refused, or null. */
+  /** Sends a command to the open agent. Returns the refusal, or null. */
   send(command: Command): Promise<Refusal | null>;
-  /** Ends the agent's process at once, wherever it is. */
+  /** Ends the agent's process at once. */
   crash(): void;
-  /** Ends its process and removes its ledger for good. */
+  /** Ends its process and removes its ledger permanently. */
   discard(): Promise<void>;
 }
 
 interface Known {
   process: ProcessState;
-  /** The open agent; null where it is not open. */
+  /** The open agent; null if it is not open. */
   view: LiveView | null;
-  /** The head of the newest line that is known, also when the process has ended. */
+  /** The head of the newest known line, also after the process has ended. */
   head: Head | null;
   /** All lines of the ledger so far. */
   lines: readonly string[];
   /**
-   * What was done to it, as lines of a scenario file; null where that began before this page, which
-   * knows the ledger only.
+   * The actions on it, as lines of a scenario file. Null if they began before this page was opened.
    */
   acts: readonly string[] | null;
-  /** What happened, the newest last. */
+  /** The log, newest last. */
   log: readonly Happening[];
   /** Why it could not be opened. */
   refused: Refusal | null;
@@ -52,7 +51,7 @@ const NOTHING: Known = {
   refused: null,
 };
 
-/** How many happenings are kept. */
+/** The number of log lines to keep. */
 const LOG = 500;
 
 /** Its process ended before it answered. */
@@ -93,7 +92,7 @@ export function useLive(): Live {
     const started = new Worker(new URL("./live-worker.ts", import.meta.url), { type: "module" });
     worker.current = started;
     started.addEventListener("message", ({ data }: MessageEvent<Told>) => {
-      // What a process said before it was ended may still arrive.
+      // Messages of an ended process may still arrive.
       if (worker.current !== started) return;
       if (data.say === "answered") {
         asks.current.get(data.ask)?.(data.refused);
@@ -111,7 +110,7 @@ export function useLive(): Live {
       }));
     });
     const refused = await send({ do: "open", behaviour });
-    // Whoever ended this process has said what became of it.
+    // The code that ended this process has set its state already.
     if (refused !== null && worker.current === started) {
       end();
       setKnown((before) => ({ ...before, process: "none", refused }));
@@ -181,8 +180,8 @@ function heard(
 }
 
 /**
- * A scenario is whole where this page has seen its beginning: the first act of a process that found
- * a ledger is to take it over.
+ * A scenario is complete if this page has seen its beginning. A process that found a ledger begins
+ * with taking it over.
  */
 function actsOf({ acts }: Known, more: string[]): readonly string[] | null {
   const tookOver = more.find((act) => !act.startsWith("clock ")) === "restart";

@@ -1,5 +1,5 @@
-// The diff: what an entry changed in the state, or what changed between two; and where two editions
-// part ways.
+// The diff: the changes of the state by an entry, or between two entries; and the first entry at
+// which two editions differ.
 import microdiff from "microdiff";
 import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
@@ -19,10 +19,10 @@ interface Change {
   after?: string;
 }
 
-/** The differences that are shown at most; a longer list says how many more there are. */
+/** The maximal number of differences; a longer list says how many more there are. */
 const MOST = 400;
 
-/** The characters of a value that are shown at most. */
+/** The maximal number of characters of a value. */
 const MOST_OF_A_VALUE = 600;
 
 /** State differences at the cursor, or between the mark and the cursor. */
@@ -54,7 +54,7 @@ export function DiffPane({
       title="Diff"
       note={
         <span className="note">
-          {mark === null ? `what entry #${to} changed` : `from #${from} to #${to}`}
+          {mark === null ? `changes by entry #${to}` : `from #${from} to #${to}`}
         </span>
       }
     >
@@ -97,8 +97,7 @@ function Differences({ changes }: { changes: Change[] }) {
 }
 
 /**
- * What changed from the state after one entry to that after another; before the first entry there
- * is nothing.
+ * The changes between the states after two entries. The state before the first entry is empty.
  */
 async function compared({ document }: Open, from: number, to: number): Promise<Answer<Change[]>> {
   const before = from === 0 ? { ok: {} } : await document.state(from);
@@ -121,14 +120,14 @@ function differences(before: object, after: object): Change[] {
     }));
 }
 
-/** What is longer than a line is written on several. */
+/** A value that is longer than a line is written on several. */
 function text(value: unknown): string {
   const line = JSON.stringify(value) ?? "nothing";
   const written = line.length > 40 ? JSON.stringify(value, null, 1) : line;
   return written.length > MOST_OF_A_VALUE ? `${written.slice(0, MOST_OF_A_VALUE)}…` : written;
 }
 
-/** The first entry after which another edition would decide otherwise. */
+/** The first entry after which another edition would decide differently. */
 function Editions({
   open,
   decided,

@@ -1,5 +1,5 @@
-// The entries: a list that renders only what is seen, with a search; the entry at the cursor below
-// it.
+// The entries: a list that renders only visible rows, with a search; below it the entry at the
+// cursor.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
   useDeferredValue,
@@ -20,7 +20,7 @@ import { matching, useSearchField } from "../parts/search.ts";
 
 const ROW_PX = 24;
 
-/** Entries, oldest first; what lies after the cursor is in the future and drawn so. */
+/** Entries, oldest first. Entries after the cursor are dimmed. */
 export function EntriesPane({
   open,
   seq,
@@ -43,7 +43,7 @@ export function EntriesPane({
   });
   const at = indexAt(found, seq);
 
-  // The entry at the cursor comes into view, and stays there when the pane gets another height.
+  // Keep the entry at the cursor in view, also if the height of the pane changes.
   const height = rows.scrollRect?.height;
   useEffect(() => {
     if (at >= 0) {
@@ -131,7 +131,7 @@ export function EntriesPane({
 
 const rowText = ({ seq, at, class: of, says }: Row) => `#${seq} ${of} ${says} ${at}`;
 
-/** The place of an entry among those found, or of the last before it. */
+/** The index of an entry in the results, or of the last one before it. */
 function indexAt(rows: readonly Row[], seq: number): number {
   let [low, high] = [0, rows.length];
   while (low < high) {
@@ -141,7 +141,7 @@ function indexAt(rows: readonly Row[], seq: number): number {
   return low - 1;
 }
 
-/** Where a key leads from a position; without one, to an end. */
+/** The position that a key leads to; without a current one, an end of the list. */
 function destination(key: string, at: number, count: number): number | null {
   const page = 10;
   const steps: Record<string, number> = {

@@ -1,5 +1,4 @@
-// The ladder: every rule in order, what it says, and what it said here; and what it would say under
-// another edition or policy.
+// The ladder: every rule in order, with its result here, or under another edition or policy.
 import { useEffect, useRef, useState } from "react";
 import type { Edition, Explanation, Spent } from "@package/payloads.js";
 
@@ -9,7 +8,7 @@ import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
-/** All rules; the one that fired is kept in view. */
+/** All rules; the one that decided is kept in view. */
 export function LadderPane({
   explanation,
   supposed,
@@ -46,10 +45,12 @@ export function LadderPane({
   );
 }
 
-/** How much of what is around the rule that fired is seen too. */
+/** The margin around the rule that decided. */
 const AROUND_PX = 44;
 
-/** Scrolls a pane, and not the page that it may be below the fold of. */
+/**
+ * Scrolls only the pane. `scrollIntoView` would also scroll the page if the pane is below the fold.
+ */
 function keepInView(pane: Element | null, rule: Element | null | undefined) {
   if (pane !== null && rule != null) {
     const [seen, at] = [pane.getBoundingClientRect(), rule.getBoundingClientRect()];
@@ -70,7 +71,7 @@ function SpentKeys({ keys }: { keys: Spent[] }) {
   );
 }
 
-/** What is supposed instead of what was recorded; it changes what is shown and nothing else. */
+/** The supposition. It changes only what is shown. */
 function Suppose({
   supposed,
   suppose,

@@ -10,7 +10,7 @@ import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
-/** What the facts add up to. */
+/** The state at the cursor. */
 export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
   const { closure, posture, projection, obligations, diagnostics, head, status, next_wake } =
     seen.explanation;
@@ -71,7 +71,7 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
   );
 }
 
-/** The whole state, fetched only while it is looked at. */
+/** The whole state, fetched only while it is visible. */
 function RawState({ open, seq }: { open: Open; seq: number }) {
   const [shown, setShown] = useState(false);
   const [state, setState] = useState<Answer<Json> | null>(null);
@@ -115,7 +115,7 @@ function Group({
   );
 }
 
-/** A name and a value; what is absent, zero or false steps back. */
+/** A name and a value. An absent, zero or false value is dimmed. */
 function Row(props: {
   name: string;
   value: string | null | undefined;

@@ -1,5 +1,5 @@
-// The timeline: lanes of what there is, a bar from the first entry about a thing to its last, and
-// where the decision changed. uPlot keeps the scale and the zoom; what is drawn on it is here.
+// The timeline: lanes with a bar from the first entry about a thing to its last, and the changes of
+// the decision. uPlot has the scale and the zoom; this file draws on it.
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -14,13 +14,13 @@ const AXIS_PX = 22;
 const NAMES_PX = 108;
 const HEIGHT = (LANES.length + 1) * LANE_PX + AXIS_PX;
 
-/** How many bars of a lane are drawn one above the other; more share the rows. */
+/** The number of rows per lane; more bars share the rows. */
 const ROWS = 3;
 
-/** A thing in its lane: the entries about it. */
+/** A thing in its lane, with the entries about it. */
 interface Bar {
   lane: number;
-  /** Its row within the lane, so that things beside each other are seen. */
+  /** Its row within the lane, so that overlapping bars are visible. */
   row: number;
   from: number;
   to: number;
@@ -131,7 +131,7 @@ export function TimelinePane({
   );
 }
 
-/** All bars, and how many rows each lane needs for them. */
+/** All bars, and the number of rows per lane. */
 interface Bars {
   bars: Bar[];
   rows: number[];
@@ -151,7 +151,7 @@ function barsOf(rows: readonly Row[]): Bars {
       bar.to = seq;
     }
   }
-  // Each takes the row that has been free for longest.
+  // Each bar takes the row that has been free for the longest time.
   const ends = LANES.map(() => new Array<number>(ROWS).fill(0));
   for (const bar of bars) {
     const rows = ends[bar.lane] ?? [];
@@ -218,8 +218,7 @@ function options(
 }
 
 /**
- * What the layer below the cursor was painted for; the cursor moves over it without painting it
- * again.
+ * The inputs of the painted layer. The cursor moves over it without painting it again.
  */
 interface Layer {
   canvas: HTMLCanvasElement;
@@ -228,7 +227,7 @@ interface Layer {
 
 const LAYERS = new WeakMap<uPlot, Layer>();
 
-/** Draws the layer of lanes, and over it what is still to come, the mark and the cursor. */
+/** Draws the layer of lanes, and over it the future, the mark and the cursor. */
 function paint(
   plot: uPlot,
   { seq, mark, decided, bars }: { seq: number; mark: number | null; decided: Changes; bars: Bars },
@@ -283,7 +282,7 @@ function paint(
   ctx.restore();
 }
 
-/** Draws lanes, bars and changes of the decision; what is narrower than a pixel is drawn once. */
+/** Draws lanes, bars and changes of the decision. Bars within one pixel are drawn once. */
 function paintLanes(plot: uPlot, ctx: CanvasRenderingContext2D, decided: Changes, bars: Bars) {
   const { bbox } = plot;
   const ratio = devicePixelRatio;
@@ -333,10 +332,10 @@ function paintLanes(plot: uPlot, ctx: CanvasRenderingContext2D, decided: Changes
   labels(ctx, decided, { x, min, max, top: bbox.top + (LANES.length + 0.5) * lane, ratio });
 }
 
-/** No name of a decision is shorter than this. */
+/** The shortest name of a decision, in pixels. */
 const LEAST_LABEL_PX = 20;
 
-/** The names of decisions, where there is room for them. */
+/** Draws the names of decisions that have room. */
 function labels(
   ctx: CanvasRenderingContext2D,
   { changes }: Changes,
@@ -372,14 +371,14 @@ function zoom(plot: uPlot, about: number, by: number, length: number) {
 
 function keepInView(plot: uPlot, seq: number, length: number) {
   const [min, max] = [plot.scales["x"]?.min ?? 0.5, plot.scales["x"]?.max ?? length + 0.5];
-  // A plot that was not drawn yet has no scale.
+  // A plot without a drawing has no scale.
   if (min < max && (seq < min || seq > max)) {
     zoom(plot, seq, 1, length);
   }
 }
 
 /**
- * The colour of a custom property as it is painted in this theme: a canvas knows no `light-dark()`.
+ * The colour of a custom property in this theme, because a canvas cannot resolve `light-dark()`.
  */
 function colour(name: string): string {
   const root = document.documentElement;

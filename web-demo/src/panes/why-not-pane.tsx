@@ -1,5 +1,5 @@
-// Why not: pick a decision, and see the smallest changes that would lead to it; one click puts them
-// into a fork.
+// Why not: select a decision, and see the smallest changes that would lead to it. One click applies
+// them in a fork.
 import { useEffect, useState } from "react";
 import type { DecisionKind, WhyNot } from "@package/payloads.js";
 
@@ -60,7 +60,7 @@ function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void })
     return <p className="pad">That is what is decided here, by rule {told.decision.rule}.</p>;
   }
   if (told.ways.length === 0) {
-    return <p className="pad">No change that the core knows leads there from here.</p>;
+    return <p className="pad">The core knows no change that leads there from here.</p>;
   }
   return (
     <ol className="ways">

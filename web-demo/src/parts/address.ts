@@ -1,14 +1,14 @@
-// The page's address names what is looked at, as `#document/entry/view`, so that it can be sent to
-// somebody and survives a reload. A fourth part is a ledger that came in a link.
+// The page's address names what is shown, as `#document/entry/view`, so that it can be sent and
+// survives a reload. A fourth part is a ledger from a link.
 
-/** How something is looked at: the chosen panels, and the edition that is supposed. */
+/** The view: the open panels, and the supposed edition. */
 export interface View {
   why?: string | undefined;
   what?: string | undefined;
   edition?: string | undefined;
 }
 
-/** What the address names. */
+/** The parts of the address. */
 export interface Address {
   name: string | null;
   seq: number | null;
@@ -26,7 +26,7 @@ export function readAddress(): Address {
   };
 }
 
-/** The fragment that names something, with a packed ledger where it has one. */
+/** The fragment of an address, with a packed ledger if there is one. */
 export function fragment(address: { name: string; seq: number; view: View }, packed = ""): string {
   const view = new URLSearchParams(
     Object.entries(address.view).filter(([, value]) => value !== undefined),
@@ -41,8 +41,8 @@ export function fragment(address: { name: string; seq: number; view: View }, pac
 }
 
 /**
- * Writes the address, without a new place in the history for every entry. A ledger that came in it
- * stays in it.
+ * Writes the address without a new step in the browser's history. A ledger in the address stays in
+ * it.
  */
 export function writeAddress(address: { name: string; seq: number; view: View }) {
   const [before, , , packed] = location.hash.slice(1).split("/");
@@ -54,8 +54,8 @@ export function writeAddress(address: { name: string; seq: number; view: View })
 }
 
 /**
- * Calls back when somebody else writes the address: a link that is followed or pasted, not
- * `writeAddress`. Gives the end of it.
+ * Calls back if a link is followed or pasted, but not for `writeAddress`. Returns the function that
+ * ends it.
  */
 export function onAddress(changed: (address: Address) => void): () => void {
   const hear = () => changed(readAddress());
@@ -67,7 +67,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A hand-written address with a stray percent sign names nothing.
+    // A malformed percent sign makes the address empty.
     return "";
   }
 }

@@ -2,7 +2,7 @@
 import { names } from "../case/labels.ts";
 
 /**
- * A select with words before it; `none` says what stands for no choice, where there may be none.
+ * A select with a label. `none` is the text of the empty choice, if that is allowed.
  */
 export function Choice<K extends string>(props: {
   says: string;

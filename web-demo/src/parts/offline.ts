@@ -1,9 +1,9 @@
-// The page keeps itself for the time without a network.
+// Makes the page work without a network.
 import guestUrl from "@guest/wakeful_web_bg.wasm?url";
 
 /**
- * Starts the service worker and tells it what was loaded before it was there. Where there is none,
- * the page needs the network, and that is all.
+ * Starts the service worker and sends it the addresses that were loaded before. Without a service
+ * worker, the page only needs the network.
  */
 export async function keepOffline(): Promise<void> {
   if (!("serviceWorker" in navigator) || import.meta.env.DEV) {
@@ -14,7 +14,7 @@ export async function keepOffline(): Promise<void> {
   const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
   const ours = loaded.filter((address) => address.startsWith(new URL(".", document.baseURI).href));
   const { port1, port2 } = new MessageChannel();
-  // For tests and people: the page says when it can do without a network.
+  // Tells tests and people that the page works without a network now.
   port1.onmessage = ({ data }) => (document.documentElement.dataset["offline"] = String(data));
   active?.postMessage(
     {

@@ -1,7 +1,7 @@
-// A pane: a line that says what it shows, and a body that scrolls by itself.
+// A pane: a title, and a body that scrolls separately.
 import type { ReactNode, Ref } from "react";
 
-/** What is seen under a tab, or beside the tabs. */
+/** A pane, under a tab or beside the tabs. */
 export function Pane({
   title,
   note,

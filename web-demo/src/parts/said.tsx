@@ -1,6 +1,6 @@
 // A sentence of the core.
 
-/** It has names between backticks. */
+/** Text between backticks is shown as code. */
 export function Said({ sentence }: { sentence: string }) {
   return sentence
     .split("`")

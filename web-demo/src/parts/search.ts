@@ -1,9 +1,9 @@
-// Searching: a field that a key leads to, and what fits the words in it.
+// Search: a field with a key, and the matches of its words.
 import { useEffect, useRef, type RefObject } from "react";
 
 import { isTyping } from "../frame/keys.tsx";
 
-/** A search field that this key goes to, unless somebody types. */
+/** A search field that this key focuses, unless another field has the focus. */
 export function useSearchField(key: string): RefObject<HTMLInputElement | null> {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -20,7 +20,7 @@ export function useSearchField(key: string): RefObject<HTMLInputElement | null> 
 }
 
 /**
- * Those whose text has every word, in any case of letters; all of them where there are no words.
+ * The items whose text has every word, ignoring case. All items if there are no words.
  */
 export function matching<T>(
   of: readonly T[],

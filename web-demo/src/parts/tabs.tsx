@@ -1,11 +1,11 @@
-// Panels of which one is seen, with their names above.
+// Panels with tabs; one is visible.
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 
-/** Which tab is chosen, kept by whoever outlives what the tabs show. */
+/** The open tab, kept by a parent that lives longer than the content. */
 export type Chosen = [name: string | null, choose: (name: string) => void];
 
-/** Tabs; a body is made only while it is seen. */
+/** Tabs. A body exists only while it is visible. */
 export function Tabs({
   label,
   tabs,

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until somebody chooses.
+// Light or dark: as the system says, until the user chooses.
 import { useEffect, useState } from "react";
 
 type Theme = "light" | "dark";
@@ -20,7 +20,7 @@ export function ThemeSwitch() {
   );
 }
 
-/** Paints the page before it is rendered, so that it never shows the other theme first. */
+/** Sets the theme before the first render, so that the page never flashes the other one. */
 export function paintFirst() {
   paint(firstTheme());
 }

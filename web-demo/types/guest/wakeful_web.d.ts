@@ -1,2 +1,2 @@
-// Where the package's own sources expect the guest's declarations: they are compiled beside it.
+// The guest's declarations at the place where the package's sources expect them.
 export type * from "@guest/wakeful_web.js";

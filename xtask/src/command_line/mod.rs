@@ -1,4 +1,4 @@
-//! What a developer can type, and the help for it.
+//! The commands and their help.
 
 mod help;
 pub mod options;
@@ -10,7 +10,7 @@ pub(crate) use help::USAGE;
 use crate::{crosscheck::Random, proof, tidy::Listing};
 use options::{numbers, unnamed};
 
-/// One understood command line.
+/// One parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Build everything, then compare the engines.
@@ -19,38 +19,36 @@ pub(crate) enum Command {
     Serve { port: Option<NonZeroU16> },
     /// Build and test everything.
     Test {
-        /// Whether the fuel of the hot paths is kept as it is now.
+        /// Whether to store the fuel that the hot paths use now.
         bless: bool,
     },
     /// Build and pack the npm package.
     Npm,
     /// Pack the crates, and install the program from them.
     Package { installs: bool },
-    /// Check what no compiler checks; list statements of the contract beside the findings.
+    /// Check what no compiler checks; also list statements of the contract.
     Tidy { list: Listing },
-    /// Let processes die, with the options of the program that does it.
+    /// Crash processes, with the options of the program `crash`.
     Crash(Vec<String>),
-    /// Let families of agents live, with the options of the program that does it.
+    /// Simulate families of agents, with the options of the program `sim`.
     Sim(Vec<String>),
-    /// Search the states that the machine can come to, with the options of the program that does
-    /// it.
+    /// Run the model checker, with the options of the program `model`.
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
-    /// Measure what things cost; the options of the other program.
+    /// Measure what things cost, with the options of the program `bench`.
     Bench(Vec<String>),
     /// Write the page about the component's interface.
     World,
     /// A command of the program `wakeful-proof`, with its options.
     Proof(Vec<String>),
-    /// Print this text.
+    /// Print the help.
     Help(&'static str),
 }
 
 /// Reads the words after `cargo xtask`.
 ///
-/// # Errors
-/// One sentence that says which word was not understood.
+/// # Errors One sentence that names the word that is wrong.
 pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, String> {
     let words: Vec<String> = words.collect();
     let (name, options) = match words.split_first() {
@@ -101,7 +99,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     }
 }
 
-/// Whether the program `wakeful-proof` does this.
+/// Whether this is a command of `wakeful-proof`.
 fn is_of_proof(name: &str, options: &[String]) -> bool {
     let compares_versions = |option: &String| option.split('=').next() == Some("--against");
     proof::COMMANDS.contains(&name) || (name == "sim" && options.iter().any(compares_versions))
@@ -114,14 +112,14 @@ fn port_of(text: &str) -> Result<Command, String> {
     Ok(Command::Serve { port: Some(port) })
 }
 
-/// The options of the other program, which are numbers. They are looked at here, before anything is
-/// built.
+/// The options of the other program, whose values are numbers. They are checked here, before
+/// anything is built.
 fn crash(options: &[&str]) -> Result<Command, String> {
     numbers("crash", &["--stories", "--kills", "--seed"], options)?;
     Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program: numbers, one that is a word and one that names a folder.
+/// The options of the other program: numbers, one flag, and one that names a folder.
 fn sim(options: &[&str]) -> Result<Command, String> {
     let without_names = unnamed(&["--histories"], options)?;
     let counted: Vec<_> =
@@ -130,8 +128,8 @@ fn sim(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program: one that is a word, one that names a file, and names of
-/// groups, which it knows itself.
+/// The options of the other program: one flag, one that names a file, and names of groups, which
+/// the other program checks.
 fn bench(options: &[&str]) -> Result<Command, String> {
     let without_names = unnamed(&["--json"], options)?;
     match without_names.into_iter().find(|option| option.starts_with('-') && *option != "--quick") {
@@ -140,7 +138,7 @@ fn bench(options: &[&str]) -> Result<Command, String> {
     }
 }
 
-/// The options of the other program: numbers, words, and those that name something.
+/// The options of the other program: numbers, flags, and those that name something.
 fn model(options: &[&str]) -> Result<Command, String> {
     let without_names = unnamed(&["--write", "--adversary", "--small"], options)?;
     let numbered: Vec<_> = without_names.into_iter().filter(|option| *option != "--json").collect();
@@ -294,7 +292,8 @@ mod tests {
         }
     }
 
-    /// What the pages tell people to type; the host's tests read what they say of `wakeful`.
+    /// The `cargo xtask` commands on the pages. Tests of the command line read the `wakeful`
+    /// commands.
     #[test]
     fn what_the_pages_name_is_understood() {
         let mut understood = 0;
@@ -314,7 +313,7 @@ mod tests {
             for line in
                 text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask "))
             {
-                // Behind a `#` stands a remark, and `<command>` is any.
+                // A `#` begins a remark, and `<command>` is a placeholder.
                 let words: Vec<String> = line
                     .split('#')
                     .next()

@@ -1,9 +1,8 @@
-//! Words of a command line that several commands read in the same way.
+//! Options that several commands read in the same way.
 
-/// The options that are left without these, which name something.
+/// The options without those that name something.
 ///
-/// # Errors
-/// One sentence: one of them names nothing.
+/// # Errors One sentence, if one of them has no value.
 pub fn unnamed<'a>(named: &[&str], options: &[&'a str]) -> Result<Vec<&'a str>, String> {
     let mut left = Vec::new();
     let mut words = options.iter();
@@ -22,10 +21,9 @@ pub fn unnamed<'a>(named: &[&str], options: &[&'a str]) -> Result<Vec<&'a str>, 
     Ok(left)
 }
 
-/// Options that are numbers, of a command that takes these.
+/// Reads options whose values are numbers. `known` are the options of the command.
 ///
-/// # Errors
-/// One sentence: a word that the command does not take, or one that is not a number.
+/// # Errors One sentence, if the command does not know an option, or if its value is not a number.
 pub fn numbers<'a>(
     command: &str,
     known: &[&str],

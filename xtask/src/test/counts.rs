@@ -1,4 +1,4 @@
-//! How many tests passed, failed and were skipped, as their own runners counted them.
+//! How many tests passed, failed and were skipped, by the counts of their runners.
 
 use std::{fmt, iter::Sum};
 
@@ -41,7 +41,7 @@ impl Counts {
                 counts.add("passed", ran);
             } else if let Some(others) = line.strip_prefix("OK (").or(line.strip_prefix("FAILED ("))
             {
-                // They are among those that ran.
+                // Failed and skipped tests are part of this number.
                 let mut not_passed = Self::default();
                 for (what, number) in
                     others.trim_end_matches(')').split(", ").filter_map(|part| part.split_once('='))
@@ -66,8 +66,8 @@ impl Counts {
         Self { failed: 1, ..Self::default() }
     }
 
-    /// A stage that failed has a failure, also when its runner counted none: it did not compile, or
-    /// it crashed.
+    /// A stage that failed has at least one failure. If its runner counted none, it did not compile
+    /// or it crashed.
     pub fn with_a_failure(self) -> Self {
         Self { failed: self.failed.max(1), ..self }
     }
@@ -81,8 +81,8 @@ impl Counts {
         let Ok(number) = number.parse::<u64>() else { return };
         match what {
             "passed" | "pass" => self.passed += number,
-            // Node cancels a test that never ends; to Python an exception is an error and an
-            // assertion a failure.
+            // Node counts a test that never ends as cancelled. Python counts an exception as an
+            // error, and an assertion as a failure.
             "failed" | "fail" | "cancelled" | "failures" | "errors" | "unexpected successes" => {
                 self.failed += number
             }
@@ -118,10 +118,12 @@ mod tests {
 
     #[test]
     fn cargo_and_wasm_bindgen_are_counted_over_all_their_binaries() {
-        let printed = "running 4 tests\ntest a ... ok\n\ntest result: ok. 3 passed; 0 failed; 1 \
-                       ignored; 0 measured; 7 filtered out; finished in 0.01s\ntest result: \
-                       FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; \
-                       finished in 0.01s\n";
+        let printed = "running 4 tests\n\
+                       test a ... ok\n\n\
+                       test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered \
+                       out; finished in 0.01s\n\
+                       test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 \
+                       filtered out; finished in 0.01s\n";
         assert_eq!(Counts::parse(printed), Counts { passed: 4, failed: 2, skipped: 1 });
     }
 
@@ -134,8 +136,14 @@ mod tests {
 
     #[test]
     fn both_reporters_of_node_are_counted() {
-        let tap = "# tests 6\n# suites 0\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo \
-                   1\n# duration_ms 12.5\n";
+        let tap = "# tests 6\n\
+                   # suites 0\n\
+                   # pass 2\n\
+                   # fail 1\n\
+                   # cancelled 1\n\
+                   # skipped 1\n\
+                   # todo 1\n\
+                   # duration_ms 12.5\n";
         assert_eq!(Counts::parse(tap), Counts { passed: 2, failed: 2, skipped: 2 });
         assert_eq!(
             Counts::parse("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"),

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every stage, timed and counted, and one line at the end that says it all.
+//! `cargo xtask test`: runs, times and counts every stage, and prints one line as the result.
 
 pub mod counts;
 mod stages;
@@ -21,7 +21,7 @@ struct Row {
     counts: Counts,
 }
 
-/// Runs all stages; a stage whose needs failed is a failure too, and the others go on.
+/// Runs all stages. A stage whose needs failed counts as failed; the others still run.
 pub(crate) fn test(paths: &Paths, bless: bool) -> Result<ExitCode, Failure> {
     let mut ground = Ground { paths, browser: None, bless };
     let rows = run_all(&STAGES, |stage| run_one(stage, &mut ground));
@@ -82,7 +82,7 @@ fn run_one(stage: &Stage, ground: &mut Ground) -> Row {
     Row { name: stage.name, took, counts }
 }
 
-/// Runs a test runner and takes over what it counted, also when it failed.
+/// Runs a test runner and takes its counts, even if it failed.
 fn run_tests(call: Call, counts: &mut Option<Counts>) -> Result<(), Failure> {
     let log = call.log();
     let done = call.recorded();

@@ -13,7 +13,7 @@ pub(super) struct Ground<'a> {
     pub(super) paths: &'a Paths,
     /// Set by the stage `browser`.
     pub(super) browser: Option<Browser>,
-    /// Whether the fuel of the hot paths is kept as it is now.
+    /// Whether to store the fuel that the hot paths use now.
     pub(super) bless: bool,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Stage {
     pub(super) name: &'static str,
     /// What it does, in a few words.
     pub(super) does: &'static str,
-    /// Stages without which this one cannot say anything.
+    /// The stages that must succeed before this one.
     pub(super) needs: &'static [&'static str],
     pub(super) work: Work,
 }
@@ -37,7 +37,7 @@ pub(super) enum Work {
 
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
-/// This program, and the one that proves things.
+/// This program and `wakeful-proof`.
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
@@ -72,13 +72,13 @@ pub(super) const STAGES: [Stage; 33] = [
     },
     Stage {
         name: "clippy, xtask",
-        does: "this program, and the one that proves things",
+        does: "xtask and wakeful-proof",
         needs: &[],
         work: Work::Check(|ground| clippy(ground, "xtask", &TOOLS)),
     },
     Stage {
         name: "clippy, native",
-        does: "core, host and tests",
+        does: "core, host, agent, command line and tests",
         needs: &[],
         work: Work::Check(|ground| clippy(ground, "native", &native::SELECTION)),
     },
@@ -86,7 +86,7 @@ pub(super) const STAGES: [Stage; 33] = [
         name: "clippy, guests",
         does: "the guests for wasm",
         needs: &["set-up"],
-        // A call for each, as for the build: one would unify the features of the packages.
+        // One call per package, as for the build: a single call would unify their features.
         work: Work::Check(|ground| {
             clippy(
                 ground,
@@ -113,16 +113,14 @@ pub(super) const STAGES: [Stage; 33] = [
     },
     Stage {
         name: "narrow door",
-        does: "the hosts, the examples and a third party's ledger on the names at the core's root \
-               alone",
+        does: "hosts, examples and a third party's ledger use only the root of the core",
         needs: &[],
-        // Calls of their own: beside our tests, which look inside, the core's feature `internals`
-        // would be on.
+        // Separate calls, because our tests turn on the feature `internals` of the core.
         work: Work::Check(|ground| {
             let hosts = ["-p", "wakeful-host", "-p", "plugin-host", "-p", "first-story"];
             Call::cargo(ground.paths, "narrow-door", "check").args(hosts).build()?;
-            Call::cargo(ground.paths, "narrow-door-ledger", "test")
-                .args(["-p", "wakeful-core", "--doc"])
+            Call::cargo(ground.paths, "narrow-door-core", "test")
+                .args(["-p", "wakeful-core"])
                 .build()
         }),
     },
@@ -146,7 +144,7 @@ pub(super) const STAGES: [Stage; 33] = [
     },
     Stage {
         name: "xtask tests",
-        does: "of both programs; docs/proof.md is what the tree says",
+        does: "of xtask and wakeful-proof; docs/proof.md is current",
         needs: &[],
         work: Work::Tests(
             |ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS)),
@@ -166,13 +164,13 @@ pub(super) const STAGES: [Stage; 33] = [
     },
     Stage {
         name: "seeded guests",
-        does: "components that are wrong on purpose",
+        does: "components with deliberate faults",
         needs: &["set-up", "tools"],
         work: Work::Check(|ground| guests::build_seeded(ground.paths)),
     },
     Stage {
         name: "native",
-        does: "core, host and tests",
+        does: "core, host, agent, command line and tests",
         needs: &[],
         work: Work::Check(|ground| native::build(ground.paths)),
     },
@@ -204,7 +202,7 @@ pub(super) const STAGES: [Stage; 33] = [
     },
     Stage {
         name: "crates",
-        does: "packed, and looked into",
+        does: "packed and checked",
         needs: &["guests"],
         work: Work::Check(|ground| {
             package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))
@@ -273,7 +271,7 @@ pub(super) const STAGES: [Stage; 33] = [
     },
     Stage {
         name: "payload types",
-        does: "the TypeScript types are what the published schema says",
+        does: "the TypeScript types match the published schema",
         needs: &["npm packages"],
         work: Work::Check(|ground| js_tests::payload_types(ground.paths).build()),
     },
@@ -321,7 +319,7 @@ pub(super) const STAGES: [Stage; 33] = [
 
 fn format(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, "format", "fmt").args(["--all", "--check"]).build()?;
-    // The tools are a workspace of their own.
+    // The tools are a separate workspace.
     Call::cargo(paths, "format-tools", "fmt")
         .args(["--manifest-path", "xtask/tools/Cargo.toml", "--check"])
         .build()
@@ -335,7 +333,8 @@ fn clippy(ground: &Ground, log: &str, selection: &[&str]) -> Result<(), Failure>
 }
 
 fn wasm_tests(ground: &Ground, test: &str) -> Call {
-    // A list, and not the environment variable, which cargo splits at the spaces of a path.
+    // A list instead of the environment variable, because cargo splits that one at spaces in a
+    // path.
     let runner =
         format!("target.{}.runner = [{:?}, \"test-runner\"]", guests::TARGET, ground.paths.tools());
     Call::cargo(ground.paths, &format!("wasm-tests-{test}"), "test")
@@ -345,7 +344,8 @@ fn wasm_tests(ground: &Ground, test: &str) -> Call {
         .args(["--config", &runner])
 }
 
-/// Tells tests which browser to use. Without one those that need it fail by themselves.
+/// Passes the browser to the tests. Without one, the tests that need it fail with their own
+/// message.
 fn with_browser(ground: &Ground, call: Call) -> Call {
     match &ground.browser {
         Some(Browser { chrome, driver }) => call.env("CHROME", chrome).env("CHROMEDRIVER", driver),

@@ -5,7 +5,7 @@ use super::{
     tree::{File, Tree},
 };
 
-/// Where code and tests may cite a statement.
+/// The folders whose code and tests may cite a statement.
 const CITING: [&str; 7] =
     ["core/", "host-native/", "agent/", "cli/", "wasm/", "tests/", "web-demo/"];
 
@@ -41,11 +41,18 @@ pub fn all(tree: &Tree) -> Vec<Citation<'_>> {
     let mut citations = Vec::new();
     for file in tree.files.iter().filter(|file| cites(file)) {
         let tests = test_parts::in_file(file);
+        // A list of numbers may go over the end of a line.
+        let mut in_list = false;
         for (line, text) in file.lines() {
             let listed = (file.extension() == "rs").then(|| quoted(text)).into_iter().flatten();
-            for number in
-                comment(file, text).map(cited).unwrap_or_default().into_iter().chain(listed)
-            {
+            let cited = match comment(file, text) {
+                Some(comment) => cited(comment, &mut in_list),
+                None => {
+                    in_list = false;
+                    Vec::new()
+                }
+            };
+            for number in cited.into_iter().chain(listed) {
                 citations.push(Citation {
                     number,
                     path: &file.path,
@@ -85,10 +92,10 @@ fn quoted(line: &str) -> impl Iterator<Item = String> {
 }
 
 /// Every statement that a comment cites: numbers after the word `contract`, and `I<n>` and `D<n>`
-/// anywhere.
-fn cited(comment: &str) -> Vec<String> {
+/// anywhere. `in_list` says whether the line before ended in a list of numbers, and then whether
+/// this one does.
+fn cited(comment: &str, in_list: &mut bool) -> Vec<String> {
     let mut found = Vec::new();
-    let mut in_list = false;
     for word in comment.split_whitespace() {
         let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let is_number = !bare.is_empty()
@@ -97,7 +104,7 @@ fn cited(comment: &str) -> Vec<String> {
         let is_numbered = bare.len() > 1
             && bare.starts_with(['I', 'D'])
             && bare[1..].chars().all(|c| c.is_ascii_digit());
-        if is_numbered || (is_number && in_list) {
+        if is_numbered || (is_number && *in_list) {
             found.push(bare.to_owned());
         }
         // `contract 5.4, 8.2 and 9.1: the 3 and 4 after the list are not numbers of statements`. A
@@ -105,7 +112,10 @@ fn cited(comment: &str) -> Vec<String> {
         let goes_on = word.ends_with(',')
             || word == "and"
             || (is_number && word.ends_with(|last: char| last.is_ascii_digit()));
-        in_list = bare == "contract" || (in_list && goes_on);
+        // The marks of a comment are not a word.
+        if !bare.is_empty() {
+            *in_list = bare == "contract" || (*in_list && goes_on);
+        }
     }
     found
 }
@@ -116,8 +126,9 @@ mod tests {
 
     #[test]
     fn a_statement_that_does_not_exist_is_found() {
-        let text = "//! What it is.\n/// One thing (contract 5.99).\nlet a = 1; // contract 5.4, \
-                    8.77: both; I26 and D30\n";
+        let text = "//! What it is.\n\
+                    /// One thing (contract 5.99).\n\
+                    let a = 1; // contract 5.4, 8.77: both; I26 and D30\n";
         let found: Vec<String> = check(&Tree::from_files(&[("core/src/a.rs", text)]))
             .iter()
             .map(ToString::to_string)
@@ -143,7 +154,7 @@ mod tests {
 
     #[test]
     fn citations_are_read_in_all_their_forms() {
-        let of = |comment| cited(comment);
+        let of = |comment| cited(comment, &mut false);
         assert_eq!(of("// one (contract 5.4, 5.16, 8.3)."), ["5.4", "5.16", "8.3"]);
         assert_eq!(of("// contract 8: a key is spent by 3 of 4"), ["8"]);
         assert_eq!(of("// contract 5.4 and 5.5 hold, in 2 ways"), ["5.4", "5.5"]);
@@ -161,6 +172,7 @@ mod tests {
             ),
             ("tests/fixtures/scheduler/x/README.md", "A wait for the runtime: D2.\n"),
             ("tests/fixtures/scheduler/x/ledger/briefs.jsonl", "// D3\n"),
+            ("core/src/b.rs", "/// One thing (contract\n/// 5.9,\n/// 5.10).\n// 5.11\n"),
             ("tests/scenarios/a.txt", "# contract 5.6\nprompt m1 contract 5.7\n"),
             ("wasm/web/js/README.md", "D4\n"),
             ("xtask/src/a.rs", "//! contract 5.8\n"),
@@ -173,6 +185,8 @@ mod tests {
             ("5.4", "core/src/a.rs", 1, false),
             ("I1", "core/src/a.rs", 5, true),
             ("D2", "tests/fixtures/scheduler/x/README.md", 1, true),
+            ("5.9", "core/src/b.rs", 2, false),
+            ("5.10", "core/src/b.rs", 3, false),
             ("5.6", "tests/scenarios/a.txt", 1, true),
         ];
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Every dependency has a line in ARCHITECTURE.md that says why it is here, and every such line a
+//! Every dependency has a line in docs/dependencies.md with its reason, and every such line has a
 //! dependency.
 
 use super::{
@@ -6,7 +6,7 @@ use super::{
     tree::{File, Tree},
 };
 
-const PAGE: &str = "ARCHITECTURE.md";
+const PAGE: &str = "docs/dependencies.md";
 
 /// One dependency, where it is declared.
 struct Declared {
@@ -46,7 +46,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(
                 PAGE,
                 *line,
-                format!("`{name}` is no dependency any more; take the line away"),
+                format!("`{name}` is not a dependency any more; remove the line"),
             ));
         }
     }
@@ -71,7 +71,7 @@ fn cargo_dependencies(text: &str) -> Vec<(usize, String)> {
         let line = line.trim();
         if depth == 0 && line.starts_with('[') {
             inside = line.trim_end_matches(']').ends_with("dependencies");
-            // `[dependencies.name]`: the name stands in the heading.
+            // `[dependencies.name]`: the name is part of the heading.
             if let Some((_, name)) = line.trim_matches(['[', ']']).rsplit_once("dependencies.") {
                 found.push((index + 1, name.to_owned()));
             }
@@ -147,16 +147,29 @@ fn first_names(item: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const CARGO: &str = "[package]\nname = \"x\"\n\n[workspace.dependencies]\nwakeful-core = { \
-                         path = \"core\" }\nblake3 = \"1\"\nwasmtime = { version = \"48\", \
-                         features = [\n    \"std\", \"runtime\",\n] }\n# jiff = \
-                         \"1\"\njiff.workspace = true\n\n[profile.dev]\nopt-level = 1\n";
-    const NPM: &str = "{\n  \"name\": \"web\",\n  \"dependencies\": {\n    \"react\": \"19\",\n    \"own\": \
-         \"file:../wasm\"\n  }\n}\n";
+    const CARGO: &str = "[package]\n\
+        name = \"x\"\n\n\
+        [workspace.dependencies]\n\
+        wakeful-core = { path = \"core\" }\n\
+        blake3 = \"1\"\n\
+        wasmtime = { version = \"48\", features = [\n\
+        \x20   \"std\", \"runtime\",\n\
+        ] }\n\
+        # jiff = \"1\"\n\
+        jiff.workspace = true\n\n\
+        [profile.dev]\n\
+        opt-level = 1\n";
+    const NPM: &str = "{\n\
+         \x20 \"name\": \"web\",\n\
+         \x20 \"dependencies\": {\n\
+         \x20   \"react\": \"19\",\n\
+         \x20   \"own\": \"file:../wasm\"\n\
+         \x20 }\n\
+         }\n";
 
     fn found(page: &str) -> Vec<String> {
         let tree = Tree::from_files(&[
-            ("ARCHITECTURE.md", page),
+            ("docs/dependencies.md", page),
             ("Cargo.toml", CARGO),
             ("web-demo/package.json", NPM),
         ]);
@@ -178,17 +191,24 @@ mod tests {
 
     #[test]
     fn reasons_are_read_in_the_section_and_its_parts() {
-        let page = "# A\n\n## Dependencies\n\n### Rust\n\n- `blake3`: chains\n- `wasmtime` and \
-                    `jiff`: engines, see `clap`\n\n### Web\n\n- `react`: the page\n\n## \
-                    Rooms\n\n- `core`\n";
+        let page = "# A\n\n\
+                    ## Dependencies\n\n\
+                    ### Rust\n\n\
+                    - `blake3`: chains\n\
+                    - `wasmtime` and `jiff`: engines, see `clap`\n\n\
+                    ### Web\n\n\
+                    - `react`: the page\n\n\
+                    ## Rooms\n\n\
+                    - `core`\n";
         assert_eq!(found(page), [""; 0]);
     }
 
     #[test]
     fn a_reason_without_a_dependency_is_found() {
-        let page = "## Dependencies\n\n- `blake3`, `wasmtime`, `jiff`, `react`: needed\n- \
-                    `left-pad`: gone\n";
-        assert_eq!(found(page), ["ARCHITECTURE.md:4"]);
+        let page = "## Dependencies\n\n\
+                    - `blake3`, `wasmtime`, `jiff`, `react`: needed\n\
+                    - `left-pad`: gone\n";
+        assert_eq!(found(page), ["docs/dependencies.md:4"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Every fixture folder of the scheduler has an agent and what is expected of it.
+//! Every fixture folder has an agent and an expected result.
 
 use std::collections::BTreeSet;
 

@@ -40,7 +40,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 "no test cites `{number}` of the contract; cite it in a comment where it is tested"
             ),
         };
-        Some(Finding::new(statements::LIST, one.statement.line, text))
+        Some(Finding::new(statements::PAGE, one.statement.line, text))
     };
     cited(tree).into_iter().filter_map(finding).collect()
 }
@@ -59,7 +59,7 @@ fn cited(tree: &Tree) -> Vec<Cited<'_>> {
 }
 
 /// A line per statement: its number, the first code and the first test that cite it, `-` for none,
-/// and the mark of those that hold live.
+/// and `(live)`.
 pub(super) fn listing(tree: &Tree) -> String {
     let place = |citation: &Option<Citation>| {
         citation.as_ref().map_or_else(|| "-".to_owned(), |at| format!("{}:{}", at.path, at.line))
@@ -70,7 +70,7 @@ pub(super) fn listing(tree: &Tree) -> String {
     let mut text = String::new();
     for (statement, code, test) in rows {
         let live = if statement.is_live { "  (live)" } else { "" };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{:5} {code:width$} {test}{live}", statement.number);
     }
     text
@@ -81,7 +81,7 @@ pub(super) fn uncited(tree: &Tree) -> Vec<&'static str> {
     cited(tree).iter().filter(|one| one.is_uncited()).map(|one| one.statement.number).collect()
 }
 
-/// How many statements there are, and what they lack, in a sentence.
+/// One sentence: the number of statements, and how many have no code or no test.
 pub(super) fn summary(tree: &Tree) -> String {
     let all = cited(tree);
     let count = |is: fn(&Cited) -> bool| all.iter().filter(|one| is(one)).count();
@@ -97,7 +97,7 @@ pub(super) fn summary(tree: &Tree) -> String {
 mod tests {
     use super::*;
 
-    /// What cites every statement but these, each in a line of its own.
+    /// A text that cites every statement but these, one per line.
     fn all_but(left_out: &[&str]) -> String {
         let cited = statements::counted().filter(|statement| !left_out.contains(&statement.number));
         cited.map(|statement| format!("// contract {}\n", statement.number)).collect()
@@ -113,7 +113,7 @@ mod tests {
         let missing = found(&all_but(&["5.4", "5.3"]), &all_but(&["5.4", "D3"]));
         let told: Vec<_> =
             missing.iter().map(|finding| finding.split_once(": ").expect("a place").1).collect();
-        assert!(missing.iter().all(|finding| finding.contains("contract.txt:")), "{missing:?}");
+        assert!(missing.iter().all(|finding| finding.contains("contract.md:")), "{missing:?}");
         assert!(
             told[0].starts_with("no code cites `5.3`")
                 && told[1].starts_with("neither code nor a test cites `5.4`"),

@@ -5,11 +5,11 @@ use super::{
     tree::{File, Tree},
 };
 
-/// What lock files may name as a source.
+/// The sources that lock files may name.
 const PUBLIC: [&str; 2] =
     ["https://github.com/rust-lang/crates.io-index", "https://registry.npmjs.org/"];
 
-/// How a package tool is told to use another registry.
+/// The settings that make a package tool use another registry.
 const SETTINGS: [&str; 5] = ["replace-with", "[registries", "[source.", "registry=", "registry ="];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -18,7 +18,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         for (number, line) in file.lines() {
             if let Some(host) = strange_source(file, line) {
                 let text = format!(
-                    "`{host}` is no public registry; write the lock again with the public one"
+                    "`{host}` is not a public registry; write the lock again with the public one"
                 );
                 findings.push(Finding::new(&file.path, number, text));
             }
@@ -35,13 +35,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// An address in a lock file that packages are taken from, and that is not public.
+/// The host of a package source in a lock file, if it is not public.
 fn strange_source<'a>(file: &File, line: &'a str) -> Option<&'a str> {
     if !file.is_lock() {
         return None;
     }
     // Cargo.lock says `source = "registry+https://..."`, package-lock.json `"resolved":
-    // "https://..."`; other addresses there ask for money.
+    // "https://..."`; other addresses there are for donations.
     let is_source =
         line.starts_with("source = ") || line.trim_start().starts_with("\"resolved\": ");
     let address = line.split('"').find(|part| part.contains("://"))?;

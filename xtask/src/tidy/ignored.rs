@@ -1,11 +1,10 @@
-//! What the tree's `.gitignore` files leave out: built, installed and generated files.
+//! The files that `.gitignore` excludes: built, installed and generated ones.
 //!
-//! Reads the forms that are used here: a name anywhere below, a path from the folder of the file,
-//! and `*` at the start. A form that it does not know leaves nothing out, so that a file is checked
-//! rather than missed.
+//! It reads the forms that are used here: a name anywhere below, a path from the folder of the
+//! file, and `*` at the start. An unknown form excludes nothing, so that a file is rather checked
+//! than missed.
 
-/// The lines of all `.gitignore` files on the way from the root, each with the folder that it
-/// stands in.
+/// The lines of all `.gitignore` files from the root down, each with its folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ignored {
     patterns: Vec<(String, String)>,
@@ -20,8 +19,7 @@ impl Ignored {
             .extend(lines.map(|line| (folder.to_owned(), line.trim_end_matches('/').to_owned())));
     }
 
-    /// Whether a path from the root is left out; a folder that is left out takes all that is in it
-    /// along.
+    /// Whether a path from the root is excluded. An excluded folder excludes everything in it.
     pub(super) fn leaves_out(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         name == ".git"

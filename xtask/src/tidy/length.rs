@@ -1,4 +1,4 @@
-//! No file is longer than a reader can hold.
+//! No file is longer than 600 lines.
 
 use super::{
     Finding,
@@ -7,8 +7,9 @@ use super::{
 
 const MOST_LINES: usize = 600;
 
-/// Files that may be longer, each with its reason.
-const MAY_BE_LONGER: [(&str, &str); 3] = [
+/// Files that may be longer, each with the reason.
+const MAY_BE_LONGER: [(&str, &str); 4] = [
+    ("docs/contract.md", "the contract is one page, so that a number is found by searching it"),
     ("tests/fixtures/", "recorded data, kept as it came"),
     ("LICENSE", "the text of a licence"),
     ("docs/wakeful.schema.json", "made from the types, and compared with them by a test"),

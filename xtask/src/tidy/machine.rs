@@ -1,8 +1,8 @@
-//! No file names a place that exists on one machine only.
+//! No file names a path that exists on one machine only.
 
 use super::{Finding, tree::Tree};
 
-/// Written in two parts, so that this file is not its own finding.
+/// Each is written in two parts, so that this file does not find itself.
 const PLACES: [&str; 4] =
     [concat!("/", "work"), concat!("/", "root"), concat!("/", "home"), concat!("/", "Users")];
 
@@ -22,8 +22,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A path that begins in one of these places; `core/root/x`, `./root/x` and `https://host/root/x`
-/// begin elsewhere.
+/// A path that begins in one of these places. `core/root/x`, `./root/x` and `https://host/root/x`
+/// do not.
 fn place(line: &str) -> Option<&'static str> {
     PLACES.into_iter().find(|place| {
         line.match_indices(place).any(|(at, _)| {

@@ -3,6 +3,7 @@
 pub mod citations;
 mod dependencies;
 mod fixtures;
+mod frozen;
 mod gaps;
 mod hosts;
 mod ignored;
@@ -17,6 +18,8 @@ pub mod test_parts;
 pub mod tree;
 mod unfinished;
 mod versions;
+mod width;
+mod words;
 mod world;
 
 use std::{fmt, process::ExitCode};
@@ -52,7 +55,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 14] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 17] = [
     opening::check,
     layers::check,
     length::check,
@@ -67,6 +70,9 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 14] = [
     world::check,
     released::check,
     versions::check,
+    frozen::check,
+    width::check,
+    words::check,
 ];
 
 /// What is listed beside the findings.

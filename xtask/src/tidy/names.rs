@@ -1,4 +1,4 @@
-//! Files and folders are called after what they are; some words only say that something is there.
+//! The name of a file or folder says what it is; some words say nothing.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const SAY_NOTHING: [&str; 8] =
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut paths = BTreeSet::new();
     for file in &tree.files {
-        // Each folder once, however many files it has.
+        // Report each folder once, not once per file.
         for (end, _) in file.path.match_indices('/') {
             paths.insert(&file.path[..end]);
         }

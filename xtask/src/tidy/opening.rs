@@ -1,8 +1,8 @@
-//! Every source file opens with a comment that says what it is.
+//! Every source file begins with a comment that says what it is.
 
 use super::{Finding, tree::Tree};
 
-/// An opening that is shorter says nothing.
+/// A shorter comment says nothing.
 const LEAST_WORDS: usize = 2;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// How many words the comment has that stands before all code.
+/// The number of words in the comment before all code.
 fn opening_words(text: &str) -> usize {
     let mut words = 0;
     let mut in_block = false;
@@ -37,7 +37,7 @@ fn opening_words(text: &str) -> usize {
         } else {
             line.strip_prefix("//")
         };
-        // A script may begin with the program that runs it.
+        // A script may begin with its interpreter.
         let is_interpreter = line.starts_with("#!") && !line.starts_with("#![");
         match comment {
             Some(comment) => {

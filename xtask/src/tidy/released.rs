@@ -1,8 +1,8 @@
-//! The files of a released world never change: hosts are built on them.
+//! The files of a released world never change, because hosts are built on them.
 
 use super::{Finding, tree::Tree};
 
-/// The folder of each version, and the list of the released ones.
+/// The folder of the versions, and the list of released files.
 const WORLDS: &str = "wasm/wit/";
 const LIST: &str = "wasm/wit/released.txt";
 

@@ -1,11 +1,11 @@
-//! Which lines of a file are tests: whole files by their place or name, and in a Rust file what
-//! stands under `#[cfg(test)]`.
+//! Finds the lines of a file that are tests: whole files by their path, and in a Rust file the
+//! items under `#[cfg(test)]`.
 
 use std::ops::RangeInclusive;
 
 use super::tree::File;
 
-/// The lines of a file that are tests, from 1.
+/// The lines of a file that are tests, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TestParts(Vec<RangeInclusive<usize>>);
 
@@ -23,7 +23,7 @@ pub(super) fn in_file(file: &File) -> TestParts {
     if file.extension() == "rs" { in_rust(&file.text) } else { TestParts(Vec::new()) }
 }
 
-/// Everything below a folder `tests` or `e2e` (scenarios and what describes fixtures too),
+/// Everything below a folder `tests` or `e2e`, also scenarios and descriptions of fixtures, and
 /// `tests.rs` and `x.test.ts`.
 fn is_test_file(path: &str) -> bool {
     let mut parts = path.rsplit('/');
@@ -33,8 +33,8 @@ fn is_test_file(path: &str) -> bool {
         || parts.any(|folder| matches!(folder, "tests" | "e2e"))
 }
 
-/// The items of a Rust text that `#[cfg(test)]` stands over. The text is formatted, so an item ends
-/// at the first line that closes it in the column in which it began.
+/// The items under `#[cfg(test)]` in a Rust text. The text is formatted, so an item ends at the
+/// first closing line in the column in which it began.
 pub fn in_rust(text: &str) -> TestParts {
     let lines: Vec<&str> = text.lines().collect();
     let mut parts: Vec<RangeInclusive<usize>> = Vec::new();

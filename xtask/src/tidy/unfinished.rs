@@ -1,14 +1,17 @@
-//! Nothing in the tree is unfinished, and no test is switched off.
+//! The tree has no unfinished code and no switched-off test.
 
 use super::{
     Finding,
     tree::{File, Tree},
 };
 
-/// What to look for, and what to do. Written in two parts each, so that this file is not its own
-/// finding.
+/// The marks, and what to do about each. Each is written in two parts, so that this file does not
+/// find itself.
 const MARKS: [(&str, &str); 12] = [
-    (concat!("TO", "DO"), "do it, or say in ARCHITECTURE.md that it is left out and why"),
+    (
+        concat!("TO", "DO"),
+        "do it, or say in docs/contract.md or docs/decisions that it is left out, and why",
+    ),
     (concat!("FIX", "ME"), "put it right"),
     (concat!("XX", "X"), "say what is meant"),
     (concat!("todo", "!("), "write it"),
@@ -55,7 +58,7 @@ fn is_written_here(file: &File) -> bool {
     has_words && !file.is_recorded_data()
 }
 
-/// The mark, and not as a part of a longer word.
+/// Whether the line has the mark as a whole word.
 fn has_word(line: &str, mark: &str) -> bool {
     let is_part = |letter: Option<char>| {
         letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')

@@ -1,5 +1,4 @@
-//! What is released together has one version: the crates, as they name each other, and the npm
-//! package.
+//! The crates, their references to each other, and the npm package have one version.
 
 use super::{Finding, tree::Tree};
 
@@ -49,9 +48,10 @@ mod tests {
     fn a_crate_or_a_package_of_another_version_is_found() {
         let crates = |core: &str| {
             format!(
-                "[workspace.package]\nversion = \
-                 \"0.2.0\"\n\n[workspace.dependencies]\nwakeful-core = {{ path = \"core\", \
-                 version = \"{core}\" }}\n"
+                "[workspace.package]\n\
+                 version = \"0.2.0\"\n\n\
+                 [workspace.dependencies]\n\
+                 wakeful-core = {{ path = \"core\", version = \"{core}\" }}\n"
             )
         };
         let package =

@@ -1,4 +1,4 @@
-//! The page about the world is what its WIT says, and the payloads that it names are in the schema.
+//! docs/world.md matches its WIT, and the payloads that it names are in the schema.
 
 use super::{Finding, tree::Tree};
 use crate::world::{FOLDER, PAGE, page};
@@ -32,7 +32,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What stands in backticks and is written like a type.
+/// The names in backticks that are written like a type.
 fn payloads(page: &str) -> impl Iterator<Item = &str> {
     let quoted = page.split('`').skip(1).step_by(2);
     quoted.filter(|word| {
@@ -47,8 +47,14 @@ mod tests {
     #[test]
     fn a_page_that_says_something_else_is_found() {
         let path = format!("{FOLDER}a.wit");
-        let wit = "package a:b;\ninterface i {\n  /// Takes a `Receipt`.\n  f: func() -> \
-                   u64;\n}\nworld w {\n  import i;\n}\n";
+        let wit = "package a:b;\n\
+                   interface i {\n\
+                   \x20 /// Takes a `Receipt`.\n\
+                   \x20 f: func() -> u64;\n\
+                   }\n\
+                   world w {\n\
+                   \x20 import i;\n\
+                   }\n";
         let schema = (SCHEMA, "{\"$defs\":{\"Receipt\": {}}}");
         let made = page([(path.as_str(), wit)].into_iter()).expect("a page");
         let found = |wit: &str, page: &str, schema: (&str, &str)| {

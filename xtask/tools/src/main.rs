@@ -1,6 +1,6 @@
-//! The build tools that cargo cannot install by itself, in one program: `bindgen` (the wasm-bindgen
-//! CLI), `test-runner` (its test runner), `componentize` (core module in, component out), `order`
-//! (a module's functions, in an order that compresses well).
+//! The build tools that cargo cannot install, in one program: `bindgen` (the wasm-bindgen CLI),
+//! `test-runner` (its test runner), `componentize` (makes a component from a core module) and
+//! `order` (orders a module's functions so that it compresses well).
 
 mod order;
 
@@ -11,8 +11,7 @@ use wit_component::ComponentEncoder;
 const USAGE: &str = "usage: wakeful-tools bindgen ARGS... | test-runner ARGS... | componentize MODULE COMPONENT | order MODULE";
 
 fn main() -> ExitCode {
-    // cargo starts a runner without a subcommand of its own choosing, hence `test-runner` stands in
-    // the runner's configuration.
+    // Cargo passes no subcommand to a runner, so the runner's configuration has `test-runner`.
     let mut args = env::args_os();
     let program = args.next().unwrap_or_default();
     let command = args.next().unwrap_or_default();
@@ -48,7 +47,7 @@ fn componentize(module: &OsString, component: &OsString) -> Result<(), String> {
         .validate(true)
         .module(&bytes)
         .and_then(|mut encoder| encoder.encode())
-        .map_err(|why| format!("{} is no component module: {why:#}", module.display()))?;
+        .map_err(|why| format!("{} is not a component module: {why:#}", module.display()))?;
     fs::write(component, encoded)
         .map_err(|why| format!("cannot write {}: {why}", component.display()))
 }

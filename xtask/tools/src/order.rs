@@ -1,6 +1,6 @@
-//! The functions of a module, put in an order in which those that are alike stand beside each
-//! other. What a page downloads is compressed, and a compressor only looks back so far: code that a
-//! compiler made of one generic function for many types is then said once and repeated.
+//! Orders the functions of a module so that similar ones are beside each other. A page downloads
+//! the module compressed, and a compressor finds repetitions only within its window. Instances of
+//! one generic function for many types then compress well.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,20 +12,20 @@ use wasmparser::{
     CodeSectionReader, CustomSectionReader, FunctionSectionReader, Parser, Payload, TypeRef,
 };
 
-/// How many bytes are compared at a time.
+/// The number of bytes that are compared at once.
 const WINDOW: usize = 6;
 
-/// How far a compressor looks back, in bytes.
+/// The window of a compressor, in bytes.
 const REACH: usize = 32_768;
 
-/// A sequence that stands in more functions than this tells none from another.
+/// A sequence in more functions than this does not distinguish them, so it is ignored.
 const COMMON: usize = 300;
 
-/// The module with its functions in that order, and each of them once; it does the same.
+/// Returns an equivalent module with its functions in that order, without duplicates.
 pub(crate) fn by_likeness(module: &[u8]) -> Result<Vec<u8>, String> {
     let mut module = module.to_vec();
     loop {
-        let functions = Functions::parse(&module).map_err(|why| format!("no module: {why}"))?;
+        let functions = Functions::parse(&module).map_err(|why| format!("not a module: {why}"))?;
         let firsts = functions.firsts();
         let is_each_once = firsts.iter().enumerate().all(|(function, first)| function == *first);
         let bodies: Vec<_> = functions.bodies.iter().map(|body| body.as_slice()).collect();
@@ -37,7 +37,7 @@ pub(crate) fn by_likeness(module: &[u8]) -> Result<Vec<u8>, String> {
         module = functions
             .written(&module, order, &firsts)
             .map_err(|why| format!("cannot be written again: {why}"))?;
-        // Where two that did the same were called, the callers may now do the same.
+        // After duplicates are merged, their callers may be duplicates too.
         if is_each_once {
             return Ok(module);
         }
@@ -46,11 +46,11 @@ pub(crate) fn by_likeness(module: &[u8]) -> Result<Vec<u8>, String> {
 
 /// The functions of a module.
 struct Functions {
-    /// How many are imported.
+    /// The number of imported functions.
     imported: usize,
-    /// The types of the others.
+    /// The types of the own functions.
     types: Vec<u32>,
-    /// And their code.
+    /// The code of the own functions.
     bodies: Vec<Vec<u8>>,
 }
 
@@ -74,7 +74,7 @@ impl Functions {
         Ok(functions)
     }
 
-    /// For each function the first one that has its type and its code.
+    /// For each function, the first one with the same type and code.
     fn firsts(&self) -> Vec<usize> {
         let mut known = HashMap::new();
         self.types
@@ -85,8 +85,8 @@ impl Functions {
             .collect()
     }
 
-    /// The module with the functions of this order; each of those that are left out is the first
-    /// that does the same.
+    /// The module with its functions in this order. A call of a function that is left out goes to
+    /// its first duplicate.
     fn written(
         &self,
         module: &[u8],
@@ -106,8 +106,7 @@ impl Functions {
     }
 }
 
-/// An order in which each function has most in common with those before it, as far as a compressor
-/// looks back.
+/// An order in which each function has the most in common with those before it, within the window.
 fn likeness(bodies: &[&[u8]]) -> Vec<usize> {
     let parts: Vec<BTreeSet<&[u8]>> =
         bodies.iter().map(|body| body.windows(WINDOW).collect()).collect();
@@ -116,8 +115,8 @@ fn likeness(bodies: &[&[u8]]) -> Vec<usize> {
         parts.iter().for_each(|part| having.entry(part).or_default().push(function));
     }
     having.retain(|_, functions| functions.len() < COMMON);
-    // Of each part in how many functions it is that are in reach, and of each function how many of
-    // its parts are.
+    // For each sequence, the number of functions in the window that have it. For each function, the
+    // number of its sequences in the window.
     let (mut near, mut shared) = (HashMap::<&[u8], usize>::new(), vec![0_usize; bodies.len()]);
     let mut left: BTreeSet<usize> = (0..bodies.len()).collect();
     let (mut order, mut reached, mut bytes) = (Vec::<usize>::with_capacity(bodies.len()), 0, 0);
@@ -154,19 +153,19 @@ fn likeness(bodies: &[&[u8]]) -> Vec<usize> {
     order
 }
 
-/// Writes a module again with its own functions in another order.
+/// Writes a module again with its functions in another order.
 struct Ordered {
     imported: usize,
-    /// The functions by their new places; some may be left out.
+    /// The functions by their new index; some may be left out.
     order: Vec<usize>,
-    /// The new places of the functions.
+    /// The new index of each function.
     places: Vec<usize>,
 }
 
 impl Reencode for Ordered {
     type Error = std::convert::Infallible;
 
-    /// What says who made the module, and for whom, is not needed where it runs.
+    /// Sections about the producers of the module are not needed at run time.
     fn parse_custom_section(
         &mut self,
         _: &mut Module,
@@ -177,7 +176,7 @@ impl Reencode for Ordered {
 
     fn function_index(&mut self, function: u32) -> Result<u32, Error> {
         let own = (function as usize).checked_sub(self.imported);
-        // INVARIANT: a module has fewer functions than an index can say.
+        // INVARIANT: the number of functions of a module fits an index.
         Ok(own.map_or(function, |own| {
             u32::try_from(self.imported + self.places[own]).unwrap_or(function)
         }))
@@ -212,8 +211,8 @@ impl Reencode for Ordered {
 mod tests {
     use super::*;
 
-    /// A module of functions without parameters, of which the third and the last are exported: two
-    /// that are alike stand apart, and the last does what the second does.
+    /// A module of functions without parameters. The third and the last are exported, two similar
+    /// ones are apart, and the last is a duplicate of the second.
     fn module() -> Vec<u8> {
         use wasm_encoder::{
             ConstExpr, ExportKind, ExportSection, Function, GlobalSection, GlobalType,

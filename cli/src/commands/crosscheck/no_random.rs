@@ -1,4 +1,4 @@
-//! In place of `random`, where the program has no random stories.
+//! Replaces `random` if the program is built without random stories.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ macro_rules! random_help {
 #[derive(Args)]
 pub(super) struct RandomArgs {}
 
-/// There are none.
+/// Has no values.
 #[derive(Serialize)]
 pub(super) enum Random {}
 
@@ -42,7 +42,7 @@ impl RandomArgs {
         false
     }
 
-    /// Plays none.
+    /// Does nothing.
     #[allow(clippy::unnecessary_wraps)]
     pub(super) fn hunt(
         &self,

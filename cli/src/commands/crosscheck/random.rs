@@ -1,4 +1,4 @@
-//! The options of `wakeful crosscheck` for random stories, where the program has them.
+//! The options of `wakeful crosscheck` for random stories.
 
 use std::{
     fs,
@@ -22,20 +22,19 @@ macro_rules! random_help {
 
 #[derive(Args)]
 pub(super) struct RandomArgs {
-    /// Draw random stories, and play them until they have taken so many steps or the engines differ
-    /// (in a build with the feature `random`)
+    /// Play random stories until they have taken this number of steps or the engines differ (in a
+    /// build with the feature `random`)
     #[arg(long, value_name = "STEPS")]
     random: Option<u64>,
-    /// Where the drawing begins; the same seed draws the same stories
+    /// The seed of the random stories; the same seed gives the same stories
     #[arg(long, value_name = "N", default_value_t = 20_260_527, requires = "random")]
     seed: u64,
-    /// The folder to which a random story is written over which engines differ, as small as it can
-    /// be made
+    /// The folder for a random story over which engines differ; it is shrunk before it is written
     #[arg(long, value_name = "FOLDER", default_value = ".", requires = "random")]
     write: PathBuf,
 }
 
-/// The random stories.
+/// The result for the random stories.
 #[derive(Serialize)]
 pub(super) struct Random {
     seed: u64,
@@ -65,7 +64,7 @@ impl RandomArgs {
         self.random.is_some()
     }
 
-    /// Draws random stories, if that is asked for, and writes down the one over which the engines
+    /// Plays random stories if `--random` is given, and writes the story over which the engines
     /// differ.
     pub(super) fn hunt(
         &self,

@@ -1,5 +1,5 @@
-//! `wakeful log`: the entries of a ledger, a line each, verified as they are read; also while
-//! another process writes.
+//! `wakeful log`: prints the entries of a ledger, one per line. They are verified as they are read.
+//! Another process may be writing to the ledger.
 
 mod says;
 
@@ -28,34 +28,39 @@ use super::{
     style::{FAINT, painted},
 };
 
-/// How many entries are read at once.
+/// Entries per read.
 const PAGE: u32 = 512;
 
-/// How often a followed ledger is looked at.
+/// How often `--follow` looks for new entries.
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
-#[command(after_help = "--json prints entries as they are stored: {seq, at, class, record, \
-                        chain}, each record as `wakeful schema` has it.\n\nExit codes: 0 \
-                        printed, also where --follow was interrupted; 2 the ledger cannot be \
-                        read.\n\nExamples:\n  wakeful log agent.sqlite --limit 20\n  wakeful log \
-                        agent.sqlite --follow --json\n  wakeful log agent.sqlite --diagnostics")]
+#[command(after_help = "\
+    --json prints entries as they are stored: {seq, at, class, record, chain}. `wakeful \
+    schema` has the form of each record.\n\n\
+    Exit codes:\n\
+    \x20 0  printed, also if --follow was interrupted\n\
+    \x20 2  the ledger cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful log agent.sqlite --limit 20\n\
+    \x20 wakeful log agent.sqlite --follow --json\n\
+    \x20 wakeful log agent.sqlite --diagnostics")]
 pub(super) struct Log {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Go on while another process writes, until Ctrl-C
+    /// Keep printing new entries until Ctrl-C
     #[arg(long)]
     follow: bool,
     /// Print each entry as it is stored, one JSON object per line
     #[arg(long)]
     json: bool,
-    /// Only what looked wrong when it was recorded: diagnostics and errors
+    /// Print only diagnostics and errors
     #[arg(long)]
     diagnostics: bool,
-    /// Only entries after this one
+    /// Print only entries after this one
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
-    /// At most this many: the newest, or with --after the first ones after it
+    /// Print at most N entries: the newest, or with --after the first ones after it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }
@@ -66,7 +71,8 @@ impl Log {
         let interrupted = self.follow.then(interrupted).transpose()?;
         let mut reader = Reader { of: &self.ledger, agent, ledger, head: Head::START };
         match self.print(&mut reader, interrupted.as_ref()) {
-            // Who reads has seen enough, as `head` has after some lines.
+            // The reader has closed the pipe, as `head` does after some lines. That is not an
+            // error.
             Err(CliError::Write { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(Verdict::Well)
             }
@@ -99,6 +105,8 @@ impl Log {
     }
 
     fn print_newest(&self, reader: &mut Reader<'_>, newest: usize) -> Result<(), CliError> {
+        // With `--diagnostics` it is unknown how far back the newest ones are, so everything is
+        // read.
         if !self.diagnostics {
             let end = reader.end()?;
             reader.go_to(Seq(end.0.saturating_sub(newest as u64)))?;
@@ -110,12 +118,13 @@ impl Log {
                 break;
             }
             kept.extend(page.into_iter().filter(|(entry, _)| self.wants(entry)));
+            // Only the newest ones stay in memory.
             kept.drain(..kept.len().saturating_sub(newest));
         }
         kept.iter().try_for_each(|(entry, bytes)| self.print_entry(entry, bytes))
     }
 
-    /// Prints what is there after the reader's place, at most `left` entries.
+    /// Prints the entries after the reader's position, at most `left` of them.
     fn print_rest(&self, reader: &mut Reader<'_>, left: &mut usize) -> Result<(), CliError> {
         loop {
             let page = reader.page()?;
@@ -149,13 +158,13 @@ impl Log {
     }
 }
 
-/// The line of an entry for who watches a live agent: none where it only keeps the books.
+/// The line of an entry for people who watch an agent; `None` if the entry is only bookkeeping.
 pub(super) fn news(entry: &Entry) -> Option<String> {
     says::is_news(&entry.record).then(|| line(entry))
 }
 
-/// What an entry says to who is in conversation with the agent: its kind and the rest; none where
-/// it only keeps the books.
+/// The line of an entry in a conversation with the agent: its kind and text, without position and
+/// time. `None` if the entry is only bookkeeping.
 pub(super) fn told(entry: &Entry) -> Option<String> {
     let said = says::is_news(&entry.record).then(|| says::said(&entry.record))?;
     Some(format!(
@@ -165,7 +174,7 @@ pub(super) fn told(entry: &Entry) -> Option<String> {
     ))
 }
 
-/// An entry in a line: position, time, kind, and what it says.
+/// An entry as a line: position, time, kind and text.
 fn line(entry: &Entry) -> String {
     let said = says::said(&entry.record);
     let kind = painted(said.style, &format!("{:<10}", said.kind));
@@ -177,14 +186,14 @@ fn line(entry: &Entry) -> String {
 fn interrupted() -> Result<Receiver<()>, CliError> {
     let (sender, receiver) = mpsc::channel();
     let tell = move || {
-        // A second Ctrl-C may find nobody who waits for it: the command is ending by then.
+        // At a second Ctrl-C the command may be ending already, without a receiver.
         let _ = sender.send(());
     };
     ctrlc::set_handler(tell).map_err(CliError::NoInterrupt)?;
     Ok(receiver)
 }
 
-/// Reads a ledger from a place on, and verifies each entry by the one before it.
+/// Reads a ledger from a position on, and verifies each entry against the one before it.
 struct Reader<'a> {
     of: &'a LedgerArg,
     agent: AgentId,
@@ -193,14 +202,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Where the ledger ends.
+    /// The position of the newest entry.
     fn end(&mut self) -> Result<Seq, CliError> {
         self.ledger.head().map(|head| head.seq).map_err(|why| self.unreadable(why))
     }
 
-    /// Goes on after this entry.
+    /// Moves to the position after this entry.
     fn go_to(&mut self, seq: Seq) -> Result<(), CliError> {
-        // What was moved out is read where it is; where that is not there, the rest can be read.
+        // Archived entries are read from the archive. If the archive is missing, only the remaining
+        // entries can be read.
         if let Some(anchor) = self
             .ledger
             .anchor()
@@ -210,7 +220,7 @@ impl Reader<'_> {
             let missing =
                 if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
             if let Some(why) = &missing {
-                anstream::eprintln!("{why}; what follows is the rest");
+                anstream::eprintln!("{why}; printing the entries after them");
             }
             if seq == anchor.head.seq || missing.is_some() {
                 self.head = anchor.head;

@@ -1,5 +1,4 @@
-//! What an entry says, in a line for people: its kind in a word, and the rest in a sentence without
-//! punctuation marks of its own.
+//! The text of an entry in a line for people: a word for its kind, and a phrase for the rest.
 
 use anstyle::Style;
 use wakeful_core::{
@@ -23,17 +22,17 @@ use crate::commands::{
     style::{BAD, FAINT, STRONG},
 };
 
-/// How much of a free text is shown, in characters.
+/// The most characters of a free text that are shown.
 const SHOWN: usize = 100;
 
-/// An entry, for a line.
+/// The parts of an entry's line.
 pub(super) struct Said {
     pub(super) kind: &'static str,
     pub(super) text: String,
     pub(super) style: Style,
 }
 
-/// Whether an entry is about something that looked wrong when it was recorded.
+/// Whether a record reports something that looked wrong when it was recorded.
 pub(super) fn looks_wrong(record: &Record) -> bool {
     let Record::Event(event) = record else { return false };
     [EventKind::SchedulerDiagnostic, EventKind::RuntimeError]
@@ -41,8 +40,8 @@ pub(super) fn looks_wrong(record: &Record) -> bool {
         .any(|kind| kind.as_str() == event.kind)
 }
 
-/// Whether a record tells who watches a live agent something: what only keeps the books is told by
-/// what it belongs to.
+/// Whether a record is news for people who watch an agent. Bookkeeping is not: it follows from
+/// records that are news.
 pub(super) fn is_news(record: &Record) -> bool {
     const NEWS: [EventKind; 4] = [
         EventKind::SchedulerDecision,
@@ -62,7 +61,7 @@ pub(super) fn is_news(record: &Record) -> bool {
     }
 }
 
-/// What a record says.
+/// The line of a record.
 pub(super) fn said(record: &Record) -> Said {
     let plain = |kind, text| Said { kind, text, style: Style::new() };
     match record {
@@ -289,10 +288,10 @@ fn about(item: Option<&WorkItemId>) -> String {
     item.map_or_else(String::new, |id| format!(" about `{id}`"))
 }
 
-/// A free text in one line, and no more of it than a line has room for.
+/// A free text in one line, cut to the length that a line has room for.
 fn cut(text: &str) -> String {
     let mut shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // What a message says must not speak to the terminal.
+    // Control characters are removed, because a message must not control the terminal.
     shown.retain(|letter| !letter.is_control());
     if let Some((at, _)) = shown.char_indices().nth(SHOWN) {
         shown.truncate(at);

@@ -1,4 +1,4 @@
-//! A live agent with a model: the arguments, and how they become what an agent is given.
+//! Runs an agent with a model: the options, and the setup that is made from them.
 
 use std::{
     env, fs,
@@ -19,41 +19,41 @@ use wakeful_host::ledger::SqliteFile;
 use super::{RunArgs, conversation::Conversation};
 use crate::commands::{CliError, Verdict, policy};
 
-/// The agent where none is named.
+/// The agent if none is named.
 const AGENT: &str = "default";
 
 #[derive(Args)]
 pub(super) struct OpenAiArgs {
-    /// Where the server is, with its version [default: $OPENAI_BASE_URL, else
+    /// The URL of the server, with its version [default: $OPENAI_BASE_URL, otherwise
     /// https://api.openai.com/v1]
     #[arg(long, value_name = "URL", env = "WAKEFUL_BASE_URL")]
     base_url: Option<String>,
-    /// The model, as the server calls it
+    /// The model, by the server's name for it
     #[arg(long, value_name = "NAME", env = "WAKEFUL_MODEL", required_if_eq("provider", "openai"))]
     model: Option<String>,
-    /// A file that holds the key, and nothing else
+    /// A file that contains the key and nothing else
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// The folder in which its commands work
+    /// The folder in which the agent's commands work
     #[arg(long, value_name = "DIR", default_value = ".")]
     workspace: PathBuf,
-    /// The agent's own folder: output of commands, temporary files [default: the ledger's path with
-    /// `.home`]
+    /// The agent's own folder, for output of commands and temporary files [default: the ledger's
+    /// path with `.home`]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
-    /// What its commands may do [default: what `wakeful policy` prints]
+    /// The policy for the agent's commands [default: what `wakeful policy` prints]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// What to tell the model beside how the runtime works
+    /// A file with further instructions for the model
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
-    /// Say this first, as the operator
+    /// Send this prompt first, as the operator
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// The most tokens of a prompt; older rounds of a turn are told in short before it is reached
+    /// The most tokens of a prompt; before it is reached, older rounds of a turn are summarised
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     context_tokens: u64,
-    /// The most tokens of an answer [default: the server's]
+    /// The most tokens of an answer [default: the server's limit]
     #[arg(long, value_name = "N")]
     max_output_tokens: Option<u64>,
     /// The most rounds of a turn
@@ -61,7 +61,7 @@ pub(super) struct OpenAiArgs {
     rounds: u64,
 }
 
-/// Lets an agent live with a model, in conversation with whoever types.
+/// Runs an agent with a model, in conversation with the person at the terminal.
 pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let given = &args.openai;
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
@@ -92,8 +92,8 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     if is_open(&std::path::absolute(&args.ledger).unwrap_or_else(|_| args.ledger.clone()))
         || is_open(&setup.home)
     {
-        let notice = "the agent's commands can change its own ledger or folder, which are inside \
-                      its workspace; name others with --ledger and --home";
+        let notice = "the agent's commands can change its ledger or home folder, because it is \
+                      inside the workspace; move it with --ledger and --home";
         conversation.notice(&setup.agent_id, notice);
     }
     let signals = super::signals()?;
@@ -114,7 +114,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
 }
 
 impl OpenAiArgs {
-    /// Whether something is to be said first.
+    /// Whether a first prompt was given.
     pub(super) fn prompts(&self) -> bool {
         self.prompt.is_some()
     }
@@ -149,7 +149,7 @@ impl OpenAiArgs {
         })
     }
 
-    /// The agent's folder, by its absolute name.
+    /// The agent's folder, as an absolute path.
     fn home(&self, ledger: &Path) -> Result<PathBuf, CliError> {
         let home = self.home.clone().unwrap_or_else(|| {
             let mut name = ledger.as_os_str().to_owned();

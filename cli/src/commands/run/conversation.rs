@@ -1,5 +1,5 @@
-//! The conversation with an agent: what is typed goes to it, what it says and does is printed as it
-//! happens, in lines.
+//! The conversation with an agent. Typed lines go to the agent; what it says and does is printed
+//! line by line, as it happens.
 
 use std::{
     collections::BTreeMap,
@@ -36,15 +36,16 @@ use crate::commands::{
 
 const PROMPT: &str = "> ";
 
-const HELP: &str = "What you type is said to the agent; while it works, at its next safe point.
-  /why             what it does and why
-  /why DECISION    what would have to change for another decision, such as Sleep
-  /status          where it stands
-  /stop            it may not run; its tasks are interrupted
-  /start           it may run
-  /quit            shut it down; it can go on later (also Ctrl-C, Ctrl-D)";
+const HELP: &str =
+    "What you type is sent to the agent. While it works, it reads it at its next safe point.
+  /why             say what the agent does, and why
+  /why DECISION    say what would have to change for another decision, such as Sleep
+  /status          show the state of the agent
+  /stop            stop the agent; its tasks are interrupted
+  /start           start it again
+  /quit            shut the agent down; `wakeful run` continues it (also Ctrl-C, Ctrl-D)";
 
-/// What is printed of an agent, and where. Clones are one conversation.
+/// What is printed about an agent, and where. Clones share one conversation.
 #[derive(Clone)]
 pub(super) struct Conversation(Arc<Shared>);
 
@@ -56,22 +57,22 @@ struct Shared {
 }
 
 struct Out {
-    /// Prints above the line that is being typed; none where nobody types at a terminal.
+    /// Prints above the line that is being typed; `None` if there is no terminal.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
     in_colour: bool,
-    /// What each agent has begun to say, and not ended with a line.
+    /// Text of each agent that does not end with a line break yet.
     said: BTreeMap<AgentId, String>,
 }
 
-/// Where lines are typed.
+/// The source of typed lines.
 pub(super) enum Lines {
     Terminal(Box<DefaultEditor>),
     Input,
 }
 
 impl Conversation {
-    /// A conversation with an agent: at a terminal where there is one, else by lines of the
-    /// standard input.
+    /// Opens a conversation: at the terminal if there is one, otherwise with lines from standard
+    /// input.
     pub(super) fn open(
         json: bool,
         agent: &AgentId,
@@ -92,13 +93,14 @@ impl Conversation {
         Ok((Self(Arc::new(shared)), lines))
     }
 
-    /// Hands on what is typed, until there is nothing more or the agent has ended.
+    /// Passes typed lines on, until the input or the agent ends.
     pub(super) fn listen(&self, lines: Lines, handle: Handle) {
         let conversation = self.clone();
         thread::spawn(move || match lines {
             Lines::Terminal(editor) => conversation.at_terminal(*editor, &handle),
             Lines::Input => {
-                // Where the input ends the agent lives on: it may be nobody's.
+                // The agent continues at the end of the input, because it may run without a person
+                // who types.
                 let typed = io::stdin().lock().lines().map_while(Result::ok);
                 typed
                     .map(|line| conversation.typed(&line, &handle))
@@ -109,12 +111,12 @@ impl Conversation {
     }
 
     fn at_terminal(&self, mut editor: DefaultEditor, handle: &Handle) {
-        self.print(&painted(FAINT, "Type to the agent; /help says what else there is."));
+        self.print(&painted(FAINT, "Type a message to the agent, or /help for commands."));
         loop {
             match editor.readline(PROMPT) {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => {
-                    // A history that cannot be kept is none.
+                    // The history is a convenience, so its errors do not matter.
                     let _ = editor.add_history_entry(&line);
                     if self.typed(&line, handle).is_err() {
                         return;
@@ -134,7 +136,7 @@ impl Conversation {
         }
     }
 
-    /// Does what a typed line asks for.
+    /// Executes a typed line.
     fn typed(&self, line: &str, handle: &Handle) -> Result<(), Ended> {
         let line = line.trim();
         let taken = match line {
@@ -149,12 +151,12 @@ impl Conversation {
             _ => handle.prompt(line)?,
         };
         if let Err(why) = taken {
-            self.print(&format!("{} {why}", painted(BAD, "not taken:")));
+            self.print(&format!("{} {why}", painted(BAD, "refused:")));
         }
         Ok(())
     }
 
-    /// Shows what is asked about the agent, from its ledger.
+    /// Answers a command about the agent, from its ledger.
     fn show(&self, question: &str) {
         let (command, rest) = question.split_once(char::is_whitespace).unwrap_or((question, ""));
         match command {
@@ -162,7 +164,7 @@ impl Conversation {
             "/status" => self.answer(status::of_ledger(&self.0.ledger, &self.0.agent)),
             "/help" => self.print(HELP),
             unknown => self.print(&format!(
-                "{} there is no {unknown}; /help says what there is",
+                "{} there is no command {unknown}; /help lists the commands",
                 painted(BAD, "error:")
             )),
         }
@@ -178,7 +180,7 @@ impl Conversation {
             (unknown, None) => {
                 let known = kinds.join(", ");
                 self.print(&format!(
-                    "{} there is no decision `{unknown}`; there are {known}",
+                    "{} there is no decision `{unknown}`; the decisions are {known}",
                     painted(BAD, "error:")
                 ));
             }
@@ -192,7 +194,7 @@ impl Conversation {
         }
     }
 
-    /// The agent has ended: what was begun is printed.
+    /// Prints unfinished lines, because the agent has ended.
     pub(super) fn end(&self) {
         let mut out = self.out();
         let rest: Vec<_> =
@@ -209,7 +211,7 @@ impl Conversation {
         self.0.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How lines of an agent begin: those of children with their name.
+    /// The beginning of an agent's lines: the name of a child, nothing for the agent itself.
     fn whose(&self, agent: &AgentId) -> String {
         let parent = self.0.agent.as_str();
         match agent.as_str().strip_prefix(parent) {
@@ -220,14 +222,13 @@ impl Conversation {
     }
 }
 
-/// What an entry says in a conversation: what happens and what is decided, without the books that
-/// the log keeps.
+/// The line of an entry in a conversation: events and decisions, without bookkeeping.
 fn told(entry: &Entry) -> Option<String> {
     match &entry.record {
         Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
             decided(&event.data.as_ref()?.read().ok()?)
         }
-        // A turn shows by what is said and done in it, a tick by its decision.
+        // A turn shows in what is said and done in it, and a tick in its decision.
         Record::Turn(turn)
             if turn.status == RunStatus::Started
                 || turn.kind == Some(TurnTerminalKind::Completed) =>
@@ -241,7 +242,7 @@ fn told(entry: &Entry) -> Option<String> {
     }
 }
 
-/// A decision in a word and its reason; `/why` has the rest.
+/// A decision and its reason; `/why` has the rest.
 fn decided(decision: &Decision) -> Option<String> {
     let about = decision.work_item_id.as_ref().map_or_else(String::new, |item| format!(", {item}"));
     let text = match decision.kind {
@@ -252,21 +253,21 @@ fn decided(decision: &Decision) -> Option<String> {
 }
 
 impl Out {
-    /// Prints a text as lines of its own.
+    /// Prints a text as separate lines.
     fn print(&mut self, text: &str) {
         let text = if self.in_colour {
             text.to_owned()
         } else {
             anstream::adapter::strip_str(text).to_string()
         };
-        // Who has gone away does not stop the agent.
+        // The agent continues even if the reader of the output is gone.
         match &mut self.printer {
             Some(printer) => drop(printer.print(format!("{text}\n"))),
             None => drop(writeln!(anstream::stdout(), "{text}")),
         }
     }
 
-    /// Prints what an agent has begun to say and not yet ended with a line.
+    /// Prints an unfinished line of an agent.
     fn flush(&mut self, agent: &AgentId, whose: &str) {
         if let Some(text) = self.said.remove(agent).filter(|text| !text.trim().is_empty()) {
             self.print(&format!("{whose}{text}"));
@@ -284,7 +285,7 @@ impl Audience for Conversation {
         let mut out = self.out();
         match &entry.record {
             Record::Transcript(_) => out.flush(agent, &whose),
-            // What is typed stands there already.
+            // At a terminal the prompt is visible where it was typed.
             Record::Message(message)
                 if message.kind == MessageKind::OperatorPrompt && out.printer.is_some() => {}
             _ => {
@@ -314,7 +315,7 @@ impl Audience for Conversation {
     }
 
     fn calls(&self, _: &AgentId, _: &str) {
-        // The entry of the call says what came of it.
+        // The entry of the call shows its result.
     }
 
     fn notice(&self, agent: &AgentId, notice: &str) {

@@ -1,5 +1,5 @@
-//! `wakeful run`: a live agent, with a story or with a model, and a readable log of every decision
-//! and why.
+//! `wakeful run`: runs an agent with a story or a model, and prints a readable log of every
+//! decision and its reason.
 
 #[cfg(target_os = "linux")]
 mod agent;
@@ -20,29 +20,38 @@ use clap::{Args, ValueEnum};
 
 use super::{CliError, Verdict, engines::DriverArg};
 
-/// How a process ends that was told twice.
+/// The exit code of a process that was interrupted twice.
 const TOLD_TWICE: i32 = 130;
 
 #[derive(Args)]
-#[command(
-    after_help = "Ctrl-C shuts the agent down; started again it goes on. Exit codes: 0 at rest or shut down; 2 it cannot go on; 3 the story \
-                        crashes here; 130 Ctrl-C twice, which ends it at once.\n\nThe key of a provider comes from WAKEFUL_API_KEY or OPENAI_API_KEY, or from --api-key-file; it is never written \
-                        anywhere.\n\nExamples:\n  wakeful run --ledger agent.sqlite --story story.toml --virtual --until-rest\n  \
-                        wakeful run --ledger agent.sqlite --provider openai --base-url http://localhost:11434/v1 --model qwen3\n  \
-                        wakeful run --ledger agent.sqlite --provider openai --model qwen3 --prompt \"Make the tests pass.\" --until-rest --engine wasmtime"
-)]
+#[command(after_help = "\
+    Ctrl-C shuts the agent down. The same command continues it later, also after a crash or \
+    `kill -9`.\n\n\
+    The key of a provider comes from WAKEFUL_API_KEY, OPENAI_API_KEY or --api-key-file. It is \
+    never written anywhere.\n\n\
+    Exit codes:\n\
+    \x20 0    the agent rests, or was shut down\n\
+    \x20 2    the agent cannot start or continue\n\
+    \x20 3    the story demands a crash here\n\
+    \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
+    Examples:\n\
+    \x20 wakeful run --ledger agent.sqlite --story story.toml --virtual --until-rest\n\
+    \x20 wakeful run --ledger agent.sqlite --provider openai --model qwen3 --engine wasmtime\n\
+    \x20 wakeful run --ledger agent.sqlite --provider openai --model qwen3 --prompt \"Fix the \
+    tests.\"\n\
+    \x20 wakeful run --ledger a.sqlite --provider openai --model qwen3 --base-url \
+    http://localhost:11434/v1")]
 pub(super) struct RunArgs {
-    /// The file of ledgers; made where there is none
+    /// The ledger file, which is created if missing
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
-    /// Who executes turns
+    /// The provider that executes the turns
     #[arg(long, value_enum, default_value = "story")]
     provider: ProviderName,
-    /// The agent [default: the story's, else `default`]
+    /// The agent [default: the story's, otherwise `default`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// End when the agent rests, with nothing but repeating timers and offers of resting items to
-    /// wake it
+    /// End when the agent rests, and only repeating timers or offers of resting items would wake it
     #[arg(long)]
     until_rest: bool,
     /// Print each entry as it is stored, one JSON object per line
@@ -59,21 +68,21 @@ pub(super) struct RunArgs {
 
 #[derive(Args)]
 struct StoryArgs {
-    /// The story that it plays (docs/stories.md)
+    /// The story to play (docs/stories.md)
     #[arg(long, value_name = "FILE", required_if_eq("provider", "story"))]
     story: Option<PathBuf>,
-    /// Jump to the next thing that happens instead of waiting for it
+    /// Jump to the next event instead of waiting for it
     #[arg(long = "virtual")]
     is_virtual: bool,
-    /// Play at the instants of an earlier ledger of this agent
+    /// Use the times of an earlier ledger of this agent
     #[arg(long, value_name = "FILE", conflicts_with = "is_virtual")]
     recorded: Option<PathBuf>,
 }
 
-/// Who executes turns.
+/// The provider that executes the turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ProviderName {
-    /// A story, which says beforehand what happens in each turn
+    /// A story, which says what happens in each turn
     Story,
     /// A model behind any server that speaks chat completions (docs/providers.md)
     #[cfg(target_os = "linux")]
@@ -85,13 +94,13 @@ impl RunArgs {
         match (self.provider, &self.story.story) {
             #[cfg(target_os = "linux")]
             (ProviderName::Openai, Some(_)) => {
-                let why = "a model says by itself what happens in a turn";
+                let why = "a model decides what happens in its turns";
                 Err(CliError::NotWith { option: "--story", with: "story", why })
             }
             #[cfg(target_os = "linux")]
             (ProviderName::Story, Some(_)) if self.openai.prompts() => {
-                let why = "a story says by itself what comes in, and `wakeful send` says more to \
-                           an agent that lives";
+                let why = "a story has its own prompts; `wakeful send` sends more to a running \
+                           agent";
                 Err(CliError::NotWith { option: "--prompt", with: "openai", why })
             }
             #[cfg(target_os = "linux")]
@@ -102,7 +111,7 @@ impl RunArgs {
     }
 }
 
-/// The signals that ask for shutdown; the second one ends the process at once.
+/// Receives signals that request shutdown. The second one ends the process at once.
 fn signals() -> Result<Receiver<()>, CliError> {
     let (sender, receiver) = mpsc::channel();
     let told = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! A live agent that plays a story.
+//! Runs an agent that plays a story.
 
 use std::{io::Write, path::Path, process};
 
@@ -30,10 +30,10 @@ use crate::{
     run::{Audience, Ending, Run, Time, Until},
 };
 
-/// How the process ends where the story says that it does.
+/// The exit code if the story demands a crash.
 const CRASHED: i32 = 3;
 
-/// Lets an agent play its story.
+/// Runs an agent with its story.
 pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let (story, _) = case::load_story(story)?;
     let agent_id = args.agent.as_deref().map_or_else(|| story.agent_id.clone(), AgentId::from);
@@ -50,10 +50,10 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
         Run::open(&Options::new(agent_id), &engines, ledger, story, time, super::signals()?, log)?;
     match run.live(until)? {
         Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
-        // What a crash leaves is what is on the disk: nothing is tidied up.
+        // A crash must leave only what is on the disk, so nothing is cleaned up.
         Ending::Crashed => {
             anstream::eprintln!(
-                "{} as the story says; run it again, and it goes on",
+                "{} as the story demands; run the same command again to continue",
                 painted(BAD, "crashed")
             );
             process::exit(CRASHED)
@@ -76,7 +76,7 @@ struct Log {
 
 impl Log {
     fn print(&self, line: &str) {
-        // A reader that has gone away does not stop the agent.
+        // The agent continues even if the reader of the output is gone.
         self.bar.suspend(|| writeln!(anstream::stdout(), "{line}").ok());
     }
 }
@@ -97,7 +97,7 @@ impl Audience for Log {
             writeln!(
                 anstream::stderr(),
                 "{} {}: {}",
-                painted(BAD, "not taken:"),
+                painted(BAD, "refused:"),
                 fact.as_str(),
                 why.message
             )
@@ -118,7 +118,7 @@ fn bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     match ProgressStyle::with_template("{bar:30} line {pos} of {len}  {msg}") {
         Ok(style) => bar.with_style(style),
-        // INVARIANT: the template above is well formed; the default style would do as well.
+        // INVARIANT: the template above is valid, so this is not reached.
         Err(_) => bar,
     }
 }

@@ -1,4 +1,4 @@
-//! The consistent part of an input: without records of other agents (D13) and without those that a
+//! The consistent part of an input: without records of other agents (D13), and without those that a
 //! terminal status refuses (D17).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use wakeful_core::oracle;
 
-/// The order in which records that are given class by class are appended.
+/// The order in which records are appended if they are given class by class.
 const CLASSES: [&str; 9] = [
     "work_items",
     "tasks",
@@ -19,7 +19,7 @@ const CLASSES: [&str; 9] = [
     "briefs",
 ];
 
-/// An input from which records were taken, and which.
+/// An input without the inconsistent records, and the classes that lost records.
 pub(super) struct Consistent {
     input: Value,
     without_foreign: BTreeSet<String>,
@@ -27,7 +27,7 @@ pub(super) struct Consistent {
 }
 
 impl Consistent {
-    /// The consistent part; none where that is all of it.
+    /// The consistent part; `None` if the whole input is consistent.
     pub(super) fn from_input(input: &Value) -> Option<Self> {
         let mut rest = Self {
             input: input.clone(),
@@ -60,8 +60,8 @@ impl Consistent {
         differing.iter().all(|part| read_from(part).iter().any(|class| lost.contains(class)))
     }
 
-    /// Whether the records that were taken have no say: the answer is the one to the rest. How many
-    /// events were written is no reading.
+    /// Whether the removed records have no effect: the answer must be the answer to the rest. The
+    /// number of written events is not compared, because it is not derived from records.
     pub(super) fn has_answer(&self, answer: &Value) -> bool {
         let Ok(text) = oracle::answer(&self.input.to_string()) else { return false };
         let Ok(mut to_rest) = serde_json::from_str::<Value>(&text) else { return false };
@@ -78,7 +78,7 @@ impl Consistent {
 
 enum Fate {
     Kept,
-    /// An intent counts, but the condition that mirrors it has ended in a record of its own.
+    /// An intent counts, but the condition that mirrors it has ended with its own record.
     KeptWithoutMirror,
     Foreign,
     Refused,
@@ -94,8 +94,8 @@ pub(super) fn kept(input: &Value) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// What becomes of each record: events have no agent; the first terminal status of an id stands,
-/// but may be recorded again.
+/// Judges each record. Events have no agent. The first terminal status of an id stays, and the same
+/// status may be recorded again.
 fn judged(input: &Value) -> Vec<(String, Value, Fate)> {
     let agent = input["agent"]["id"].as_str().unwrap_or("default");
     let mut ended: BTreeMap<(String, String), String> = BTreeMap::new();
@@ -188,7 +188,8 @@ fn is_terminal(status: &str) -> bool {
     terminal.contains(&status)
 }
 
-/// From which classes a part is read; of all others it must be the reference runtime's.
+/// The classes from which a part is read. If none of them lost a record, the part must equal the
+/// reference runtime's.
 fn read_from(part: &str) -> &'static [&'static str] {
     const LISTS: &[&str] = &["work_items", "tasks", "waiting_intents", "wait_conditions"];
     const WAITS: &[&str] = &["work_items", "tasks", "waiting_intents", "wait_conditions", "timers"];
@@ -217,7 +218,7 @@ fn read_from(part: &str) -> &'static [&'static str] {
         "posture" | "diagnostics" => POSTURE,
         "closure" => CLOSURE,
         "recovery.replay_message_ids" | "recovery.queue_order" | "recovery.bootstrap" => QUEUE,
-        // The head and what was waited for before it.
+        // The head of the queue, and the waits before it.
         "run_loop" => &[
             "messages",
             "queue_entries",

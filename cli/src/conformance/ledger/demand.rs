@@ -1,5 +1,5 @@
-//! What the contract demands where the reference runtime says something else about the same facts,
-//! made from its own answer.
+//! The demanded answer if the reference runtime concludes something else from the same facts. It is
+//! made from the reference runtime's own answer.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use wakeful_core::time::Timestamp;
 
 use super::{consistent, names};
 
-/// The reference runtime's answer, step by step replaced by what the contract demands.
+/// The reference runtime's answer, in which the demanded values replace its own, part by part.
 pub(super) struct Demanded<'a> {
     pub(super) input: &'a Value,
     pub(super) answer: &'a Value,
@@ -21,7 +21,7 @@ impl<'a> Demanded<'a> {
         Self { input, answer, value: expected.clone(), changes: Vec::new() }
     }
 
-    /// Demands another value at a JSON pointer, because of some Ds; noted where it is another one.
+    /// Puts the demanded value at a JSON pointer. Notes the Ds that demand it if the value differs.
     pub(super) fn demand(&mut self, because: &[u8], part: &'static str, demanded: Value) {
         let demanded = super::bare(&demanded);
         let Some((above, key)) = part.rsplit_once('/') else { return };
@@ -37,7 +37,7 @@ impl<'a> Demanded<'a> {
         }
     }
 
-    /// The Ds that changed a part which is answered as demanded.
+    /// The Ds that changed a part, if our answer has that part as demanded.
     pub(super) fn numbers_that_hold(&self) -> BTreeSet<u8> {
         let holds = |part: &str| self.value.pointer(part) == self.answer.pointer(part);
         self.changes.iter().filter(|(_, part)| holds(part)).map(|(number, _)| *number).collect()
@@ -67,7 +67,7 @@ impl<'a> Demanded<'a> {
     }
 }
 
-/// Demands what D2, D3, D7, D14, D18 and D22 demand.
+/// Applies D2, D3, D7, D14, D18 and D22.
 pub(super) fn all(demanded: &mut Demanded<'_>) {
     d14(demanded);
     d3(demanded);
@@ -76,8 +76,8 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     idle_boundary(demanded);
 }
 
-/// D14: no list is cut at five or three. The reference runtime cuts lists of a readiness that it
-/// tells uncut.
+/// D14: no list is cut at five or three items. The reference runtime cuts these lists, but its
+/// readiness has all items.
 fn d14(demanded: &mut Demanded<'_>) {
     let class = |line: &Value, class: &str| line["candidate_class"] == class;
     let runnable = demanded.lines(|line| class(line, "queued_runnable"));
@@ -95,8 +95,8 @@ fn d14(demanded: &mut Demanded<'_>) {
         let list =
             |value: &Value| value["projection"][part].as_array().cloned().unwrap_or_default();
         let (told, answered) = (list(&demanded.value), list(demanded.answer));
-        // What the cut hides must be the runnable items that readiness names, as they were recorded
-        // last.
+        // The items that the cut hides must be the runnable items of the readiness, as they were
+        // recorded last.
         let records = names::latest(demanded.input, "work_items");
         let hidden: Vec<_> = answered.into_iter().skip(told.len()).collect();
         let are_named = hidden.iter().map(|item| &item["id"]).eq(runnable.iter().skip(told.len()));
@@ -115,8 +115,7 @@ fn d14(demanded: &mut Demanded<'_>) {
     }
 }
 
-/// Whether an item says what this record says: every field of one is the other's, an instant in
-/// whatever spelling.
+/// Whether an item has the same fields as a record. An instant may be spelt differently.
 fn is_record(item: &Value, record: &Value) -> bool {
     let instant = |value: &Value| Timestamp::parse(value.as_str()?).ok();
     let fields = |value: &Value| {
@@ -151,6 +150,7 @@ fn d3(demanded: &mut Demanded<'_>) {
             .filter_map(|(_, record)| Timestamp::parse(record["created_at"].as_str()?).ok())
             .max()
     };
+    // The reference runtime reads only this window, so a difference needs a longer history.
     let briefs = records.iter().filter(|(class, _)| class == "briefs").count();
     let events = demanded.value["events_on_disk"]
         .as_u64()
@@ -163,13 +163,13 @@ fn d3(demanded: &mut Demanded<'_>) {
     }
 }
 
-/// D2: an item's wait for the runtime is ticked for the model, above the waits that only rest and
-/// whatever else could go on.
+/// D2: an item's wait for the runtime gives the model a tick. It outranks the waits that only rest,
+/// and other work.
 fn d2(demanded: &mut Demanded<'_>) {
     let waiting = demanded.lines(|line| line["scheduling_state"] == "waiting_system");
     let current = &demanded.value["work_queue"]["current"];
-    // The current item goes first; of the others any may, since their conditions' order is not
-    // told.
+    // The current item goes first. After it any item may go first, because the answer does not give
+    // the order of their conditions.
     let first = if waiting.contains(current) {
         current.clone()
     } else {
@@ -198,8 +198,8 @@ fn at(decision: &Value, boundary: &str) -> Value {
     decision
 }
 
-/// What the facts add up to by contract 6.1, where the reference runtime's closure rests on what a
-/// D changes: D2, the reason of a wait for the runtime; D3, the error.
+/// The closure by contract 6.1, if the reference runtime's closure depends on something that a D
+/// changes: D2 changes the reason of a wait for the runtime, D3 the error.
 fn closure(demanded: &mut Demanded<'_>) {
     let projection = &demanded.value["projection"];
     let told = &demanded.value["closure"];
@@ -266,7 +266,7 @@ fn closure(demanded: &mut Demanded<'_>) {
     demanded.demand(&because, "/closure", closure);
 }
 
-/// How the newest turn ended, if it did.
+/// How the newest turn ended, if it ended.
 fn settled(agent: &Value) -> Option<&str> {
     let last = &agent["last_turn_terminal"];
     let is_newest =
@@ -274,15 +274,15 @@ fn settled(agent: &Value) -> Option<&str> {
     last["kind"].as_str().filter(|_| is_newest)
 }
 
-/// Evidence that names the row of the table, not a fact; it stands last.
+/// Evidence that names the row of the table, not a fact. It comes last.
 fn is_marker(said: &str) -> bool {
     matches!(said, "turn_in_progress" | "runnable_work_present" | "no_waiting_condition")
         || said.starts_with("turn_terminal_")
 }
 
-/// D18: an open run outranks all but a stop. D7, D22: asleep or awaiting a task, the agent is asked
-/// about the facts; the reference runtime's own wait decision, which never looks at the status,
-/// says what they are.
+/// D18: an open run outranks all but a stop. D7, D22: an agent that is asleep or awaits a task is
+/// evaluated against the facts. The reference runtime's own wait decision never looks at the
+/// status, so it says what the facts are.
 fn idle_boundary(demanded: &mut Demanded<'_>) {
     let status = demanded.status();
     if status == "stopped" {

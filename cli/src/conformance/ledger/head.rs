@@ -1,5 +1,5 @@
-//! The head of the queue: what the contract demands where it meets another closure, or meets it
-//! otherwise.
+//! The head of the queue: the demanded answer if the closure before it is another one, or if the
+//! head resolves it differently.
 
 use serde_json::{Value, json};
 use wakeful_core::oracle;
@@ -9,7 +9,7 @@ use super::{
     names::{self, Named},
 };
 
-/// Demands what D1, D2, D3, D11, D19 and D21 demand of the message that goes next.
+/// Applies D1, D2, D3, D11, D19 and D21 to the message that goes next.
 pub(super) fn all(demanded: &mut Demanded<'_>) {
     let plan = demanded.value["run_loop"]["plan"].clone();
     let (told, trigger) = (&plan["resolution"], &plan["trigger"]);
@@ -40,8 +40,8 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     let is_hint = trigger["kind"] == "system_tick" && trigger["contentful"] != true;
     match named {
         Named::Active if resolution["class"] != "resume_expected_wait" => {
-            // D19: a hint that names an active wait ends it without saying more. D1: everything
-            // else by its id.
+            // D19: a hint that names an active wait ends it, even without content. D1: all other
+            // messages end a wait by its id.
             because.push(if is_hint { 19 } else { 1 });
             resolution = matched(&resolution);
         }
@@ -50,8 +50,8 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
             resolution = missed(&resolution, trigger);
         }
         Named::Nothing if names::is_foreign_prompt(&message) && is_expected => {
-            // D21: a prompt that is not the operator's is what an external wait expects, and not
-            // what one for the operator does.
+            // D21: a prompt that is not from the operator is what an external wait expects, and not
+            // what a wait for the operator expects.
             because.push(21);
             resolution = matched(&resolution);
         }
@@ -76,11 +76,12 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     demanded.demand(&because, "/run_loop/decision", decision);
 }
 
-/// How this trigger meets this closure: the operation `continuation`, which the reference runtime
-/// judges with vectors of its own.
+/// How this trigger resolves this closure. This is the operation `continuation`, which has its own
+/// vectors of the reference runtime.
 fn met(prior: &Value, trigger: &Value) -> Value {
     let mut given = json!({
-        "contentful": false, "task_terminal": false, "task_blocking": false, "task_wait_policy": null, "wake_hint_source": null,
+        "contentful": false, "task_terminal": false, "task_blocking": false,
+        "task_wait_policy": null, "wake_hint_source": null,
     });
     for (key, value) in trigger.as_object().into_iter().flatten() {
         given[key] = value.clone();
@@ -91,13 +92,13 @@ fn met(prior: &Value, trigger: &Value) -> Value {
     super::bare(&serde_json::from_str(&answer).unwrap_or_default())
 }
 
-/// The resolution of a message that is what was waited for.
+/// The resolution of a message that is what the agent waited for.
 fn matched(resolution: &Value) -> Value {
     resolved(resolution, ("resume_expected_wait", true, true), "matches_waiting_reason")
 }
 
-/// The resolution of a message that names another wait than those that are active: its cell of the
-/// table where nothing matches.
+/// The resolution of a message that names none of the active waits: its cell of the table for no
+/// match.
 fn missed(resolution: &Value, trigger: &Value) -> Value {
     match trigger["kind"].as_str() {
         Some("operator_input") => {

@@ -1,18 +1,19 @@
-//! Judging operation `ledger`: one answer of many parts, so the differences of contract 13 are
+//! Judges the operation `ledger`. Its answer has many parts, so the differences of contract 13 are
 //! judged part by part.
 //!
-//! Two ways lead to what is demanded, and both recompute it, so that no difference is waved through
-//! for its condition alone:
+//! There are two ways to compute the demanded answer. Both recompute it, so a difference is never
+//! accepted for its condition alone:
 //!
-//! - D2, D3, D7, D14, D18 and D22 change what is said about the same facts. What they demand is
-//!   made from the reference runtime's *own* answer: its uncut readiness gives the lists that it
-//!   cuts, its wait decision the one that an asleep agent would get, its counts the closure
-//!   ([`demand`]). The head of the queue likewise, for D1, D2, D3, D11, D19 and D21 ([`head`]).
+//! - D2, D3, D7, D14, D18 and D22 change the conclusions from the same facts. The demanded answer
+//!   is made from the reference runtime's *own* answer ([`demand`]). Its uncut readiness gives the
+//!   lists that it cuts. Its wait decision is the one that an asleep agent would get. Its counts
+//!   give the closure. The head of the queue is computed in the same way, for D1, D2, D3, D11, D19
+//!   and D21 ([`head`]).
 //! - D13 and D17 change which records count, and the reference runtime cannot be asked about the
-//!   rest alone. Demanded is that the others have no say at all: the answer is the one to the input
-//!   without them ([`consistent`]), and only parts that are read from classes that lost a record
-//!   may differ. That our answers to consistent inputs are the reference runtime's is what
-//!   `ledger_clean` shows.
+//!   remaining records alone. The contract demands that the other records have no effect: the
+//!   answer must be the answer to the input without them ([`consistent`]). Only parts that are read
+//!   from a class that lost a record may differ. `ledger_clean` shows that our answers to
+//!   consistent inputs are the reference runtime's.
 
 mod consistent;
 mod demand;
@@ -25,8 +26,7 @@ use serde_json::Value;
 
 use self::{consistent::Consistent, demand::Demanded};
 
-/// The numbers of the Ds that explain a difference completely; none where something stays
-/// unexplained.
+/// The numbers of the Ds that explain a difference completely. Empty if a part stays unexplained.
 pub(super) fn deliberate(input: &Value, expected: &Value, answer: &Value) -> Vec<u8> {
     let (expected, answer) = (bare(expected), bare(answer));
     let mut demanded = Demanded::new(input, &expected, &answer);
@@ -46,10 +46,10 @@ pub(super) fn deliberate(input: &Value, expected: &Value, answer: &Value) -> Vec
     }
 }
 
-/// Whether the answers are equal in every part that is compared. The reference runtime asks its
-/// scheduler twice when idle, first for a tick and then at the idle boundary, and tells the parts
-/// of both; our ladder answers once. Compared is the decision about the tick, where one is
-/// triggered and the agent may tick, and the one at the idle boundary everywhere else.
+/// Whether the answers are equal in every part that is compared. When idle, the reference runtime
+/// asks its scheduler twice, first for a tick and then at the idle boundary, and it reports both
+/// answers. Our ladder answers once. So the decision about the tick is compared if a tick is
+/// triggered and the agent may tick. Otherwise the decision at the idle boundary is compared.
 pub(super) fn is_equal_where_compared(input: &Value, expected: &Value, answer: &Value) -> bool {
     let (mut expected, mut answer) = (bare(expected), bare(answer));
     let may_tick = matches!(
@@ -67,7 +67,8 @@ pub(super) fn is_equal_where_compared(input: &Value, expected: &Value, answer: &
     expected == answer
 }
 
-/// The names of the parts that differ: the keys of the answer, and those of its projection.
+/// The names of the parts that differ: the keys of the answer, and those of its projection and
+/// recovery.
 fn differing(demanded: &Value, answer: &Value) -> BTreeSet<String> {
     let differing_keys = |prefix: &str, left: &Value, right: &Value| {
         let keys = |value: &Value| {
@@ -91,7 +92,7 @@ fn differing(demanded: &Value, answer: &Value) -> BTreeSet<String> {
     differing
 }
 
-/// The value without nulls: an absent key and a null are the same.
+/// The value without nulls, because an absent key and a null are equal.
 fn bare(value: &Value) -> Value {
     match value {
         Value::Object(fields) => Value::Object(

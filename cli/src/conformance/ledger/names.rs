@@ -1,5 +1,5 @@
-//! Which waits a message names, and whether one of them is active (contract 5.15): what D1 and D19
-//! rest on.
+//! The waits that a message names, and whether one of them is active (contract 5.15). D1 and D19
+//! depend on this.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,32 @@ use serde_json::Value;
 
 use super::consistent;
 
-/// What a message names.
+/// Whether a message names a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
-    /// Nothing: its class decides.
+    /// It names nothing, so its class decides.
     Nothing,
-    /// Something, but no active wait that it can end.
+    /// It names something, but not an active wait that it can end.
     Missed,
-    /// An active wait that it can end.
+    /// It names an active wait that it can end.
     Active,
 }
 
 type Latest = BTreeMap<String, Value>;
 
-/// The latest own records of a class that were not refused.
+/// The latest record of each id in a class. Records of other agents and refused records do not
+/// count.
 pub(super) fn latest(input: &Value, class: &str) -> Latest {
     let records = consistent::kept(input).into_iter().filter(|(of, _)| of == class);
     records.filter_map(|(_, record)| Some((record["id"].as_str()?.to_owned(), record))).collect()
 }
 
-/// The message of this id that counts.
+/// The message with this id; null if there is none.
 pub(super) fn message(input: &Value, id: &Value) -> Value {
     id.as_str().and_then(|id| latest(input, "messages").remove(id)).unwrap_or_default()
 }
 
-/// Whether a prompt is not the operator's: only operator origin with operator trust is (contract
+/// Whether a prompt is not from the operator. Only operator origin with operator trust is (contract
 /// 5.19).
 pub(super) fn is_foreign_prompt(message: &Value) -> bool {
     let is_operators =
@@ -39,7 +40,7 @@ pub(super) fn is_foreign_prompt(message: &Value) -> bool {
     message["kind"] == "operator_prompt" && !is_operators
 }
 
-/// What a message names, given the trigger that the reference runtime reads from it.
+/// Whether a message names a wait, given the trigger that the reference runtime reads from it.
 pub(super) fn named(input: &Value, current: &Value, message: &Value, trigger: &Value) -> Named {
     let is_foreign_prompt = is_foreign_prompt(message);
     match trigger["kind"].as_str() {
@@ -70,7 +71,7 @@ fn sources<'a>(condition: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a 
         .filter(move |source| source["kind"] == kind)
 }
 
-/// Operator input names the operator waits of the item that it is about, always.
+/// Operator input always names the operator waits of the item that it is about.
 fn operator(input: &Value, current: &Value, message: &Value) -> Named {
     let about = message["work_item_id"].as_str().or_else(|| current.as_str());
     let Some(about) = about else { return Named::Missed };
@@ -91,8 +92,8 @@ struct Ids {
     trigger: Option<String>,
 }
 
-/// What stands among the references already; else the metadata, without white space around it; else
-/// the callback that brought it.
+/// The references come first, then the metadata without surrounding white space, then the callback
+/// that delivered the message.
 fn reference_ids(message: &Value) -> Ids {
     let refers = |key: &str| {
         let noted = || message["metadata"][key].as_str().map(|id| id.trim().to_owned());
@@ -125,7 +126,7 @@ fn external(input: &Value, ids: &Ids, can_end: bool) -> Named {
             || ids.trigger.as_deref().is_some_and(|trigger| trigger == serves || serves.is_empty())
     });
     let conditions = latest(input, "wait_conditions");
-    // The mirror of an intent follows its intent.
+    // The condition that mirrors an intent is not asked: it follows its intent.
     let by_condition = conditions.iter().filter(|(id, _)| !id.starts_with("waiting_intent:")).any(
         |(_, condition)| {
             let is_external = condition["kind"].as_str().unwrap_or("external") == "external";
@@ -142,8 +143,8 @@ fn external(input: &Value, ids: &Ids, can_end: bool) -> Named {
     found(can_end && (by_intent || by_condition))
 }
 
-/// A hint's tick ends what it names with or without body (D19); a work-queue tick is about work and
-/// ends no wait.
+/// The tick of a hint ends the wait that it names, with or without a body (D19). A work-queue tick
+/// is about work and ends no wait.
 fn tick(input: &Value, message: &Value) -> Named {
     let noted = &message["metadata"];
     if noted["work_queue"].is_object() {

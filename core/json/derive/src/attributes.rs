@@ -1,44 +1,44 @@
-//! The attributes of serde that say how something is read.
+//! Parses the serde attributes that affect reading.
 
 use syn::{Attribute, LitStr, Path, Type, parse::ParseStream, token};
 
-/// What is said about a type.
+/// The attributes of a type.
 #[derive(Default)]
 pub(crate) struct OfType {
-    /// Fields that are not there are those of the type's default.
+    /// Absent fields take their values from the type's `Default`.
     pub(crate) default: bool,
-    /// Only fields that it has may be there.
+    /// Unknown fields are an error.
     pub(crate) closed: bool,
-    /// The names of an enum are in snake case.
+    /// Variant names are in snake case.
     pub(crate) snake_case: bool,
-    /// It is made of another type.
+    /// Read this type first, then convert it with `TryFrom`.
     pub(crate) try_from: Option<Type>,
 }
 
-/// What is said about a field or a variant.
+/// The attributes of a field or a variant.
 #[derive(Default)]
 pub(crate) struct OfField {
-    /// Its name in the text.
+    /// The name in JSON, if it differs from the Rust name.
     pub(crate) name: Option<String>,
-    /// Other names that are read as it.
+    /// Aliases that are read as well.
     pub(crate) also: Vec<String>,
-    /// What it is where it is not there.
+    /// What an absent field becomes.
     pub(crate) default: Absent,
-    /// Its fields are those of the object that it stands in.
+    /// The fields of this field's type are in the surrounding object.
     pub(crate) flatten: bool,
-    /// It is not in the text.
+    /// Never read: the field always gets its default.
     pub(crate) skip: bool,
 }
 
-/// What a field is where it is not there.
+/// What an absent field becomes.
 #[derive(Default)]
 pub(crate) enum Absent {
-    /// What its type says: none for what is optional, and otherwise an error.
+    /// `None` for an `Option`, otherwise an error.
     #[default]
     Type,
     /// The default of its type.
     Default,
-    /// What this function gives.
+    /// The value that this function returns.
     Of(Path),
 }
 
@@ -82,8 +82,8 @@ impl OfField {
     }
 }
 
-/// Takes each word of serde's attributes; one that is not taken is an error, since it would be read
-/// otherwise than it is written.
+/// Hands each word of the serde attributes to `take`. A word that `take` refuses is an error:
+/// ignored, it would make reading differ from serde's writing.
 fn each(
     attributes: &[Attribute],
     mut take: impl FnMut(&str, ParseStream<'_>) -> syn::Result<bool>,
@@ -94,7 +94,7 @@ fn each(
             if take(&word, meta.input)? {
                 Ok(())
             } else {
-                Err(meta.error(format!("`{word}` is not known to `Readable`")))
+                Err(meta.error(format!("`Readable` does not know `{word}`")))
             }
         })?;
     }

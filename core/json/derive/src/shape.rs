@@ -1,4 +1,4 @@
-//! The code of a type: a table of its names, and a call for each field.
+//! Generates the code of a type: a table of its names, and one call per field.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,7 +6,7 @@ use syn::{Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Type, ext::I
 
 use crate::attributes::{Absent, OfField, OfType};
 
-/// The implementations of `Readable` and of `Deserialize`.
+/// The implementations of `Readable` and `Deserialize`.
 pub(crate) fn readable(input: &DeriveInput) -> syn::Result<TokenStream> {
     let of_type = OfType::read(&input.attrs)?;
     let body = match &input.data {
@@ -19,12 +19,14 @@ pub(crate) fn readable(input: &DeriveInput) -> syn::Result<TokenStream> {
             _ => {
                 return Err(Error::new_spanned(
                     &input.ident,
-                    "a struct that is read has named fields, or one",
+                    "`Readable` needs a struct with named fields, or with one field",
                 ));
             }
         },
         Data::Enum(data) => names(&of_type, data)?,
-        Data::Union(_) => return Err(Error::new_spanned(&input.ident, "a union cannot be read")),
+        Data::Union(_) => {
+            return Err(Error::new_spanned(&input.ident, "`Readable` cannot read a union"));
+        }
     };
     Ok(implementations(input, &body))
 }
@@ -45,18 +47,22 @@ fn implementations(input: &DeriveInput, body: &TokenStream) -> TokenStream {
         }
 
         impl<'de, #parameters> ::wakeful_json::serde::Deserialize<'de> for #name #types #bounds {
-            fn deserialize<D: ::wakeful_json::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
+            fn deserialize<D: ::wakeful_json::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::core::result::Result<Self, D::Error> {
                 ::wakeful_json::deserialize(deserializer)
             }
         }
     }
 }
 
-/// A value of another type that is checked and taken.
+/// Reads the type of `try_from` and converts it.
 fn made_of(of_type: &OfType) -> TokenStream {
     let other = &of_type.try_from;
     quote! {
-        let made = <Self as ::core::convert::TryFrom<#other>>::try_from(::wakeful_json::Readable::read(value));
+        let made = <Self as ::core::convert::TryFrom<#other>>::try_from(
+            ::wakeful_json::Readable::read(value),
+        );
         made.unwrap_or_else(|why| {
             value.is_wrong(&why);
             ::core::default::Default::default()
@@ -86,7 +92,7 @@ fn structure<'a>(
             match &of_field.default {
                 _ if of_type.default => quote! { fields.next_or(default.#ident) },
                 Absent::Type => quote! { fields.next() },
-                // What is optional is none where it is absent, whether that is said or not.
+                // An absent `Option` is `None` anyway, so it needs no code for the default.
                 Absent::Default if is_option(&field.ty) => quote! { fields.next() },
                 Absent::Default => quote! { fields.next_or_default() },
                 Absent::Of(function) => quote! { fields.next_or_else(#function) },
@@ -100,8 +106,14 @@ fn structure<'a>(
         .default
         .then(|| quote! { let default: Self = ::core::default::Default::default(); });
     Ok(quote! {
-        static SHAPE: ::wakeful_json::Shape = ::wakeful_json::Shape { names: #names, count: #count, also: &[#(#also),*], closed: #closed };
+        static SHAPE: ::wakeful_json::Shape = ::wakeful_json::Shape {
+            names: #names,
+            count: #count,
+            also: &[#(#also),*],
+            closed: #closed,
+        };
         #default
+        // A struct without fields uses neither.
         #[allow(unused_mut, unused_variables)]
         let mut fields = value.fields(&SHAPE);
         Self { #(#reads),* }
@@ -109,7 +121,10 @@ fn structure<'a>(
 }
 
 fn is_option(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+    matches!(
+        ty,
+        Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option")
+    )
 }
 
 fn names(of_type: &OfType, data: &DataEnum) -> syn::Result<TokenStream> {
@@ -118,7 +133,7 @@ fn names(of_type: &OfType, data: &DataEnum) -> syn::Result<TokenStream> {
         if !matches!(variant.fields, Fields::Unit) {
             return Err(Error::new_spanned(
                 variant,
-                "an enum that is read has variants without fields",
+                "`Readable` needs an enum whose variants have no fields",
             ));
         }
         let said = OfField::read(&variant.attrs)?.name;
@@ -128,8 +143,9 @@ fn names(of_type: &OfType, data: &DataEnum) -> syn::Result<TokenStream> {
         variants.push(&variant.ident);
     }
     let Some((last, before)) = variants.split_last() else {
-        return Err(Error::new_spanned(&data.variants, "an enum that is read has a variant"));
+        return Err(Error::new_spanned(&data.variants, "`Readable` needs an enum with a variant"));
     };
+    // The last variant is the catch-all of the match: `name` never returns a greater place.
     let places = 0..before.len();
     Ok(quote! {
         match value.name(&[#(#names),*], &[]) {

@@ -1,6 +1,7 @@
-//! A map in the order of its keys. Its search is compiled once, and not once for each pair of types
-//! as that of a `BTreeMap` is: the state has two dozen maps, and what the standard library makes of
-//! them was an eighth of the web guest.
+//! An ordered map whose search is compiled once.
+//!
+//! A `BTreeMap` is compiled once per pair of types. The state has two dozen maps, and the standard
+//! library's code for them was an eighth of the web guest.
 
 mod order;
 
@@ -12,29 +13,29 @@ use serde::{Serialize, Serializer};
 use self::order::{Order, Slots, Spot};
 use crate::Readable;
 
-/// A map in the order of its keys.
+/// A map that iterates in the order of its keys.
 #[derive(Clone)]
 pub struct Map<K, V> {
-    /// Where members are, in no order; an empty slot is free.
+    /// The members, in no order; a free slot is `None`.
     slots: Vec<Option<(K, V)>>,
     free: Vec<u32>,
     order: Order,
 }
 
 impl<K, V> Map<K, V> {
-    /// A map without members.
+    /// An empty map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many members it has.
+    /// The number of members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether it has no members.
+    /// Whether the map has no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -46,10 +47,10 @@ impl<K, V> Map<K, V> {
         Iter { slots: &self.slots, order: self.order.slots() }
     }
 
-    /// The members from the first one of which this does not hold; of those before it, it must
-    /// hold, and of none after it.
+    /// The members from the first one for which `is_before` is false. `is_before` must be true for
+    /// every key before it and false for every key after it.
     pub fn since(&self, is_before: &dyn Fn(&K) -> bool) -> Iter<'_, K, V> {
-        // INVARIANT: no slot of the order is empty.
+        // INVARIANT: the order names no empty slot.
         let is_slot_before =
             |slot: u32| self.slots[slot as usize].as_ref().is_some_and(|(key, _)| is_before(key));
         Iter { slots: &self.slots, order: self.order.since(&is_slot_before) }
@@ -72,12 +73,12 @@ impl<K, V> Map<K, V> {
         *self = Self::default();
     }
 
-    /// The values, to be changed; in no order.
+    /// The values, mutable, in no order.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.slots.iter_mut().flatten().map(|(_, value)| value)
     }
 
-    /// The first value of which this holds.
+    /// The first value, in the order of the keys, for which `is_it` holds.
     pub fn find_mut(&mut self, is_it: impl Fn(&V) -> bool) -> Option<&mut V> {
         let mut order = self.order.slots();
         while let Some(slot) = order.next() {
@@ -95,7 +96,7 @@ impl<K: Ord, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        // INVARIANT: no slot of the order is empty.
+        // INVARIANT: the order names no empty slot.
         self.order.find(&|slot| {
             self.slots[slot as usize]
                 .as_ref()
@@ -103,7 +104,7 @@ impl<K: Ord, V> Map<K, V> {
         })
     }
 
-    /// The value of a key.
+    /// The value of `key`.
     #[must_use]
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
@@ -113,7 +114,7 @@ impl<K: Ord, V> Map<K, V> {
         self.slots[self.order.at(spot)].as_ref().map(|(_, value)| value)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of `key`, mutable.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -122,7 +123,7 @@ impl<K: Ord, V> Map<K, V> {
         self.slots[self.order.at(spot)].as_mut().map(|(_, value)| value)
     }
 
-    /// Whether it has this key.
+    /// Whether the map has `key`.
     #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
@@ -131,7 +132,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).is_ok()
     }
 
-    /// Sets the value of a key, and gives the one before it.
+    /// Sets the value of `key` and returns its previous value.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let slot = match self.find(&key) {
             Ok(spot) => self.order.at(spot),
@@ -140,7 +141,7 @@ impl<K: Ord, V> Map<K, V> {
         self.slots[slot].replace((key, value)).map(|(_, before)| before)
     }
 
-    /// The value of a key, which is this one where there was none.
+    /// The value of `key`, mutable; `value` is inserted if there is none.
     pub fn get_or_insert(&mut self, key: K, value: V) -> &mut V {
         let slot = match self.find(&key) {
             Ok(spot) => self.order.at(spot),
@@ -150,18 +151,18 @@ impl<K: Ord, V> Map<K, V> {
                 slot
             }
         };
-        // INVARIANT: no slot of the order is empty.
+        // INVARIANT: the order names no empty slot.
         self.slots[slot]
             .as_mut()
             .map_or_else(|| unreachable!("a slot of the order is empty"), |(_, value)| value)
     }
 
-    /// An empty slot, with its place in the order; it must be filled.
+    /// Takes a free slot and gives it the place `spot` in the order. The caller must fill it.
     #[inline(never)]
     fn make_room(&mut self, spot: Spot) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            // INVARIANT: a map of four milliards of members is no state of an agent.
+            // INVARIANT: the state of an agent never has four thousand million members in one map.
             u32::try_from(self.slots.len() - 1)
                 .unwrap_or_else(|_| unreachable!("a map has too many members"))
         });
@@ -169,7 +170,7 @@ impl<K: Ord, V> Map<K, V> {
         slot as usize
     }
 
-    /// Removes a key, and gives its value.
+    /// Removes `key` and returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -180,7 +181,7 @@ impl<K: Ord, V> Map<K, V> {
         self.slots[slot].take().map(|(_, value)| value)
     }
 
-    /// The member with the greatest key that is not greater than this one.
+    /// The member with the greatest key that is not greater than `key`.
     #[must_use]
     pub fn at_or_before(&self, key: &K) -> Option<(&K, &V)> {
         let slot = match self.find(key) {
@@ -190,8 +191,9 @@ impl<K: Ord, V> Map<K, V> {
         self.slots[slot].as_ref().map(|(key, value)| (key, value))
     }
 
-    /// Removes the members of which this does not hold.
+    /// Keeps only the members for which `holds` is true.
     pub fn retain(&mut self, holds: impl Fn(&K, &V) -> bool) {
+        // Usually nothing is removed, and the map stays as it is.
         if self.iter().all(|(key, value)| holds(key, value)) {
             return;
         }
@@ -206,7 +208,7 @@ impl<K: Ord, V> Map<K, V> {
 impl<K: Ord + Borrow<Q>, Q: Ord + ?Sized, V> Index<&Q> for Map<K, V> {
     type Output = V;
 
-    /// The value of a key that is there.
+    /// The value of a key that must be present.
     fn index(&self, key: &Q) -> &V {
         self.get(key).unwrap_or_else(|| panic!("the map has no such key"))
     }
@@ -281,7 +283,7 @@ impl<'a, K, V> IntoIterator for &'a Map<K, V> {
     }
 }
 
-/// The members of a map, taken out of it in the order of their keys.
+/// The members of a map, moved out in the order of their keys.
 pub struct IntoIter<K, V> {
     slots: Vec<Option<(K, V)>>,
     order: alloc::vec::IntoIter<usize>,
@@ -354,7 +356,7 @@ impl<'de, K: Readable + Ord, V: Readable> serde::Deserialize<'de> for Map<K, V> 
     }
 }
 
-/// The schema of an object with these members.
+/// The schema of an object whose members have these types.
 #[cfg(feature = "schema")]
 impl<K: schemars::JsonSchema, V: schemars::JsonSchema> schemars::JsonSchema for Map<K, V> {
     fn inline_schema() -> bool {
@@ -377,10 +379,10 @@ mod tests {
     use super::*;
     use crate as json;
 
-    /// How many keys there are, about. Miri is a thousand times slower.
+    /// An upper bound of the keys. Small under Miri, which is a thousand times slower.
     const KEYS: u64 = if cfg!(miri) { 600 } else { 3_000 };
 
-    /// Numbers in no order, the same in every run.
+    /// Pseudo-random numbers, the same in every run.
     fn numbers(count: usize, below: u64) -> impl Iterator<Item = u64> {
         let mut state = 0x9E37_79B9_7F4A_7C15_u64;
         (0..count).map(move |_| {
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_map_of_the_standard_library() {
+    fn it_behaves_like_the_map_of_the_standard_library() {
         let (mut ours, mut theirs) = (Map::new(), BTreeMap::new());
         for (step, number) in numbers(if cfg!(miri) { 1_200 } else { 60_000 }, KEYS).enumerate() {
             if number % 3 == 0 {
@@ -430,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_maps_are_equal_however_they_came_to_be() {
+    fn maps_with_equal_members_are_equal() {
         let forwards: Map<_, _> = (0..KEYS).map(|key| (key, ())).collect();
         let mut backwards: Map<_, _> = (0..2 * KEYS).rev().map(|key| (key, ())).collect();
         assert_ne!(forwards, backwards);

@@ -1,17 +1,17 @@
-//! The order of a map's members, which knows nothing of keys and values: it is there once, for all
+//! The order of a map's members. It knows no key or value types, so it is compiled once for all
 //! maps.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-/// How many members a chunk has at most.
+/// The largest number of slots in a chunk.
 const CHUNK: usize = 256;
 
-/// Slots in the order of what is in them. They stand in chunks, so that one goes in or out without
-/// moving all others.
+/// The slots of a map, in the order of their keys. They are in chunks, so that an insertion or
+/// removal moves one chunk and not the whole order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// None of them is empty.
+    /// INVARIANT: no chunk is empty.
     chunks: Vec<Vec<u32>>,
     len: usize,
 }
@@ -28,7 +28,7 @@ impl Order {
         self.len
     }
 
-    /// The place of the slot that this finds equal, or the place where it would be.
+    /// `Ok` with the place of the slot that compares equal, or `Err` with the place to insert it.
     #[inline(never)]
     pub(super) fn find(&self, compare: &dyn Fn(u32) -> Ordering) -> Result<Spot, Spot> {
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
@@ -40,13 +40,13 @@ impl Order {
         found.map(|at| Spot { chunk, at }).map_err(|at| Spot { chunk, at })
     }
 
-    /// The slot at a place where there is one.
+    /// The slot at a place that is occupied.
     #[inline(never)]
     pub(super) fn at(&self, spot: Spot) -> usize {
         self.chunks[spot.chunk][spot.at] as usize
     }
 
-    /// The slot before a place.
+    /// The slot before a place; `None` at the start.
     pub(super) fn before(&self, spot: Spot) -> Option<usize> {
         let slot = match spot.at.checked_sub(1) {
             Some(at) => self.chunks[spot.chunk][at],
@@ -63,7 +63,7 @@ impl Order {
         let chunk = &mut self.chunks[spot.chunk];
         chunk.insert(spot.at, slot);
         if chunk.len() > CHUNK {
-            // Most members come in order, and leave the chunk before the last one full.
+            // Most keys arrive in ascending order. A split at the end then leaves this chunk full.
             let stays = if spot.at == CHUNK { CHUNK } else { CHUNK / 2 };
             let rest = chunk.split_off(stays);
             self.chunks.insert(spot.chunk + 1, rest);
@@ -81,7 +81,7 @@ impl Order {
         slot as usize
     }
 
-    /// The slots from the first one of which this does not hold.
+    /// The slots from the first one for which `is_before` is false.
     #[inline(never)]
     pub(super) fn since(&self, is_before: &dyn Fn(u32) -> bool) -> Slots<'_> {
         let chunk =
@@ -98,7 +98,7 @@ impl Order {
     }
 }
 
-/// The slots in their order.
+/// An iterator over the slots in their order.
 #[derive(Clone)]
 pub(super) struct Slots<'a> {
     order: &'a Order,

@@ -1,4 +1,4 @@
-//! The queue plane: messages, their lanes, and the one terminal status that each of them reaches
+//! The plane of messages: their lanes, and the one terminal status that each of them reaches
 //! (contract 5.1 to 5.3).
 
 pub mod observed;
@@ -30,50 +30,50 @@ use crate::{
 };
 use wakeful_json::{Map, RawJson, Readable};
 
-/// Fact `message_queued`: something came in.
+/// Fact `message_queued`: a message arrived.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageQueued {
-    /// What came in.
+    /// The message that arrived.
     pub message: NewMessage,
 }
 
-/// A message as a host gives it; the core adds agent, time and authority.
+/// A message from a host. The core adds agent, time and authority.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewMessage {
-    /// Its id; the host's to choose, once per agent.
+    /// Chosen by the host, unique within the agent.
     pub id: MessageId,
-    /// What it is.
+    /// The kind of message.
     pub kind: MessageKind,
-    /// Who sent it.
+    /// The sender.
     pub origin: MessageOrigin,
     /// How far the sender is trusted.
     pub trust: TrustLevel,
-    /// Its lane; normal where nothing is said.
+    /// The lane; absent means normal.
     #[serde(default = "normal")]
     pub priority: Priority,
-    /// The work item that it is about.
+    /// The work item that the message is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// The task that it is about.
+    /// The task that the message is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// What it says.
+    /// The content.
     pub body: MessageBody,
-    /// Where it came in.
+    /// The interface through which the message arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_surface: Option<DeliverySurface>,
-    /// Under what authority it was admitted.
+    /// The authority under which it is admitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission_context: Option<AdmissionContext>,
-    /// Free data.
+    /// Free data, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
-    /// The conversation that it belongs to.
+    /// The conversation that the message belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// What caused it.
+    /// What caused the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<String>,
 }
@@ -113,12 +113,12 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
     if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
-    // contract 5.6: of the follow-ups that go on after a failed message the first one queued
-    // counts.
+    // contract 5.6: of the follow-ups after a failed message, the first one queued counts.
     let retry = note::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
     if let Some(seq) = retry.and_then(|retry| state.queue.seen(retry.message_id.as_ref()?)) {
         return Outcome::ignored(Refusal::Duplicate, seq);
     }
+    // The record of a task goes before the message with its result (I5).
     let reported = task::reported(state, &message, at);
     Outcome::accepted(reported.into_iter().chain(admission::records(message, at)).collect())
 }

@@ -1,5 +1,5 @@
-//! Facts about a message's way through the queue. The driver of a ledger decides that way itself;
-//! an observed runtime tells it.
+//! Facts about the way of a message through the queue. In a driven ledger the core decides that
+//! way; an observed runtime reports it.
 
 use alloc::{string::String, vec::Vec};
 
@@ -22,14 +22,14 @@ use wakeful_json::Readable;
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageNamed {
-    /// The message.
+    /// The message that moved.
     pub message_id: MessageId,
-    /// Why, where the status alone does not say.
+    /// Why, if the status alone does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The transition of what happened to a message elsewhere.
+/// The transition of facts about what another runtime did with a message.
 pub(crate) fn settled(
     state: &State,
     fact: MessageNamed,
@@ -42,7 +42,7 @@ pub(crate) fn settled(
     }
 }
 
-/// The transition of `message_dropped`: a host may withdraw a message that no run has taken
+/// The transition of `message_dropped`: a host may withdraw a message that is not in a run
 /// (contract 5.2).
 pub(crate) fn dropped(state: &State, fact: MessageNamed, at: Timestamp) -> Outcome {
     match &state.turns.run {

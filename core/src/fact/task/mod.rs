@@ -1,4 +1,4 @@
-//! The task plane: what runs in the background, and how it ended (contract 5.10 to 5.12).
+//! The plane of tasks, which run beside turns (contract 5.10 to 5.12).
 
 pub mod result;
 
@@ -24,30 +24,30 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 /// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`,
-/// `task_cancelled`, `task_interrupted`.
+/// `task_cancelled` and `task_interrupted`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskChanged {
-    /// The task.
+    /// The id of the task.
     pub task_id: TaskId,
-    /// What it is; needed where the task is new.
+    /// The kind of the task; required for a new task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_kind: Option<TaskKind>,
-    /// The work item that it belongs to.
+    /// The work item that the task belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// What it does, or how it ended, in a line.
+    /// What the task does, or how it ended, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Free data.
+    /// Free data, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<RawJson>,
-    /// How to recover it; kept from the record before where nothing is said.
+    /// How to recover the task; absent means as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<TaskRecovery>,
 }
 
-/// The one way in which a task record changes (contract 5.10).
+/// The only way to change a task record (contract 5.10).
 pub(crate) fn changed(
     state: &State,
     fact: TaskChanged,
@@ -83,6 +83,7 @@ pub(crate) fn changed(
         detail: fact.detail.or_else(|| before?.detail.clone()),
         recovery: fact.recovery,
     };
+    // The record of the task comes first, so its result is the second entry of the batch.
     let result = owes_result(state, &record)
         .then(|| result::queued(state, &record, state.head.seq.plus(2), at));
     Outcome::accepted(
@@ -90,15 +91,15 @@ pub(crate) fn changed(
     )
 }
 
-/// Whether the batch of this record also queues the task's one result (contract 5.11): a driver's
-/// ledger does.
+/// Whether the batch of this record also queues the task's one result (contract 5.11). It does in a
+/// driven ledger.
 fn owes_result(state: &State, record: &TaskRecord) -> bool {
     record.status.is_terminal() && state.control.live_from.is_some()
 }
 
-/// The records that a task message of the runtime brings with it, where it says more than the
-/// ledger knows: so no result is ever queued before its task has ended (I5). A result is its own; a
-/// status that ends the task is followed by the result.
+/// The task records that a task message of the runtime implies, if it says more than the ledger
+/// knows. So a result is never queued before its task has ended (I5). A result message is itself
+/// the result; after a status message that ends the task, the result is queued too.
 pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) -> Vec<Record> {
     let Some(task) = news(state, message, at) else {
         return Vec::new();
@@ -123,8 +124,7 @@ fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRec
     let latest = state.tasks.active.get(&task.id).map(|task| &task.record);
     let news = latest
         .is_none_or(|latest| task.status != latest.status && task.status.may_follow(latest.status));
-    // What the message leaves out stays, as with a fact: whose task it is, and whether that waits
-    // for it.
+    // What the message leaves out stays as before, as with a fact: the item, and whether it waits.
     let told = TaskRecord {
         created_at: latest.map_or(at, |latest| latest.created_at),
         work_item_id: task.work_item_id.or_else(|| latest?.work_item_id.clone()),
@@ -134,19 +134,19 @@ fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRec
     news.then(|| told.inheriting(latest))
 }
 
-/// Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
+/// Facts `task_result_queued` and `task_result_delivered`: the progress of a task's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskResultMoved {
-    /// The task.
+    /// The task that has ended.
     pub task_id: TaskId,
-    /// The message that carries the result.
+    /// The message with the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
 }
 
-/// The transition of `task_result_queued` and `task_result_delivered`: evidence, and only of a task
-/// that has ended (I5).
+/// The transition of `task_result_queued` and `task_result_delivered`: evidence, but only for a
+/// task that has ended (I5).
 pub(crate) fn result_moved(
     state: &State,
     fact: &TaskResultMoved,

@@ -1,7 +1,7 @@
-//! The messages that tell the model how tasks ended: one for each, or one for all that a stop or a
-//! restart interrupts (contract 5.11).
+//! The messages that report the end of tasks: one per task, or one for all that a stop or restart
+//! interrupts (contract 5.11).
 
-use alloc::{format, string::ToString, vec::Vec};
+use alloc::{string::ToString, vec::Vec};
 
 use serde::Serialize;
 use wakeful_json::RawJson;
@@ -20,12 +20,13 @@ use crate::{
             TaskKind, TaskRecord, TaskStatus,
             message::{InterruptedTask, InterruptedTasksNote},
         },
+        text,
     },
     state::State,
     time::Timestamp,
 };
 
-/// What a result says about its task (`observed-tasks-waits-storage.md` 1.9).
+/// The metadata of a result message (`observed-tasks-waits-storage.md` 1.9).
 #[derive(Serialize)]
 struct ResultNote<'a> {
     task_id: &'a TaskId,
@@ -36,7 +37,7 @@ struct ResultNote<'a> {
     work_item_id: Option<&'a WorkItemId>,
 }
 
-/// The records that queue the result of a task that ended; the entry at `seq` records the message.
+/// The records that queue the result of an ended task. The entry at `seq` records the message.
 pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) -> [Record; 2] {
     let work_item_id = task.effective_work_item_id();
     let note = ResultNote {
@@ -48,7 +49,7 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
         work_item_id: work_item_id.as_ref(),
     };
     let metadata = RawJson::from_value(&note);
-    let text = task.summary.clone().unwrap_or_else(|| format!("task {} {}", task.id, task.status));
+    let text = task.summary.clone().unwrap_or_else(|| text::task_ended(&task.id, task.status));
     let message = MessageRecord {
         origin: MessageOrigin::Task { task_id: task.id.clone() },
         delivery_surface: Some(DeliverySurface::TaskRejoin),
@@ -66,8 +67,8 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
     admission::records(message, at)
 }
 
-/// The records that interrupt the active tasks but for those that are `alive`, and queue one tick
-/// that names them all; the entry at `first` is the first of them. `who` did it, in words.
+/// The records that interrupt all active tasks except those in `alive`, and queue one tick that
+/// names them. The entry at `first` is the first record. `who` is the cause, in words.
 pub(crate) fn interrupt(
     state: &State,
     alive: &[TaskId],
@@ -92,11 +93,7 @@ pub(crate) fn interrupt(
         summary: task.record.summary.clone(),
         wait_policy: task.wait_policy,
     });
-    let text = format!(
-        "{who} and interrupted {} task{}",
-        lost.len(),
-        if lost.len() == 1 { "" } else { "s" }
-    );
+    let text = text::tasks_interrupted(who, lost.len());
     let seq = first.plus(lost.len());
     let note = InterruptedTasksNote { count: lost.len(), items: items.collect() };
     let tick = MessageRecord {

@@ -1,5 +1,5 @@
-//! Wait conditions: what `WaitFor` records, the way in which a turn says what its owner waits for
-//! (contract 5.17).
+//! Wait conditions, which `WaitFor` records: a turn says what its item or agent waits for (contract
+//! 5.17).
 
 use alloc::{string::String, vec::Vec};
 
@@ -20,32 +20,33 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable};
 
-/// Fact `wait_condition_registered`: an owner waits, and says what can end the wait.
+/// Fact `wait_condition_registered`: an item or the agent waits, and this says what can end the
+/// wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitConditionRegistered {
-    /// Its id; the host's to choose, once per agent.
+    /// Chosen by the host, unique within the agent.
     pub wait_condition_id: WaitConditionId,
-    /// The item that waits; the agent itself where there is none.
+    /// The item that waits; absent means the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// What it waits for.
+    /// What kind of thing is awaited.
     pub kind: WaitConditionKind,
-    /// The same in words.
+    /// What is awaited, in words.
     pub waiting_for: String,
-    /// What can end it.
+    /// What can end the wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wake_sources: Vec<WakeSource>,
-    /// Its deadline.
+    /// The deadline of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The system that it concerns.
+    /// The external system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The thing in that system.
+    /// The resource in that system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject_ref: Option<String>,
-    /// Free data for whoever continues, carried as given.
+    /// Free data for the turn that continues after the wait, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<RawJson>,
 }
@@ -54,15 +55,15 @@ pub struct WaitConditionRegistered {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitConditionNamed {
-    /// The condition.
+    /// The condition that ended.
     pub wait_condition_id: WaitConditionId,
-    /// What ended it; a trigger, the model or its deadline where nothing is said.
+    /// What ended it; absent means a trigger, the model or the deadline, by the fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndedBy>,
 }
 
-/// The transition of `wait_condition_registered`: it takes the place of what the owner waited for
-/// before, and ends the turn.
+/// The transition of `wait_condition_registered`: it supersedes the owner's other conditions, and
+/// ends the turn after its round.
 pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Timestamp) -> Outcome {
     if let Err((reason, because)) = admissible(state, &fact) {
         return Outcome::ignored(reason, because);
@@ -72,6 +73,7 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
         .conditions
         .values()
         .filter(|wait| wait.record.work_item_id == fact.work_item_id);
+    // Mirrors follow their intents, and imported conditions are not superseded.
     let superseded =
         owned.filter(|wait| !wait.record.is_mirror() && state.control.is_live(wait.seq));
     let mut records: Vec<_> = superseded
@@ -100,7 +102,7 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
     outcome
 }
 
-/// Why a condition is not taken, and the entry that says so.
+/// Whether a condition is accepted; if not, why, and the entry that decides this.
 fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refusal, Seq)> {
     if let Some(seq) = state.waiting.seen_condition(&fact.wait_condition_id) {
         return Err((Refusal::Duplicate, seq));
@@ -116,7 +118,7 @@ fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refu
     if state.control.live_from.is_none() {
         return Ok(());
     }
-    // contract 5.17: nobody waits for what cannot come, nor for what is there already.
+    // contract 5.17: a wait for what cannot arrive, or is there already, is refused.
     if fact.wake_sources.is_empty() && fact.expires_at.is_none() {
         return Err((Refusal::NoWaker, state.head.seq));
     }
@@ -143,7 +145,7 @@ fn can_come(state: &State, source: &WakeSource) -> Result<(), (Refusal, Seq)> {
 }
 
 /// The transitions of `wait_condition_resolved`, `wait_condition_cancelled` and
-/// `wait_condition_expired`. The mirror of an intent ends with its intent only (contract 5.16).
+/// `wait_condition_expired`. The mirror of an intent ends only with its intent (contract 5.16).
 pub(crate) fn ended(
     state: &State,
     fact: &WaitConditionNamed,

@@ -21,27 +21,27 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// Fact `waiting_intent_created`.
+/// Fact `waiting_intent_created`: an item or the agent waits for something external.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingIntentCreated {
-    /// Its id; the host's to choose, once per agent.
+    /// Chosen by the host, unique within the agent.
     pub waiting_intent_id: WaitingIntentId,
-    /// Whose wait it is.
+    /// Whether the wait belongs to an item or to the agent.
     pub scope: ExternalTriggerScope,
-    /// The item that it names.
+    /// The work item that the intent names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// What is waited for, in words.
+    /// What is awaited, in words.
     pub description: String,
-    /// The system that it concerns.
+    /// The external system.
     pub source: String,
-    /// The thing in that system.
+    /// The resource in that system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// What a delivery becomes.
+    /// What a delivery to the trigger becomes.
     pub delivery_mode: CallbackDeliveryMode,
-    /// The trigger that serves it.
+    /// The external trigger of the intent.
     pub external_trigger_id: ExternalTriggerId,
 }
 
@@ -49,7 +49,7 @@ pub struct WaitingIntentCreated {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingIntentNamed {
-    /// The intent.
+    /// The intent that was triggered or cancelled.
     pub waiting_intent_id: WaitingIntentId,
 }
 
@@ -84,8 +84,8 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
     Outcome::accepted(with_mirror(intent).into())
 }
 
-/// A wait of an item ends with its item (contract 5.14), so one that is over or unknown cannot have
-/// a new one; the agent can.
+/// Whether the intent may be created. A wait of an item ends with its item (contract 5.14), so a
+/// completed or unknown item cannot have a new one. The agent always can.
 fn can_be_owned(state: &State, fact: &WaitingIntentCreated) -> Result<(), (Refusal, Seq)> {
     if fact.scope == ExternalTriggerScope::Agent {
         return Ok(());
@@ -105,8 +105,8 @@ pub(crate) fn cancelled(state: &State, fact: &WaitingIntentNamed, at: Timestamp)
     on_active(state, &fact.waiting_intent_id, |intent| ended(intent, EndedBy::Model, at))
 }
 
-/// The transition of `waiting_intent_triggered`: it counts; what it says comes as a message or a
-/// hint, and only that ends the wait.
+/// The transition of `waiting_intent_triggered`: it only counts the trigger. The content comes as a
+/// message or a hint, and only that ends the wait.
 pub(crate) fn triggered(state: &State, fact: &WaitingIntentNamed, at: Timestamp) -> Outcome {
     on_active(state, &fact.waiting_intent_id, |intent| with_mirror(once_more(intent, at)))
 }

@@ -1,5 +1,4 @@
-//! The waiting plane: intents, conditions and timers, the set of things that an owner waits for
-//! (contract 5.15 to 5.20).
+//! The plane of waits: intents, conditions and timers (contract 5.15 to 5.20).
 
 pub mod condition;
 pub mod intent;
@@ -17,7 +16,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
+/// The records that end the waits of a completed item. Agent-scoped intents stay (contract 5.14).
 pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
     let intents = state
         .intents_for(item)

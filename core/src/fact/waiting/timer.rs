@@ -21,18 +21,18 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// Fact `timer_created`.
+/// Fact `timer_created`: a timer was set.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerCreated {
-    /// Its id; the host's to choose, once per agent.
+    /// Chosen by the host, unique within the agent.
     pub timer_id: TimerId,
-    /// From now to its first fire, in milliseconds.
+    /// The time from now to the first fire, in milliseconds.
     pub duration_ms: u64,
-    /// Between fires, in milliseconds; a timer without it fires once.
+    /// The time between fires, in milliseconds; absent means that it fires once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ms: Option<NonZeroU64>,
-    /// What it is for, in a line.
+    /// The purpose of the timer, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
@@ -41,7 +41,7 @@ pub struct TimerCreated {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerNamed {
-    /// The timer.
+    /// The timer that fired or ended.
     pub timer_id: TimerId,
 }
 
@@ -66,15 +66,22 @@ pub(crate) fn created(state: &State, fact: TimerCreated, at: Timestamp) -> Outco
     })]))
 }
 
-/// The transition of `timer_cancelled`. It beats a tick that no run has taken, also the last one of
+/// The transition of `timer_cancelled`. It drops a tick that no run has taken, even the last one of
 /// a timer (contract 5.20).
 pub(crate) fn cancelled(state: &State, fact: &TimerNamed, at: Timestamp) -> Outcome {
-    let is_its_tick = |held: &&Held| matches!(&held.record.origin, MessageOrigin::Timer { timer_id } if *timer_id == fact.timer_id);
+    let is_its_tick = |held: &&Held| {
+        matches!(
+            &held.record.origin,
+            MessageOrigin::Timer { timer_id } if *timer_id == fact.timer_id
+        )
+    };
     let last_tick = state
         .queue
         .waiting()
         .filter(|held| held.live && held.record.is_runtime_owned())
         .find(is_its_tick);
+    // A completed timer keeps its status, so only its last tick can be dropped. The tick of an
+    // active timer becomes stale and is reduced when it is met.
     match (state.waiting.ended_timers.get(&fact.timer_id), last_tick) {
         (Some((TimerStatus::Completed, _)), Some(tick)) => {
             let dropped = QueueEntryRecord::new(&tick.record, QueueStatus::Dropped, at);
@@ -91,8 +98,8 @@ pub(crate) fn cancelled(state: &State, fact: &TimerNamed, at: Timestamp) -> Outc
     }
 }
 
-/// The transition of `timer_fired`: another runtime fired it. The driver of a ledger fires its
-/// timers itself (contract 5.20).
+/// The transition of `timer_fired`: another runtime fired the timer. In a driven ledger the core
+/// fires timers itself (contract 5.20).
 pub(crate) fn fired(state: &State, fact: &TimerNamed, at: Timestamp) -> Outcome {
     observed(state, &fact.timer_id, |timer| TimerRecord {
         tick_message_id: None,
@@ -100,7 +107,7 @@ pub(crate) fn fired(state: &State, fact: &TimerNamed, at: Timestamp) -> Outcome 
     })
 }
 
-/// The transition of `timer_completed`: another runtime fired it for the last time.
+/// The transition of `timer_completed`: another runtime fired the timer for the last time.
 pub(crate) fn completed(state: &State, fact: &TimerNamed) -> Outcome {
     observed(state, &fact.timer_id, |timer| TimerRecord {
         status: TimerStatus::Completed,

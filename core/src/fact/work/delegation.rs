@@ -1,5 +1,5 @@
-//! Delegations: work items handed to another agent. They are evidence; what an item waits for is
-//! said by its waits.
+//! Delegations: work items handed to another agent. They are evidence only; what an item waits for
+//! follows from its waits.
 
 use alloc::vec::Vec;
 
@@ -30,7 +30,7 @@ pub(crate) fn delegated(state: &State, fact: &WorkItemDelegated, at: Timestamp) 
     })
 }
 
-/// The transition of `work_item_delegation_completed`; the item itself is completed by its own
+/// The transition of `work_item_delegation_completed`. The item itself is completed by its own
 /// fact.
 pub(crate) fn completed(state: &State, fact: &DelegationCompleted, at: Timestamp) -> Outcome {
     match state.work.delegations.get(&fact.delegation_id) {

@@ -1,5 +1,4 @@
-//! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13,
-//! 5.14, 8).
+//! The plane of work items and their focus (contract 5.13, 5.14, 8).
 
 pub mod delegation;
 
@@ -18,6 +17,7 @@ use crate::{
         control::{ControlRecord, FocusCause, FocusSet, ItemParked, ParkCause},
         diagnostic::{Diagnostic, DiagnosticKind},
         event::{EventKind, EventRecord},
+        text,
         work::{WorkItemPlanStatus, WorkItemRecord, WorkItemState, agent_home},
     },
     state::{State, work::Item},
@@ -25,15 +25,15 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable};
 
-/// Fact `work_item_created`.
+/// Fact `work_item_created`: a work item was created.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemCreated {
-    /// Its id; the host's to choose, once per agent.
+    /// Chosen by the host, unique within the agent.
     pub work_item_id: WorkItemId,
-    /// What is to be reached.
+    /// The goal of the item.
     pub objective: String,
-    /// How far its plan is; draft where nothing is said.
+    /// The status of the plan; absent means draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_status: Option<WorkItemPlanStatus>,
 }
@@ -42,20 +42,20 @@ pub struct WorkItemCreated {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemNamed {
-    /// The item.
+    /// The item that was picked or unblocked.
     pub work_item_id: WorkItemId,
 }
 
-/// Fact `work_item_updated`; what is absent stays.
+/// Fact `work_item_updated`. An absent field leaves the item as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemUpdated {
-    /// The item.
+    /// The item that changed.
     pub work_item_id: WorkItemId,
-    /// What is to be reached.
+    /// The goal of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    /// How far its plan is.
+    /// The status of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_status: Option<WorkItemPlanStatus>,
     /// The plan, carried as given.
@@ -66,26 +66,26 @@ pub struct WorkItemUpdated {
     pub todo_list: Option<RawJson>,
 }
 
-/// Fact `work_item_blocked`.
+/// Fact `work_item_blocked`: something blocks the item.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemBlocked {
-    /// The item.
+    /// The item that is blocked.
     pub work_item_id: WorkItemId,
-    /// What blocks it.
+    /// What blocks the item.
     pub blocked_by: String,
-    /// When to look at it again.
+    /// When to look at the blocker again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Timestamp>,
 }
 
-/// Fact `work_item_completed`.
+/// Fact `work_item_completed`: the item is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemCompleted {
-    /// The item.
+    /// The item that is done.
     pub work_item_id: WorkItemId,
-    /// What came out of it.
+    /// The result in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<String>,
 }
@@ -115,7 +115,7 @@ pub(crate) fn created(state: &State, fact: WorkItemCreated, at: Timestamp) -> Ou
     Outcome::accepted([Record::WorkItem(record)].into())
 }
 
-/// The transition of `work_item_picked`: the focus moves, nothing else (contract 5.14).
+/// The transition of `work_item_picked`: it moves the focus and nothing else (contract 5.14).
 pub(crate) fn picked(state: &State, fact: WorkItemNamed) -> Outcome {
     on_open_item(state, &fact.work_item_id, |_| {
         [focus(Some(fact.work_item_id.clone()), FocusCause::Pick)].into()
@@ -134,7 +134,7 @@ pub(crate) fn updated(state: &State, fact: WorkItemUpdated, at: Timestamp) -> Ou
     })
 }
 
-/// The transition of `work_item_blocked`: the item keeps the focus (contract 5.14, D12).
+/// The transition of `work_item_blocked`. The item keeps the focus (contract 5.14, D12).
 pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Outcome {
     on_open_item(state, &fact.work_item_id.clone(), |item| {
         let mut next = item.next_snapshot(at);
@@ -154,8 +154,8 @@ pub(crate) fn unblocked(state: &State, fact: WorkItemNamed, at: Timestamp) -> Ou
     })
 }
 
-/// The transition of `work_item_completed`: clears focus, blocker and the item's own waits in one
-/// batch, and ends the turn at the end of its round (contract 5.14).
+/// The transition of `work_item_completed`: one batch clears focus, blocker and the item's own
+/// waits. The turn ends after its round (contract 5.14).
 pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -> Outcome {
     let mut outcome = on_open_item(state, &fact.work_item_id.clone(), |item| {
         let mut next = item.next_snapshot(at);
@@ -193,13 +193,13 @@ fn on_open_item(
     }
 }
 
-/// The records that park an item, and tell the operator.
+/// The records that park an item and report it to the operator.
 pub(crate) fn park(work_item_id: WorkItemId, cause: ParkCause, at: Timestamp) -> [Record; 2] {
     let diagnostic = Diagnostic {
         work_item_id: Some(work_item_id.clone()),
         ..Diagnostic::new(
             DiagnosticKind::Parked,
-            "a work item is parked until something moves it",
+            text::ITEM_PARKED,
             [alloc::format!("cause={cause}")].into(),
         )
     };

@@ -1,4 +1,4 @@
-//! What is decided, asked row by row as the reference runtime asks.
+//! The decisions, asked row by row as the reference runtime asks.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -20,13 +20,13 @@ use crate::{
     time::Timestamp,
 };
 
-/// Rules that a system wait and the waits of contract 7.2 stand in.
+/// The rows of system waits and of the other waits of contract 7.2.
 const WAITS: &[&str] = &["7.", "8."];
 
-/// Rules that offer a tick.
+/// The rows that offer a tick.
 const TICKS: &[&str] = &["4.", "5.", "6."];
 
-/// Rules that stand above every tick.
+/// The rows above every tick.
 const GATE: [&str; 2] = ["1.", "2."];
 
 pub(super) struct Asked<'a> {
@@ -35,7 +35,7 @@ pub(super) struct Asked<'a> {
     pub(super) pending: u64,
 }
 
-/// The tick that comes first, and what is decided about it.
+/// The tick that goes first, and the decision about it.
 #[derive(Serialize)]
 pub(super) struct IdleTick {
     trigger: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct IdleTick {
     decision: Option<Said>,
 }
 
-/// What the run loop meets first.
+/// What the run loop finds first.
 #[derive(Serialize)]
 #[serde(tag = "poll", rename_all = "snake_case")]
 pub(super) enum Poll {
@@ -64,8 +64,8 @@ pub(super) struct Plan {
 }
 
 impl Asked<'_> {
-    /// The view at a boundary where the queue is as long as the agent's state says, and no key is
-    /// spent: the reference runtime is asked without the duplicates that spend them.
+    /// The view at a boundary, with the queue length of the agent's state and no spent keys: the
+    /// vectors ask the reference runtime without the duplicates that spend keys.
     fn view(&self, boundary: Boundary) -> View {
         let mut view =
             View { queue_len: self.pending, ..View::new(self.state, boundary, self.state.at) };
@@ -81,7 +81,8 @@ impl Asked<'_> {
         self.ladder.asked(rows, view).map(Said::from_decision)
     }
 
-    /// What is waited for, whatever the agent is doing.
+    /// The decision to wait, if there is something to wait for. Rules above the waits are not
+    /// asked.
     pub(super) fn wait(&self) -> Option<Said> {
         Some(self.asked(WAITS, &self.view(Boundary::RunLoopIdle))?.at(None))
     }
@@ -90,8 +91,8 @@ impl Asked<'_> {
         self.asked(IDLE_ROWS, &self.view(Boundary::RunLoopIdle))
     }
 
-    /// The idle boundary asked past the gate that answers for stopped agents; it then notes the
-    /// queue too.
+    /// The decision at the idle boundary without the reference runtime's gate for stopped agents.
+    /// For a stopped agent its evidence then has the queue length too.
     pub(super) fn idle_past_the_gate(&self) -> Option<Said> {
         let mut said = self.idle()?.at(Some("fixture"));
         if self.view(Boundary::RunLoopIdle).status == AgentStatus::Stopped {
@@ -121,7 +122,8 @@ impl Asked<'_> {
         }
     }
 
-    /// The run loop asks with the queue that it recovered.
+    /// The first thing that the run loop finds. Unlike [`Asked::view`], it reads the queue that was
+    /// recovered from the records.
     pub(super) fn poll(&self) -> Poll {
         let mut view = View {
             queue_len: self.state.queue.len() as u64,
@@ -133,8 +135,8 @@ impl Asked<'_> {
         let Some(held) = self.state.queue.head(self.state.control.policy.lane_burst) else {
             return Poll::Idle;
         };
-        // Ours takes no message while a run is open; the reference runtime asks about it all the
-        // same.
+        // Our ladder takes no message while a run is open, but the reference runtime still asks
+        // about it.
         let head = view::head_view(self.state, held);
         let plan = Box::new(Plan {
             model_turn_allowed: view.turns_allowed,

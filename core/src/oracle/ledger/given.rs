@@ -1,5 +1,5 @@
-//! Reading the input: the agent's state and the records, with what a vector may leave out filled in
-//! (`conformance` README, inputs).
+//! Reading the input: the agent's state and the records. Fields that a vector leaves out get their
+//! defaults (`conformance` README, inputs).
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
@@ -15,13 +15,12 @@ use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
 type Fields = BTreeMap<String, RawJson>;
 
-/// What an input gives.
+/// An input, ready for the import.
 pub(super) struct Given {
     pub(super) now: Timestamp,
     pub(super) pending: u64,
     pub(super) import: Import,
-    /// How many events the reference runtime's folder holds after these records were appended to
-    /// it.
+    /// The number of events in the reference runtime's folder after these records were appended.
     pub(super) events_on_disk: usize,
 }
 
@@ -75,10 +74,10 @@ impl Records {
     }
 }
 
-/// When everything happened whose time a vector leaves out.
+/// The time of everything for which a vector has no time.
 const LONG_AGO: &str = r#""2026-01-01T00:00:00Z""#;
 
-/// What a record has whose vector leaves it out.
+/// The defaults of the fields that a record of this class may leave out.
 fn defaults(class: Class) -> &'static [(&'static str, &'static str)] {
     const OWNER: (&str, &str) = ("agent_id", r#""default""#);
     const CREATED: (&str, &str) = ("created_at", LONG_AGO);
@@ -157,7 +156,7 @@ fn defaults(class: Class) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Other spellings of a field; where one of them is given the field is.
+/// The other spelling of a field. A record that has it needs no default.
 fn alias(field: &str) -> Option<&'static str> {
     match field {
         "agent_id" => Some("session_id"),
@@ -198,9 +197,9 @@ pub(super) fn read(input: &str) -> Result<Given, JsonError> {
     Ok(Given { now, pending, import, events_on_disk })
 }
 
-/// Whether appending this record leaves an event in the reference runtime's folder: an event
-/// itself, and an external wait that nothing else wakes, be it a condition or the mirror of an
-/// intent (`observed-decisions.md` 2.8.2).
+/// Whether appending this record leaves an event in the reference runtime's folder. An event does,
+/// and so does an external wait that nothing else wakes: a condition, or the mirror of an intent
+/// (`observed-decisions.md` 2.8.2).
 fn leaves_event(class: Class, line: &str) -> Result<bool, JsonError> {
     let is_stranded = |condition: &WaitConditionRecord| {
         condition.recoverability().is_some_and(|how| how != Recoverability::Recoverable)

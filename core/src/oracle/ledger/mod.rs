@@ -1,9 +1,9 @@
 //! Operation `ledger`: the records of every class in, every reading of them out.
 //!
-//! The records become a ledger of ours by the product's own import, which observes them: nothing
-//! drives it. All parts of the answer are readings of the state that results, under the reference
-//! runtime's keys. It asks its scheduler several times where ours answers once, and takes the
-//! length of the queue from a cache in the agent's state; both are done here as it does them
+//! The product's own import turns the records into one of our ledgers, as an observer. All parts of
+//! the answer are readings of its state, under the reference runtime's keys. That runtime asks its
+//! scheduler several questions that our ladder answers at once, and it takes the length of the
+//! queue from a cache in the agent's state. This module does both as that runtime does
 //! (`conformance` mappings).
 
 mod decisions;
@@ -67,7 +67,7 @@ struct Recovery<'a> {
     bootstrap: Bootstrap,
 }
 
-/// What a restart makes of the agent.
+/// The agent after a restart.
 #[derive(Serialize)]
 struct Bootstrap {
     status: AgentStatus,
@@ -86,8 +86,8 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     machine.committed();
     let state = &machine.state().clone();
     if status::status(state) != AgentStatus::Stopped {
-        // The reference runtime starts no loop for a stopped agent, so nothing restarts it. What
-        // becomes of its tasks is asked elsewhere.
+        // The reference runtime starts no loop for a stopped agent, so nothing restarts it. All
+        // tasks count as alive, because another operation covers what happens to tasks.
         let alive_task_ids = state.tasks.active.keys().cloned().collect();
         machine
             .propose(Fact::RuntimeRestarted(Restarted { alive_task_ids }), given.now)
@@ -129,8 +129,8 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     }))
 }
 
-/// What waits by the cache counts as queued here too, and what is queued ends the rest that an
-/// import came with.
+/// The restart as the reference runtime sees it. Messages that its cache counts are queued, and
+/// queued input ends an imported rest.
 fn bootstrap(before: &State, after: &State, pending: u64) -> Bootstrap {
     let run = |state: &State| state.turns.run.as_ref().map(|run| run.run_id.to_string());
     let stands = |state: &State| (status::status(state), run(state));

@@ -76,7 +76,7 @@ impl<'a> Projection<'a> {
     }
 }
 
-/// The snapshot as the reference runtime writes it: an empty todo list is left out.
+/// The record as the reference runtime writes it: it leaves out an empty todo list.
 fn told(item: &Item) -> WorkItemRecord {
     let todo_list = item.record.todo_list.clone().filter(|list| list.as_str() != "[]");
     WorkItemRecord { todo_list, ..item.record.clone() }

@@ -1,4 +1,4 @@
-//! Admission: what a message is filled in with when it is queued (`observed-decisions.md` 2.3.1).
+//! Admission: fills in the fields of a message when it is queued (`observed-decisions.md` 2.3.1).
 
 use alloc::string::{String, ToString};
 
@@ -21,10 +21,9 @@ use crate::{
     time::Timestamp,
 };
 
-/// The kind under which a message is admitted.
+/// The trigger kind under which a message is admitted.
 ///
-/// Kinds that trigger nothing are admitted as a tick of the runtime (`observed-decisions.md`
-/// 1.3.4).
+/// Kinds that trigger nothing are admitted as a system tick (`observed-decisions.md` 1.3.4).
 #[must_use]
 pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
     Some(match kind {
@@ -42,7 +41,7 @@ pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
     })
 }
 
-/// The two records that queue `message`.
+/// The message and queue entry that queue `message`.
 #[must_use]
 pub(crate) fn records(message: MessageRecord, at: Timestamp) -> [Record; 2] {
     let message = message.admitted();
@@ -50,7 +49,7 @@ pub(crate) fn records(message: MessageRecord, at: Timestamp) -> [Record; 2] {
     [Record::Message(message), Record::QueueEntry(entry)]
 }
 
-/// Keys of the metadata that become references.
+/// Metadata keys that become references.
 const REFERENCES: [&str; 6] = [
     "queued_event_id",
     "task_result_id",
@@ -64,12 +63,12 @@ const REFERENCES: [&str; 6] = [
 const HINT_REFERENCES: [&str; 3] = ["external_trigger_id", "waiting_intent_id", "resource"];
 
 impl MessageRecord {
-    /// This message with its trigger kind, authority, bindings and references filled in. What is
-    /// there already stays, so a second call changes nothing.
+    /// This message with trigger kind, authority, bindings and references filled in. Fields that
+    /// are set stay, so a second call changes nothing.
     ///
-    /// Only the runtime's own metadata binds a message to a work item or a task. References are
-    /// collected from anybody's: they name waits, and what may end a wait is decided by kind and
-    /// trust (contract 5.15).
+    /// Only the runtime's own metadata binds a message to a work item or a task. References come
+    /// from any metadata: they only name waits, and kind and trust decide which waits a message may
+    /// end (contract 5.15).
     #[must_use]
     pub fn admitted(mut self) -> Self {
         self.authority_class.get_or_insert(self.trust.authority());
@@ -110,6 +109,7 @@ impl MessageRecord {
             _ => None,
         };
         let noted = REFERENCES.iter().filter_map(|key| Some((*key, self.noted_text(key)?)));
+        // First come, first served: metadata wins over the hint, and the hint over the origin.
         let hinted = HINT_REFERENCES.iter().filter_map(|key| Some((*key, hinted(key)?)));
         let found: alloc::vec::Vec<_> = noted.chain(hinted).chain(by_origin).collect();
         for (key, named) in found {
@@ -117,7 +117,7 @@ impl MessageRecord {
         }
     }
 
-    /// What the metadata says under `key`; null is a value; nothing where it is no object.
+    /// The metadata under `key`; `null` counts as a value. `None` if the metadata is not an object.
     #[must_use]
     pub fn noted(&self, key: &str) -> Option<RawJson> {
         self.metadata.as_ref()?.field(key)
@@ -128,14 +128,14 @@ impl MessageRecord {
     }
 }
 
-/// A text that says something, without the white space around it.
+/// A text that is not blank, without the white space around it.
 fn trimmed(raw: &RawJson) -> Option<String> {
     let text = raw.read::<String>().ok()?;
     let bare = text.trim();
     (!bare.is_empty()).then(|| bare.into())
 }
 
-/// A message that the core makes; the entry at `seq` records it.
+/// A message of the core. The entry at `seq` records it.
 #[must_use]
 pub fn core_message(
     agent_id: &AgentId,

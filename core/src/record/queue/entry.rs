@@ -1,4 +1,4 @@
-//! A message's way through the queue (class `queue_entries`).
+//! The way of a message through the queue (class `queue_entries`).
 
 use alloc::string::String;
 
@@ -14,30 +14,30 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// A message's way through the queue (class `queue_entries`).
+/// A step of a message through the queue (class `queue_entries`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueEntryRecord {
-    /// The message.
+    /// The message that moved.
     pub message_id: MessageId,
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// Its lane when it was admitted.
+    /// The lane of the message at admission.
     pub priority: Priority,
-    /// What became of it.
+    /// The status that the message reached.
     pub status: QueueStatus,
-    /// Why, where the status alone does not say (contract 5.2).
+    /// Why, if the status alone does not say it (contract 5.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When it was admitted.
+    /// When the message was admitted.
     pub created_at: Timestamp,
-    /// When this status was reached.
+    /// When the message reached this status.
     pub updated_at: Timestamp,
 }
 
 impl QueueEntryRecord {
-    /// The entry that takes `message` to `status` at `at`.
+    /// The entry that moves `message` to `status` at `at`.
     #[must_use]
     pub fn new(message: &MessageRecord, status: QueueStatus, at: Timestamp) -> Self {
         Self {

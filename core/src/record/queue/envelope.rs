@@ -11,13 +11,13 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// What a message is.
+    /// The kind of a message.
     pub enum MessageKind {
-        /// Something a person said.
+        /// A person wrote it.
         OperatorPrompt,
-        /// An event of a chat channel.
+        /// An event from a chat channel.
         ChannelEvent,
-        /// An event of a webhook.
+        /// An event from a webhook.
         WebhookEvent,
         /// A delivery to an external trigger.
         CallbackEvent,
@@ -29,17 +29,17 @@ names! {
         TaskResult,
         /// Progress of a task; never starts a turn.
         TaskStatus,
-        /// A control action in message form.
+        /// A control action in the form of a message.
         Control,
         /// An acknowledgement brief.
         BriefAck,
         /// A result brief.
         BriefResult,
-        /// A follow-up that the runtime means for the model.
+        /// A follow-up of the runtime, meant for the model.
         InternalFollowup,
     }
 
-    /// The lane of a message, most urgent first (contract 5.1).
+    /// The lane of a message, the most urgent first (contract 5.1).
     pub enum Priority {
         /// May be inserted into an open run.
         Interject | "interrupt",
@@ -63,7 +63,7 @@ names! {
         UntrustedExternal,
     }
 
-    /// What the words of a message count as; follows from its trust.
+    /// How much weight the text of a message has; follows from its trust.
     pub enum AuthorityClass {
         /// An instruction of the operator.
         OperatorInstruction,
@@ -75,11 +75,11 @@ names! {
         ExternalEvidence,
     }
 
-    /// Where a message came in.
+    /// The interface through which a message arrived.
     pub enum DeliverySurface {
         /// The command line.
         CliPrompt,
-        /// A single run.
+        /// A one-off run.
         RunOnce,
         /// The public HTTP endpoint.
         HttpPublicEnqueue,
@@ -95,13 +95,13 @@ names! {
         RemoteOperatorTransport,
         /// The timer scheduler.
         TimerScheduler,
-        /// The runtime.
+        /// The runtime itself.
         RuntimeSystem,
         /// A task that ended.
         TaskRejoin,
     }
 
-    /// Under what authority a message was admitted.
+    /// The authority under which a message was admitted.
     pub enum AdmissionContext {
         /// No authentication.
         PublicUnauthenticated,
@@ -111,25 +111,25 @@ names! {
         OperatorTransportAuthenticated,
         /// The capability of an external trigger.
         ExternalTriggerCapability,
-        /// A process of this machine.
+        /// A process on this machine.
         LocalProcess,
-        /// The runtime's own.
+        /// The runtime's own authority.
         RuntimeOwned,
     }
 
-    /// What became of a message.
+    /// The status of a message in the queue.
     pub enum QueueStatus {
-        /// Waits in its lane.
+        /// It waits in its lane.
         Queued,
-        /// Taken by a run, or by a reduction in the same batch.
+        /// A run took it, or a reduction in the same batch.
         Dequeued,
-        /// Done.
+        /// It is settled.
         Processed,
-        /// Inserted into an open run.
+        /// It was inserted into an open run.
         Interjected,
         /// Its run was aborted.
         Aborted | "interrupted",
-        /// Refused with a reason.
+        /// It was refused, with a reason.
         Dropped,
     }
 }
@@ -148,21 +148,21 @@ impl TrustLevel {
 }
 
 impl QueueStatus {
-    /// Whether this status absorbs (contract 3.3).
+    /// Whether this status is final: no later record has another (contract 3.3).
     #[must_use]
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Queued | Self::Dequeued)
     }
 }
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MessageOrigin {
     /// A person.
     Operator {
-        /// Who, where it is known.
+        /// The person, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         actor_id: Option<String>,
     },
@@ -170,44 +170,44 @@ pub enum MessageOrigin {
     Channel {
         /// The channel.
         channel_id: String,
-        /// Who wrote there, where it is known.
+        /// The author in that channel, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender_id: Option<String>,
     },
     /// A webhook.
     Webhook {
-        /// The sending system.
+        /// The system that sent the event.
         source: String,
-        /// Its name for the event.
+        /// The system's own name for the event.
         #[serde(skip_serializing_if = "Option::is_none")]
         event_type: Option<String>,
     },
     /// A callback.
     Callback {
-        /// The external trigger that it was delivered to.
+        /// The external trigger to which the callback was delivered.
         descriptor_id: ExternalTriggerId,
-        /// The sending system.
+        /// The system that sent the callback.
         #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<String>,
     },
     /// A timer.
     Timer {
-        /// The timer.
+        /// The timer that fired.
         timer_id: TimerId,
     },
     /// The runtime.
     System {
-        /// Its part.
+        /// The part of the runtime that sent the message.
         subsystem: String,
     },
     /// A task.
     Task {
-        /// The task.
+        /// The task that the message is about.
         task_id: TaskId,
     },
 }
 
-/// All fields that some origin has; what [`MessageOrigin`] is read through.
+/// The fields of all origins together; [`MessageOrigin`] is read through it.
 #[derive(Readable)]
 struct OriginFields {
     kind: OriginKind,
@@ -265,7 +265,7 @@ impl TryFrom<OriginFields> for MessageOrigin {
 
 read_through!(MessageOrigin, OriginFields, Self::Operator { actor_id: None });
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -277,22 +277,22 @@ pub enum MessageBody {
     },
     /// Structured content.
     Json {
-        /// The value, carried as given.
+        /// The JSON value, carried as given.
         value: RawJson,
     },
     /// A brief.
     Brief {
-        /// Its title.
+        /// The title of the brief.
         title: Option<String>,
-        /// Its text.
+        /// The text of the brief.
         text: String,
-        /// What is attached, carried as given.
+        /// The attachments, carried as given.
         #[serde(skip_serializing_if = "Option::is_none")]
         attachments: Option<RawJson>,
     },
 }
 
-/// All fields that some body has; what [`MessageBody`] is read through.
+/// The fields of all bodies together; [`MessageBody`] is read through it.
 #[derive(Readable)]
 struct BodyFields {
     #[serde(rename = "type")]
@@ -317,7 +317,7 @@ impl TryFrom<BodyFields> for MessageBody {
     fn try_from(f: BodyFields) -> Result<Self, String> {
         Ok(match f.kind {
             BodyKind::Text => Self::Text { text: required(f.text, "text", "text")? },
-            // A null value reads as absent; for a body it is a value like any other.
+            // `null` reads as an absent field, but as a body it is a value like any other.
             BodyKind::Json => {
                 Self::Json { value: f.value.unwrap_or_else(|| RawJson::from_value(&())) }
             }
@@ -333,13 +333,13 @@ impl TryFrom<BodyFields> for MessageBody {
 read_through!(MessageBody, BodyFields, Self::text(""));
 
 impl MessageBody {
-    /// Text that the core itself wrote.
+    /// A body with a text of the core's own.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// What it says as text; structured content as its JSON.
+    /// The content as text; structured content as its JSON.
     #[must_use]
     pub fn as_text(&self) -> &str {
         match self {
@@ -348,7 +348,7 @@ impl MessageBody {
         }
     }
 
-    /// Whether the body says anything: text other than white space, or any JSON value.
+    /// Whether the body has content: a text that is not blank, or any JSON value.
     #[must_use]
     pub fn is_contentful(&self) -> bool {
         match self {

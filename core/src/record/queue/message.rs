@@ -1,4 +1,4 @@
-//! The records of the queue: messages, and their way through it.
+//! Messages, and what kind of trigger each one is.
 
 use alloc::string::String;
 
@@ -19,57 +19,57 @@ use wakeful_json::{Map, RawJson, Readable};
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageRecord {
-    /// Its id.
+    /// Unique within the agent.
     pub id: MessageId,
-    /// The agent that it is for.
+    /// The agent that receives the message.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// When it was made.
+    /// When the message was created.
     pub created_at: Timestamp,
-    /// What it is.
+    /// The kind of message.
     pub kind: MessageKind,
-    /// Who sent it.
+    /// The sender.
     pub origin: MessageOrigin,
     /// How far the sender is trusted.
     pub trust: TrustLevel,
-    /// What its words count as.
+    /// How much weight the text has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority_class: Option<AuthorityClass>,
-    /// Its lane.
+    /// The lane.
     pub priority: Priority,
-    /// What it triggers, as a foreign runtime noted it; for the evidence strings only.
+    /// The trigger kind that another runtime recorded. It is used for evidence strings only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_kind: Option<TriggerKind>,
-    /// The work item that it is about.
+    /// The work item that the message is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// The task that it is about.
+    /// The task that the message is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// What it refers to, by name.
+    /// What the message refers to: ids by the name of their kind.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub source_refs: Map<String, String>,
-    /// What it says.
+    /// The content.
     pub body: MessageBody,
-    /// Where it came in.
+    /// The interface through which the message arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_surface: Option<DeliverySurface>,
-    /// Under what authority it was admitted.
+    /// The authority under which the message was admitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission_context: Option<AdmissionContext>,
-    /// Free data; the keys `wake_hint` and `work_queue` are the core's.
+    /// Free data. The keys `wake_hint` and `work_queue` belong to the core.
     #[serde(default)]
     pub metadata: Option<RawJson>,
-    /// The conversation that it belongs to.
+    /// The conversation that the message belongs to.
     #[serde(default)]
     pub correlation_id: Option<String>,
-    /// What caused it.
+    /// What caused the message.
     #[serde(default)]
     pub causation_id: Option<String>,
 }
 
 names! {
-    /// What a message can set off (contract 6.3).
+    /// What kind of trigger a message is (contract 6.3).
     pub enum TriggerKind {
         /// Operator input.
         OperatorInput,
@@ -87,7 +87,8 @@ names! {
 }
 
 impl MessageRecord {
-    /// Whether the runtime itself made this message: only then its metadata counts (contract 5.19).
+    /// Whether the runtime itself made this message. Only then does its metadata count (contract
+    /// 5.19).
     #[must_use]
     pub fn is_runtime_owned(&self) -> bool {
         self.trust == TrustLevel::TrustedSystem
@@ -101,7 +102,7 @@ impl MessageRecord {
             )
     }
 
-    /// Whether this is operator input: kind, origin and trust, and nothing else (contract 5.19).
+    /// Whether this is operator input, by kind, origin and trust alone (contract 5.19).
     #[must_use]
     pub fn is_operator_input(&self) -> bool {
         self.kind == MessageKind::OperatorPrompt

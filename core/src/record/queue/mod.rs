@@ -1,5 +1,5 @@
-//! Messages, what the core notes in them, and their way through the queue (classes `messages` and
-//! `queue_entries`).
+//! Messages, the core's notes in their metadata, and their way through the queue (classes
+//! `messages` and `queue_entries`).
 
 pub mod admission;
 pub mod entry;

@@ -1,4 +1,4 @@
-//! Notes: what the metadata of a message of the core says that it is about.
+//! Notes: the metadata by which a message of the core says what it is about.
 
 use alloc::string::String;
 
@@ -19,55 +19,55 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// The notes that the core writes into a message's metadata and reads there; each stands under
+    /// The notes that the core writes into a message's metadata and reads from it. Each is under
     /// the key of its name.
     pub enum NoteKey {
-        /// An item is offered: [`WorkQueueNote`].
+        /// A tick offers an item: [`WorkQueueNote`].
         WorkQueue,
-        /// A wake hint was turned into a tick: [`HintTickNote`], and the hint itself.
+        /// A wake hint became a tick: [`HintTickNote`], and the hint itself.
         WakeHint,
-        /// A wait for the runtime is due: [`SystemWaitNote`].
+        /// A system wait is due: [`SystemWaitNote`].
         SystemWait,
-        /// The deadline of a wait is reached: [`DeadlineNote`].
+        /// The deadline of a wait was reached: [`DeadlineNote`].
         WaitDeadline,
-        /// The blocker of an item is to be looked at again: [`RecheckNote`].
+        /// The recheck of a blocked item is due: [`RecheckNote`].
         WorkItemRecheck,
         /// Tasks were interrupted:
         /// [`InterruptedTasksNote`](crate::record::task::message::InterruptedTasksNote).
         InterruptedTasks,
-        /// A failed turn is tried again: [`RetryNote`].
+        /// A failed turn is retried: [`RetryNote`].
         TurnRetry,
     }
 }
 
-/// What is noted under a key.
+/// The typed form of a note.
 pub trait Note: Readable {
-    /// The key.
+    /// The key of the note.
     const KEY: NoteKey;
 }
 
 impl MessageRecord {
-    /// What the metadata holds under a note's key, in any shape: hosts and other runtimes fill it
-    /// freely.
+    /// The metadata under a note's key, in any shape: hosts and other runtimes may put anything
+    /// there.
     #[must_use]
     pub fn raw_note(&self, key: NoteKey) -> Option<RawJson> {
         self.noted(key.as_str())
     }
 
-    /// The note of this kind. `None` if there is none, or something of another shape stands under
-    /// its key.
+    /// The note of this type. `None` if there is none, or if the value under its key has another
+    /// shape.
     #[must_use]
     pub fn note<N: Note>(&self) -> Option<N> {
         self.raw_note(N::KEY)?.read().ok()
     }
 }
 
-/// Metadata that holds one note.
+/// Metadata with a single note.
 pub(crate) fn metadata(key: NoteKey, note: &impl Serialize) -> RawJson {
     RawJson::noting(key.as_str(), note)
 }
 
-/// The part of a wake-hint tick's metadata that says which hint it was.
+/// The part of a wake-hint tick's metadata that identifies the hint.
 #[derive(Clone, Debug, PartialEq, Eq, Readable)]
 pub struct HintTickNote {
     /// The key that admitting this tick spends.
@@ -83,7 +83,7 @@ impl Note for HintTickNote {
 pub struct SystemWaitNote {
     /// The key that admitting this tick spends.
     pub idempotency_key: String,
-    /// The condition.
+    /// The condition that is due.
     pub wait_condition_id: WaitConditionId,
 }
 
@@ -91,12 +91,12 @@ impl Note for SystemWaitNote {
     const KEY: NoteKey = NoteKey::SystemWait;
 }
 
-/// The metadata of a deadline that was reached (contract 5.17).
+/// The metadata of a message about a reached deadline (contract 5.17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct DeadlineNote {
-    /// The condition.
+    /// The condition that ended.
     pub wait_condition_id: WaitConditionId,
-    /// The deadline.
+    /// The deadline that was reached.
     pub deadline: Timestamp,
 }
 
@@ -104,18 +104,18 @@ impl Note for DeadlineNote {
     const KEY: NoteKey = NoteKey::WaitDeadline;
 }
 
-/// The metadata of a recheck that is due (contract 5.17; `observed-decisions.md` 4.9.6).
+/// The metadata of a message about a due recheck (contract 5.17; `observed-decisions.md` 4.9.6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct RecheckNote {
-    /// The item.
+    /// The blocked item.
     pub work_item_id: WorkItemId,
-    /// Its revision.
+    /// The revision of that item.
     pub work_item_revision: u64,
-    /// Its objective.
+    /// The objective of that item.
     pub objective: String,
-    /// What blocks it.
+    /// What blocks the item.
     pub blocked_by: String,
-    /// When the blocker was to be looked at again.
+    /// When the recheck was due.
     pub recheck_at: Timestamp,
 }
 
@@ -130,13 +130,13 @@ pub struct WorkQueueNote {
     pub reason: TickReason,
     /// The key that admitting this tick spends (contract 8.3).
     pub idempotency_key: String,
-    /// The item.
+    /// The item that is offered.
     pub work_item_id: WorkItemId,
-    /// Its revision.
+    /// The revision of that item.
     pub work_item_revision: u64,
-    /// Its objective.
+    /// The objective of that item.
     pub objective: String,
-    /// The number of the offer, where the item rested (contract 9.4).
+    /// The number of the offer, if the item rested (contract 9.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<u64>,
 }
@@ -145,11 +145,11 @@ impl Note for WorkQueueNote {
     const KEY: NoteKey = NoteKey::WorkQueue;
 }
 
-/// What a message of the core is for, beyond its item: a retry of it has the same subject (contract
+/// The subject of a message of the core, beyond its item. A retry has the same subject (contract
 /// 5.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Subject {
-    /// As what a tick offered the item.
+    /// The reason for which a tick offered the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_as: Option<TickReason>,
     /// The timer that fired.
@@ -176,11 +176,11 @@ impl Subject {
 pub struct RetryNote {
     /// The first message of the lineage.
     pub retry_of: MessageId,
-    /// Which try it is, from 1.
+    /// The number of the retry, from 1.
     pub attempt: u64,
     /// The run that failed.
     pub failed_run_id: RunId,
-    /// What the lineage is for.
+    /// The subject of the lineage.
     #[serde(flatten)]
     pub subject: Subject,
 }
@@ -189,7 +189,7 @@ impl Note for RetryNote {
     const KEY: NoteKey = NoteKey::TurnRetry;
 }
 
-/// The message after whose failure this one goes on, where it is a follow-up.
+/// The message whose failure this follow-up continues from; `None` for other kinds.
 pub(crate) fn continues(message: &MessageRecord) -> Option<MessageId> {
     message
         .causation_id

@@ -1,5 +1,5 @@
-//! The task that a `task_status` or `task_result` message carries in its metadata
-//! (`observed-decisions.md` 6.1.2).
+//! The task in the metadata of a `task_status` or `task_result` message (`observed-decisions.md`
+//! 6.1.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -15,33 +15,33 @@ use crate::{
             note::{Note, NoteKey},
         },
         task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
+        text,
     },
     time::Timestamp,
 };
 
-/// Why the metadata of a task message says no task.
+/// Why the metadata of a task message does not describe a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TaskPayloadError {
-    /// It does not name the task.
-    #[error("task message missing metadata.task_id")]
+    /// The task's id is missing.
+    #[error("{}", text::NO_TASK_ID)]
     NoTaskId,
-    /// It does not say what the task is.
-    #[error("task message missing metadata.task_kind")]
+    /// The task's kind is missing.
+    #[error("{}", text::NO_TASK_KIND)]
     NoTaskKind,
-    /// It names a kind that does not exist.
-    #[error("unknown task kind {0:?}")]
+    /// The task's kind is unknown.
+    #[error("{}", text::unknown_task_kind(.0))]
     UnknownKind(String),
-    /// It has a recovery that cannot be read.
+    /// The task's recovery cannot be read.
     #[error("malformed metadata.task_recovery: {0}")]
     Recovery(JsonError),
 }
 
 impl TaskRecord {
-    /// The task that a message carries; its times are those of the reading.
+    /// The task in a message's metadata. Its times are `at`.
     ///
     /// # Errors
-    /// Where the metadata does not name the task or its kind, or has a recovery that cannot be
-    /// read.
+    /// If the metadata has no task id or kind, or its recovery cannot be read.
     pub fn of_message(message: &MessageRecord, at: Timestamp) -> Result<Self, TaskPayloadError> {
         let text = |key: &str| message.noted(key)?.read::<String>().ok();
         let said = |key: &str| message.noted(key).filter(|raw| raw.as_str() != "null");
@@ -49,6 +49,7 @@ impl TaskRecord {
             .noted("task_id")
             .and_then(|raw| raw.read().ok())
             .ok_or(TaskPayloadError::NoTaskId)?;
+        // Read as text first, so that an unknown kind can be named in the error.
         let kind = text("task_kind").ok_or(TaskPayloadError::NoTaskKind)?;
         let known = message.noted("task_kind").and_then(|raw| raw.read::<TaskKind>().ok());
         let kind = known.ok_or(TaskPayloadError::UnknownKind(kind))?;
@@ -75,7 +76,8 @@ impl TaskRecord {
     }
 }
 
-/// The noted status. An unknown word counts as queued, none as what the kind of the message says.
+/// The status in the metadata. An unknown one reads as queued. If there is none, the kind of the
+/// message decides.
 fn status(message: &MessageRecord) -> TaskStatus {
     let noted = message.noted("task_status").filter(|raw| raw.read::<String>().is_ok());
     match noted {
@@ -89,9 +91,9 @@ fn status(message: &MessageRecord) -> TaskStatus {
 /// 4.9.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct InterruptedTasksNote {
-    /// How many.
+    /// The number of tasks.
     pub count: usize,
-    /// Which, by id.
+    /// The tasks, in the order of their ids.
     pub items: Vec<InterruptedTask>,
 }
 
@@ -99,23 +101,23 @@ impl Note for InterruptedTasksNote {
     const KEY: NoteKey = NoteKey::InterruptedTasks;
 }
 
-/// A task that was interrupted.
+/// A task that a stop or restart interrupted.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct InterruptedTask {
-    /// The task.
+    /// The id of the task.
     pub task_id: TaskId,
-    /// What it is.
+    /// The kind of the task.
     pub kind: TaskKind,
-    /// Where it stood.
+    /// The status before the interruption.
     pub status_before_restart: TaskStatus,
-    /// What it did, in a line.
+    /// What the task did, in one line.
     pub summary: Option<String>,
     /// Whether its item waited for it.
     pub wait_policy: TaskWaitPolicy,
 }
 
-/// The task whose end this message tells, if it tells one: the one that it carries (as
-/// [`TaskRecord::of_message`] reads it), else the one that it is addressed by.
+/// The task whose end this message reports, if it reports one. The metadata comes first, as in
+/// [`TaskRecord::of_message`], then the binding and the origin of the message.
 pub(crate) fn task_of(message: &MessageRecord) -> Option<TaskId> {
     if message.kind != MessageKind::TaskResult {
         return None;

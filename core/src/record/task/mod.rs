@@ -1,4 +1,4 @@
-//! The record of a task, and what it says about the item that it belongs to.
+//! Tasks, and whether their work items wait for them (class `tasks`).
 
 pub mod message;
 pub mod recovery;
@@ -16,31 +16,31 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// Where a task stands. Phases only rise: queued, running, cancelling, terminal.
+    /// The status of a task. Phases only rise: queued, running, cancelling, terminal.
     pub enum TaskStatus {
-        /// Not started.
+        /// Not started yet.
         Queued,
         /// Running.
         Running,
-        /// Asked to stop.
+        /// Asked to stop, but not ended yet.
         Cancelling,
-        /// Ended well.
+        /// Ended successfully.
         Completed,
         /// Ended with an error.
         Failed,
         /// Stopped on request.
         Cancelled,
-        /// Lost to a stop or a restart.
+        /// Lost in a stop or a restart.
         Interrupted,
     }
 
-    /// What a task is.
+    /// The kind of a task.
     pub enum TaskKind {
         /// A command.
         CommandTask,
         /// A supervised child agent.
         ChildAgentTask,
-        /// A timed rest in task form; read, never made.
+        /// A timed rest in the form of a task; read, never written.
         SleepJob,
         /// Legacy spelling of a child agent that inherits the workspace.
         SubagentTask,
@@ -48,24 +48,24 @@ names! {
         WorktreeSubagentTask,
     }
 
-    /// Whether the item that a task belongs to waits for it.
+    /// Whether the work item of a task waits for it.
     pub enum TaskWaitPolicy {
         /// It waits.
         Blocking,
-        /// It goes on.
+        /// It does not wait.
         Background,
     }
 }
 
 impl TaskStatus {
-    /// Whether this status absorbs (contract 3.3).
+    /// Whether this status is final: no later record has another (contract 3.3).
     #[must_use]
     pub fn is_terminal(self) -> bool {
         self.phase() == 3
     }
 
-    /// Whether a record with this status is taken where the latest has status `latest` (contract
-    /// 3.3, 5.10): phases never fall, and the first terminal status stays.
+    /// Whether a record with this status is accepted after one with status `latest`. Phases never
+    /// fall, and the first terminal status stays (contract 3.3, 5.10).
     #[must_use]
     pub fn may_follow(self, latest: Self) -> bool {
         if latest.is_terminal() { self == latest } else { self.phase() >= latest.phase() }
@@ -82,7 +82,7 @@ impl TaskStatus {
 }
 
 impl TaskKind {
-    /// Whether it is a supervised child agent, in any spelling.
+    /// Whether the task is a supervised child agent, in any spelling.
     #[must_use]
     pub fn is_child(self) -> bool {
         matches!(self, Self::ChildAgentTask | Self::SubagentTask | Self::WorktreeSubagentTask)
@@ -93,51 +93,50 @@ impl TaskKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskRecord {
-    /// Its id.
+    /// Unique within the agent.
     pub id: TaskId,
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// What it is.
+    /// The kind of the task.
     pub kind: TaskKind,
-    /// Where it stands.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// When it was made.
+    /// When the task was created.
     pub created_at: Timestamp,
     /// When this record was made.
     pub updated_at: Timestamp,
-    /// The message that produced it.
+    /// The message that created the task.
     #[serde(default)]
     pub parent_message_id: Option<MessageId>,
-    /// The work item that it belongs to.
+    /// The work item that the task belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// What it does, in a line.
+    /// What the task does, in one line.
     #[serde(default)]
     pub summary: Option<String>,
-    /// Free data; `wait_policy` and `work_item_id` in it are fallbacks on read.
+    /// Free data. `wait_policy` is read from it, and `work_item_id` if the field above is absent.
     #[serde(default)]
     pub detail: Option<RawJson>,
-    /// How to recover it; inherited where a newer record has none.
+    /// How to recover the task. A newer record without it inherits it.
     #[serde(default)]
     pub recovery: Option<TaskRecovery>,
 }
 
 impl TaskRecord {
-    /// What the detail says under `key`, where it is of that type; a detail of another shape says
-    /// nothing.
+    /// The value of `key` in the detail, if it has type `T`; another shape counts as absent.
     fn noted<T: Readable>(&self, key: &str) -> Option<T> {
         self.detail.as_ref()?.field(key)?.read().ok()
     }
 
-    /// This record with what a newer one inherits from the latest (contract 3.3).
+    /// This record with what it inherits from the latest one (contract 3.3).
     #[must_use]
     pub fn inheriting(self, latest: Option<&Self>) -> Self {
         Self { recovery: self.recovery.or_else(|| latest?.recovery.clone()), ..self }
     }
 
-    /// Whether the item waits for this task (`observed-decisions.md` 2.5.1): supervised children
-    /// never block.
+    /// Whether the item waits for this task (`observed-decisions.md` 2.5.1). A supervised child
+    /// never blocks.
     #[must_use]
     pub fn wait_policy(&self) -> TaskWaitPolicy {
         let is_child =
@@ -148,15 +147,15 @@ impl TaskRecord {
         }
     }
 
-    /// Whether its creator asked for the model at its end. Informational: every terminal result
-    /// re-enters (contract 6.3).
+    /// Whether the creator wants the model to run when the task ends. This is informational: every
+    /// terminal result re-enters (contract 6.3).
     #[must_use]
     pub fn terminal_reentry(&self) -> bool {
         let said = self.noted("terminal_reentry").or_else(|| self.noted("continue_on_result"));
         said.unwrap_or_else(|| self.recovery.as_ref().is_some_and(TaskRecovery::terminal_reentry))
     }
 
-    /// The item that this task belongs to: first-class, else from the detail (contract 5.10).
+    /// The work item of this task: its own field, else the one in the detail (contract 5.10).
     #[must_use]
     pub fn effective_work_item_id(&self) -> Option<WorkItemId> {
         self.work_item_id.clone().or_else(|| self.noted("work_item_id"))

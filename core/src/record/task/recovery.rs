@@ -1,4 +1,4 @@
-//! How a task is recovered after a restart: what its creator would need to know (contract 12).
+//! What a restart needs to know to recover a task (contract 12).
 
 use alloc::string::String;
 
@@ -11,94 +11,94 @@ use crate::{
 use wakeful_json::Readable;
 
 names! {
-    /// Where a child agent works.
+    /// The workspace of a child agent.
     pub enum ChildWorkspaceMode {
-        /// In the workspace of its parent.
+        /// The workspace of its parent.
         Inherit,
-        /// In a worktree of its own.
+        /// A worktree of its own.
         Worktree,
     }
 }
 
-/// What a restart needs to know about a task. A host reads it; the scheduler reads only of which
-/// kind it is.
+/// What a restart needs to know about a task. It is for the host; the scheduler reads only the kind
+/// and whether the model is wanted at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TaskRecovery {
     /// A supervised child agent.
     ChildAgentTask {
-        /// What it does, in a line.
+        /// What the task does, in one line.
         summary: String,
-        /// What it was told.
+        /// The instructions to the child.
         prompt: String,
-        /// How far whoever asked for it is trusted.
+        /// How far the requester of the task is trusted.
         trust: TrustLevel,
-        /// Where it works.
+        /// The workspace of the child.
         workspace_mode: ChildWorkspaceMode,
     },
     /// Legacy spelling of a child agent that inherits the workspace.
     SubagentTask {
-        /// What it does, in a line.
+        /// What the task does, in one line.
         summary: String,
-        /// What it was told.
+        /// The instructions to the child.
         prompt: String,
-        /// How far whoever asked for it is trusted.
+        /// How far the requester of the task is trusted.
         trust: TrustLevel,
     },
     /// Legacy spelling of a child agent with a worktree.
     WorktreeSubagentTask {
-        /// What it does, in a line.
+        /// What the task does, in one line.
         summary: String,
-        /// What it was told.
+        /// The instructions to the child.
         prompt: String,
-        /// How far whoever asked for it is trusted.
+        /// How far the requester of the task is trusted.
         trust: TrustLevel,
     },
     /// A command.
     CommandTask {
-        /// What it does, in a line.
+        /// What the task does, in one line.
         summary: String,
-        /// How it is run.
+        /// How the command runs.
         spec: CommandTaskSpec,
-        /// How far whoever asked for it is trusted.
+        /// How far the requester of the task is trusted.
         trust: TrustLevel,
-        /// Whether it began as a foreground command.
+        /// Whether it started as a foreground command.
         promoted_from_exec_command: bool,
     },
 }
 
-/// How a command is run.
+/// How a command runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandTaskSpec {
     /// The command line.
     pub cmd: String,
-    /// Where it runs.
+    /// The working directory.
     #[serde(default)]
     pub workdir: Option<String>,
-    /// The shell that runs it.
+    /// The shell that runs the command line.
     #[serde(default)]
     pub shell: Option<String>,
-    /// Whether that is a login shell.
+    /// Whether that shell is a login shell.
     pub login: bool,
-    /// Whether it has a terminal.
+    /// Whether the command has a terminal.
     #[serde(default)]
     pub tty: bool,
-    /// How long it runs in the foreground, in milliseconds.
+    /// The time that the command may run in the foreground, in milliseconds.
     pub yield_time_ms: u64,
-    /// How much of its output the model sees, in tokens.
+    /// The part of the output that the model sees, in tokens.
     #[serde(default)]
     pub max_output_tokens: Option<u64>,
-    /// Whether it reads input.
+    /// Whether the command reads input.
     #[serde(default)]
     pub accepts_input: bool,
-    /// Whether its creator asked for the model at its end.
+    /// Whether the creator wants the model to run when the command ends.
     #[serde(default, alias = "continue_on_result")]
     pub terminal_reentry: bool,
 }
 
-/// All fields that some recovery has; what [`TaskRecovery`] is read through.
+/// The fields of all recoveries together; [`TaskRecovery`] is read through it.
 #[derive(Readable)]
 struct RecoveryFields {
     kind: RecoveryKind,
@@ -166,19 +166,19 @@ read_through!(
 );
 
 impl TaskRecovery {
-    /// Whether it recovers a supervised child agent, in any spelling.
+    /// Whether this recovers a supervised child agent, in any spelling.
     #[must_use]
     pub fn is_child(&self) -> bool {
         !matches!(self, Self::CommandTask { .. })
     }
 
-    /// Whether the creator of the task asked for the model at its end; children never say so here.
+    /// Whether the creator wants the model to run when the task ends; always false for a child.
     #[must_use]
     pub fn terminal_reentry(&self) -> bool {
         matches!(self, Self::CommandTask { spec, .. } if spec.terminal_reentry)
     }
 
-    /// Where a child agent works; none for a command (contract 12).
+    /// The workspace of a child agent; `None` for a command (contract 12).
     #[must_use]
     pub fn workspace_mode(&self) -> Option<ChildWorkspaceMode> {
         match self {

@@ -1,4 +1,4 @@
-//! What becomes of a waiting intent, each time with the condition that mirrors it (contract 5.16).
+//! Changes of a waiting intent, each with the condition that mirrors it (contract 5.16).
 
 use crate::{
     record::{
@@ -8,7 +8,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// The record of an intent whose trigger came once more.
+/// The record of an intent whose trigger arrived once more.
 pub(crate) fn once_more(intent: &WaitingIntentRecord, at: Timestamp) -> WaitingIntentRecord {
     WaitingIntentRecord {
         last_triggered_at: Some(at),
@@ -17,7 +17,7 @@ pub(crate) fn once_more(intent: &WaitingIntentRecord, at: Timestamp) -> WaitingI
     }
 }
 
-/// An intent together with the condition that mirrors it.
+/// An intent and the condition that mirrors it.
 pub(crate) fn with_mirror(intent: WaitingIntentRecord) -> [Record; 2] {
     let mirror = WaitConditionRecord::mirror(&intent);
     [Record::WaitingIntent(intent), Record::WaitCondition(mirror)]

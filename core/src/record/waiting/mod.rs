@@ -1,4 +1,4 @@
-//! The records of waiting: intents, conditions and timers.
+//! Waits: waiting intents, wait conditions and timers.
 
 pub mod intent;
 pub mod recoverability;
@@ -16,26 +16,26 @@ use crate::{
         AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId,
         WorkItemId,
     },
-    record::Record,
+    record::{Record, text},
     tagged::{names, read_through, required},
     time::Timestamp,
 };
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// Whether an intent still waits.
+    /// The status of a waiting intent.
     pub enum WaitingIntentStatus {
         /// It waits.
         Active,
-        /// It ended.
+        /// It has ended.
         Cancelled,
     }
 
-    /// Whose wait an external trigger serves.
+    /// Whether an external trigger serves an item or the agent.
     pub enum ExternalTriggerScope {
-        /// One work item's.
+        /// A wait of one work item.
         WorkItem,
-        /// The agent's.
+        /// A wait of the agent.
         Agent,
     }
 
@@ -47,13 +47,13 @@ names! {
         WakeHint | "wake_only",
     }
 
-    /// Where a wait condition stands.
+    /// The status of a wait condition.
     pub enum WaitConditionStatus {
         /// It waits.
         Active,
-        /// What it waited for came.
+        /// What it waited for arrived.
         Resolved,
-        /// It was withdrawn.
+        /// It was cancelled.
         Cancelled,
         /// Its deadline passed.
         Expired,
@@ -73,7 +73,7 @@ names! {
         System,
     }
 
-    /// Where a timer stands.
+    /// The status of a timer.
     pub enum TimerStatus {
         /// It will fire.
         Active | "scheduled",
@@ -85,9 +85,9 @@ names! {
 
     /// What ended a wait (contract 3.8).
     pub enum EndedBy {
-        /// A trigger that names it.
+        /// A trigger that names the wait.
         Trigger,
-        /// Its deadline.
+        /// The deadline of the wait.
         Deadline,
         /// The operator.
         Operator,
@@ -95,13 +95,13 @@ names! {
         Model,
         /// A newer wait of the same owner.
         Superseded,
-        /// The completion of its item.
+        /// The completion of the work item.
         Completion,
     }
 }
 
 impl EndedBy {
-    /// Whether this end gives the model a new reason to look at the item (contract 8.2).
+    /// Whether this end gives the model a new reason to look at the work item (contract 8.2).
     #[must_use]
     pub fn moves_epoch(self) -> bool {
         matches!(self, Self::Trigger | Self::Deadline | Self::Operator)
@@ -112,50 +112,50 @@ impl EndedBy {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingIntentRecord {
-    /// Its id.
+    /// Unique within the agent.
     pub id: WaitingIntentId,
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
-    /// Whose wait it is.
+    /// Whether the wait belongs to an item or to the agent.
     #[serde(default = "agent_scope")]
     pub scope: ExternalTriggerScope,
-    /// The item that it names.
+    /// The work item that the intent names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// What is waited for, in words.
+    /// What is awaited, in words.
     #[serde(alias = "summary")]
     pub description: String,
-    /// The system that it concerns.
+    /// The external system.
     pub source: String,
-    /// The thing in that system.
+    /// The resource in that system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The state of that thing that is waited for.
+    /// The awaited state of that resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// What a delivery becomes.
+    /// What a delivery to the trigger becomes.
     pub delivery_mode: CallbackDeliveryMode,
-    /// Whether it still waits.
+    /// Whether the intent still waits.
     pub status: WaitingIntentStatus,
-    /// The trigger that serves it; may be empty.
+    /// The external trigger of the intent; may be empty.
     pub external_trigger_id: ExternalTriggerId,
-    /// When it was made.
+    /// When the intent was created.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// When the intent ended.
     #[serde(default)]
     pub cancelled_at: Option<Timestamp>,
-    /// When its trigger last came.
+    /// When its trigger last arrived.
     #[serde(default)]
     pub last_triggered_at: Option<Timestamp>,
-    /// How often its trigger came.
+    /// The number of times that its trigger arrived.
     pub trigger_count: u64,
-    /// The conversation that it belongs to.
+    /// The conversation that the intent belongs to.
     #[serde(default)]
     pub correlation_id: Option<String>,
-    /// What caused it.
+    /// What caused the intent.
     #[serde(default)]
     pub causation_id: Option<String>,
-    /// What ended it.
+    /// What ended the intent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndedBy>,
 }
@@ -164,7 +164,7 @@ fn agent_scope() -> ExternalTriggerScope {
     ExternalTriggerScope::Agent
 }
 
-/// What can end a condition.
+/// Something that can end a wait condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -174,16 +174,16 @@ pub enum WakeSource {
         /// The task.
         task_id: TaskId,
     },
-    /// A delivery to an external trigger, or any where none is named.
+    /// A delivery to an external trigger; to any trigger if none is named.
     ExternalIngress {
-        /// The trigger.
+        /// The trigger, if one is named.
         external_trigger_id: Option<ExternalTriggerId>,
     },
     /// An instant.
     Timer {
-        /// The instant.
+        /// When it is reached.
         wake_at: Timestamp,
-        /// The timer that stands for it.
+        /// The timer that represents the instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         timer_id: Option<TimerId>,
     },
@@ -193,7 +193,7 @@ pub enum WakeSource {
     SystemTick,
 }
 
-/// All fields that some wake source has; what [`WakeSource`] is read through.
+/// The fields of all wake sources together; [`WakeSource`] is read through it.
 #[derive(Readable)]
 struct WakeSourceFields {
     kind: WakeSourceKind,
@@ -236,68 +236,68 @@ impl TryFrom<WakeSourceFields> for WakeSource {
 
 read_through!(WakeSource, WakeSourceFields, Self::OperatorInput);
 
-/// A wait of an owner (class `wait_conditions`).
+/// A wait of an item or of the agent (class `wait_conditions`).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitConditionRecord {
-    /// Its id; the mirror of an intent is `waiting_intent:<id>`.
+    /// Unique within the agent. The mirror of an intent is `waiting_intent:<id>`.
     pub id: WaitConditionId,
-    /// The agent.
+    /// The agent that owns the ledger.
     pub agent_id: AgentId,
-    /// The item that owns it; the agent owns it where there is none.
+    /// The item that owns the wait; `None` if the agent itself does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    /// Where it stands.
+    /// The status of the wait.
     pub status: WaitConditionStatus,
-    /// What it waits for.
+    /// What kind of thing is awaited.
     pub kind: WaitConditionKind,
-    /// The system that it concerns.
+    /// The external system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The thing in that system.
+    /// The resource in that system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject_ref: Option<String>,
-    /// What is waited for, in words.
+    /// What is awaited, in words.
     pub waiting_for: String,
-    /// What can end it.
+    /// What can end the wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wake_sources: Vec<WakeSource>,
-    /// Free data for whoever continues, carried as given.
+    /// Free data for the turn that continues after the wait, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<RawJson>,
-    /// When it was made.
+    /// When the wait was registered.
     pub created_at: Timestamp,
     /// When this record was made.
     pub updated_at: Timestamp,
-    /// Its deadline.
+    /// The deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// When what it waited for came.
+    /// When what it waited for arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_at: Option<Timestamp>,
-    /// When it was withdrawn.
+    /// When it was cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Timestamp>,
-    /// What ended it.
+    /// What ended the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndedBy>,
 }
 
 impl WaitConditionRecord {
-    /// Whether it mirrors an intent and so follows it (contract 5.16).
+    /// Whether this condition mirrors an intent and so follows it (contract 5.16).
     #[must_use]
     pub fn is_mirror(&self) -> bool {
         self.id.as_str().starts_with("waiting_intent:")
     }
 
-    /// When it ends if nothing else ends it: at the earliest of its own instants. An instant that a
-    /// timer stands for is the timer's, and a mirror follows its intent (contract 5.16, 5.17).
+    /// When the wait ends if nothing else ends it: the earliest of its own instants. An instant
+    /// with a timer belongs to the timer, and a mirror follows its intent (contract 5.16, 5.17).
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.expires_at.into_iter().chain(self.wake_at()).min().filter(|_| !self.is_mirror())
     }
 
-    /// The instant that it waits for, where no timer stands for it.
+    /// The earliest instant that it waits for, without those that have a timer.
     fn wake_at(&self) -> Option<Timestamp> {
         let instants = self.wake_sources.iter().filter_map(|source| match source {
             WakeSource::Timer { wake_at, timer_id: None } => Some(*wake_at),
@@ -306,8 +306,8 @@ impl WaitConditionRecord {
         instants.min()
     }
 
-    /// The record with which a deadline that was reached ends it: what it waited for came, or it
-    /// expired.
+    /// The record with which a reached deadline ends it: resolved if it waited for that instant,
+    /// otherwise expired.
     #[must_use]
     pub(crate) fn ended_by_deadline(&self, at: Timestamp) -> Record {
         let came = self.wake_at().is_some_and(|wake_at| wake_at <= at);
@@ -375,36 +375,36 @@ impl WaitConditionRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerRecord {
-    /// Its id.
+    /// Unique within the agent.
     pub id: TimerId,
-    /// The agent.
+    /// The agent that owns the ledger.
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
-    /// When it was made.
+    /// When the timer was created.
     pub created_at: Timestamp,
-    /// From then to its first fire, in milliseconds.
+    /// The time from creation to the first fire, in milliseconds.
     pub duration_ms: u64,
-    /// Between fires, in milliseconds.
+    /// The time between fires, in milliseconds.
     #[serde(default)]
     pub interval_ms: Option<u64>,
-    /// Whether it fires more than once.
+    /// Whether the timer fires more than once.
     pub repeat: bool,
-    /// Where it stands.
+    /// The status of the timer.
     #[serde(default = "active")]
     pub status: TimerStatus,
-    /// What it is for, in a line.
+    /// The purpose of the timer, in one line.
     #[serde(default)]
     pub summary: Option<String>,
-    /// When it fires next.
+    /// When the timer fires next.
     #[serde(default)]
     pub next_fire_at: Option<Timestamp>,
-    /// When it fired last.
+    /// When the timer last fired.
     #[serde(default)]
     pub last_fired_at: Option<Timestamp>,
-    /// How often it fired.
+    /// The number of fires so far.
     #[serde(default)]
     pub fire_count: u64,
-    /// The message of its last fire (contract 5.20: at most one of them waits).
+    /// The message of the last fire (contract 5.20: at most one of them waits).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_message_id: Option<MessageId>,
 }
@@ -414,7 +414,7 @@ fn active() -> TimerStatus {
 }
 
 impl TimerRecord {
-    /// When it fires next, also where a foreign record does not say.
+    /// When the timer fires next. Foreign records may not say it, so it is computed then.
     #[must_use]
     pub fn due_at(&self) -> Timestamp {
         self.next_fire_at.unwrap_or_else(|| {
@@ -423,15 +423,13 @@ impl TimerRecord {
         })
     }
 
-    /// What its tick says.
+    /// The text of the timer's tick.
     #[must_use]
     pub fn tick_text(&self) -> String {
-        self.summary
-            .as_ref()
-            .map_or_else(|| format!("timer {} fired", self.id), ToString::to_string)
+        self.summary.as_ref().map_or_else(|| text::timer_fired(&self.id), ToString::to_string)
     }
 
-    /// The record after a fire at `at`; an interval goes on at the first grid slot after it
+    /// The record after a fire at `at`. An interval continues at the first grid slot after `at`
     /// (contract 5.20, D27).
     #[must_use]
     pub fn fired_at(&self, at: Timestamp) -> Self {

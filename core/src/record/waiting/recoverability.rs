@@ -1,5 +1,4 @@
-//! Whether a wait for something external can end when its event is lost (`observed-decisions.md`
-//! 2.8.2).
+//! Whether an external wait can end if its event is lost (`observed-decisions.md` 2.8.2).
 
 use alloc::string::String;
 
@@ -10,11 +9,11 @@ use crate::{
 use wakeful_json::{Map, RawJson};
 
 names! {
-    /// How an external wait gets on when its event never comes.
+    /// What happens to an external wait if its event never arrives.
     pub enum Recoverability {
         /// Something else wakes it.
         Recoverable,
-        /// Nothing does, and nobody said why.
+        /// Nothing does, and no reason is given.
         Weak,
         /// Nothing does, on purpose: a reason is given.
         ExplicitNoFallback,
@@ -23,7 +22,7 @@ names! {
 
 type Notes = Map<String, RawJson>;
 
-/// Keys of a continuation that name another way on.
+/// Keys of a continuation that name a fallback.
 const FALLBACKS: [&str; 7] = [
     "durable_queue",
     "durable_queue_ref",
@@ -34,12 +33,12 @@ const FALLBACKS: [&str; 7] = [
     "fallback_source",
 ];
 
-/// The same keys in its recovery note; only the first that is there counts.
+/// Such keys in its recovery note. Only the first one present counts.
 const NOTED_FALLBACKS: [&str; 3] = ["durable_queue", "recheck_source", "fallback_source"];
 
 impl WaitConditionRecord {
-    /// How this wait gets on when its event never comes; none where it is not active or waits for
-    /// nothing external.
+    /// What happens to this wait if its event never arrives. `None` if it is not active or not
+    /// external.
     #[must_use]
     pub fn recoverability(&self) -> Option<Recoverability> {
         let is_external =
@@ -55,7 +54,7 @@ impl WaitConditionRecord {
         })
     }
 
-    /// Why nothing else wakes this wait, where its continuation says so.
+    /// Why nothing else wakes this wait, if its continuation says so.
     #[must_use]
     pub fn no_fallback_reason(&self) -> Option<String> {
         let notes = self.notes()?;
@@ -92,12 +91,13 @@ fn recovery(notes: &Notes) -> Option<Notes> {
     notes.get("recoverability").or_else(|| notes.get("recovery"))?.read().ok()
 }
 
-/// A text that says something, as it stands.
+/// A text that is not blank, unchanged.
 fn words(raw: &RawJson) -> Option<String> {
     raw.read::<String>().ok().filter(|text| !text.trim().is_empty())
 }
 
-/// Free JSON as an answer: no are null, false, blank texts and what is empty.
+/// Whether free JSON counts as a yes. `null`, `false`, blank texts, and empty lists and objects
+/// count as a no.
 fn says_yes(raw: &RawJson) -> bool {
     match raw.as_str() {
         "null" | "false" | "[]" | "{}" => false,
@@ -115,8 +115,9 @@ mod tests {
 
     fn wait(wake_sources: &str, continuation: &str) -> WaitConditionRecord {
         let text = format!(
-            r#"{{"id":"c","agent_id":"a","status":"active","kind":"external","waiting_for":"w","wake_sources":{wake_sources},
-            "continuation":{continuation},"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}}"#
+            r#"{{"id":"c","agent_id":"a","status":"active","kind":"external","waiting_for":"w",
+            "wake_sources":{wake_sources},"continuation":{continuation},
+            "created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}}"#
         );
         json::read(&text).expect("a condition")
     }

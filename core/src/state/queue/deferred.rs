@@ -1,5 +1,4 @@
-//! Deferred messages: what was said and reached no turn is told by the next one (contract 5.3,
-//! D11).
+//! Deferred messages: messages that reached no turn are passed to the next one (contract 5.3, D11).
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
@@ -18,15 +17,15 @@ use crate::{
     state::{queue::lanes::Held, trigger::Trigger},
 };
 
-/// Messages that no turn has read, oldest first.
+/// Messages that no completed turn has read, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Deferred {
     messages: Vec<Unread>,
-    /// How many more there were than are kept; the newest are kept.
+    /// The number of messages beyond the limit, which were dropped from the front.
     pub overflow: u64,
 }
 
-/// A message, and the run that was told of it.
+/// A deferred message, and the run that last received it.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 struct Unread {
     seq: Seq,
@@ -35,12 +34,12 @@ struct Unread {
 }
 
 impl Deferred {
-    /// The messages that the next turn is told of, oldest first.
+    /// The messages for the next turn, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &MessageRecord> {
         self.messages.iter().map(|unread| &unread.record)
     }
 
-    /// A message is settled: without a turn, or by going into the open run.
+    /// Folds a settlement without a turn, or an interjection into the open run.
     pub(crate) fn settled(
         &mut self,
         held: &Held,
@@ -50,6 +49,7 @@ impl Deferred {
         cap: NonZeroU64,
     ) {
         let listed_by = match entry.status {
+            // A reason marks a stale tick, which is not deferred.
             QueueStatus::Processed if !in_run && entry.reason.is_none() && says_something(held) => {
                 None
             }
@@ -63,12 +63,12 @@ impl Deferred {
         }
     }
 
-    /// A run was opened, and told of all of them.
+    /// Folds the start of a run, which receives all deferred messages.
     pub(crate) fn listed(&mut self, run: &RunId) {
         self.messages.iter_mut().for_each(|unread| unread.listed_by = Some(run.clone()));
     }
 
-    /// A run ended; what it was told is read where it completed.
+    /// Folds the end of a run. If it completed, the messages that it received are read.
     pub(crate) fn ended(&mut self, turn: &TurnRecord) {
         if turn.kind == Some(TurnTerminalKind::Completed) {
             self.messages.retain(|unread| unread.listed_by.as_ref() != Some(&turn.run_id));
@@ -77,8 +77,8 @@ impl Deferred {
     }
 }
 
-/// Whether the message has content and is of a kind that has a trigger; a tick about work says
-/// nothing that lasts.
+/// Whether the message has content and a trigger. A tick about work does not count: its content
+/// does not last.
 fn says_something(held: &Held) -> bool {
     held.live
         && held.record.raw_note(NoteKey::WorkQueue).is_none()

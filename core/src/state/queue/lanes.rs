@@ -1,4 +1,4 @@
-//! The state of the queue: which messages wait, in which order, and how the others ended.
+//! The lanes of the queue: which messages wait, in which order, and how the others ended.
 
 use alloc::vec::Vec;
 use core::{cmp::Ordering, num::NonZeroU64};
@@ -21,7 +21,7 @@ use crate::{
 };
 use wakeful_json::{Map, Readable, sort::sort_by};
 
-/// Where a message stands in its lane (contract 5.1): imported ones by their own time and id, then
+/// The position of a message in its lane (contract 5.1): imported ones first, by time and id, then
 /// live ones by first admission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 enum Position {
@@ -38,44 +38,44 @@ struct Slot {
     #[serde(default)]
     interruptions: u64,
     resolution: Option<Resolution>,
-    /// What its first turn was about; none before there was one.
+    /// The subject of its first turn; `None` before that turn.
     #[serde(default)]
     about: Option<About>,
     #[serde(skip)]
     ready_at: Option<(Priority, Position)>,
 }
 
-/// What a turn was about, if anything.
+/// The item of a turn, if it had one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub(crate) struct About {
     pub(crate) work_item_id: Option<WorkItemId>,
 }
 
-/// A message and the entry that recorded it.
+/// A message, and the entry that recorded it.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Held {
     /// The entry that recorded the message.
     pub seq: Seq,
-    /// Whether it was recorded by a driver, not imported.
+    /// Whether a driver recorded it; false for an import.
     pub live: bool,
     /// The message.
     pub record: MessageRecord,
 }
 
 impl Held {
-    /// Whether the core made this message, as opposed to a host or another runtime.
+    /// Whether the core made this message, and not a host or another runtime.
     #[must_use]
     pub fn is_core_made(&self) -> bool {
         self.live && self.record.id == MessageId::made_at(&self.record.agent_id, self.seq)
     }
 }
 
-/// How many dequeues in a row passed over what waits (contract 5.1).
+/// The number of dequeues in a row that passed over waiting messages (contract 5.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 struct Passed {
-    /// Over the oldest operator input.
+    /// Dequeues that passed over operator input.
     operator: u64,
-    /// Over a lane in which something waits, by lane.
+    /// Dequeues that passed over each lower lane with waiting messages.
     lanes: Map<Priority, u64>,
 }
 
@@ -85,44 +85,44 @@ pub struct Queue {
     slots: Map<MessageId, Slot>,
     #[serde(skip)]
     ready: Map<Priority, Map<Position, MessageId>>,
-    /// The operator input among them, oldest first.
+    /// The waiting operator input, oldest first.
     #[serde(skip)]
     operator: Map<Position, MessageId>,
-    /// Those among them that were taken before and wait to replay.
+    /// The waiting messages that were dequeued before and replay.
     #[serde(skip)]
     replaying: Map<MessageId, ()>,
     passed: Passed,
     ended: Map<MessageId, (QueueStatus, Seq)>,
-    /// Messages that no turn has read (contract 5.3).
+    /// Messages that no completed turn has read (contract 5.3).
     #[serde(default)]
     pub deferred: Deferred,
-    /// Records that a terminal status refused (contract 3.3).
+    /// The number of records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
 
 impl Queue {
-    /// How many messages wait for a boundary.
+    /// The number of waiting messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ready.values().map(Map::len).sum()
     }
 
-    /// How many of them were never taken. An import does not say which message its open run has
-    /// taken, so that one waits too, to replay.
+    /// The number of waiting messages that were never dequeued. An import does not name the message
+    /// of its open run, so that message waits too, to replay.
     #[must_use]
     pub fn untaken(&self) -> usize {
         self.len() - self.replaying.len()
     }
 
-    /// Whether no message waits.
+    /// Whether no message is waiting.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// The message that goes next: the oldest of the most urgent lane, unless more than
-    /// `lane_burst` dequeues in a row would pass over operator input or over another lane (contract
-    /// 5.1, D23).
+    /// The message that goes next: the oldest of the most urgent lane. After `lane_burst` dequeues
+    /// in a row that passed over operator input or a lower lane, its oldest message goes first
+    /// (contract 5.1, D23).
     #[must_use]
     pub fn head(&self, lane_burst: NonZeroU64) -> Option<&Held> {
         let oldest_operator =
@@ -140,7 +140,7 @@ impl Queue {
         id.and_then(|id| self.message(id))
     }
 
-    /// The first message that may go into an open run (contract 5.9).
+    /// The first message that may be inserted into an open run (contract 5.9).
     #[must_use]
     pub fn interjection(&self) -> Option<&Held> {
         self.ready
@@ -150,13 +150,13 @@ impl Queue {
             .find(|held| held.record.is_operator_input())
     }
 
-    /// How many queue entries have no message (contract 3.6).
+    /// The number of queue entries without a message (contract 3.6).
     #[must_use]
     pub fn orphans(&self) -> usize {
         self.slots.values().filter(|slot| slot.status.is_some() && slot.message.is_none()).count()
     }
 
-    /// How many ids of settled messages are kept (contract 3.3).
+    /// The number of ids of settled messages that the state keeps (contract 3.3).
     #[must_use]
     pub fn tombstones(&self) -> usize {
         self.ended.len()
@@ -166,12 +166,12 @@ impl Queue {
         self.ready.get(&lane)?.values().next()
     }
 
-    /// The messages that wait, in order.
+    /// The waiting messages, in order.
     pub fn waiting(&self) -> impl Iterator<Item = &Held> {
         self.ready.values().flat_map(Map::values).filter_map(|id| self.message(id))
     }
 
-    /// The messages that would replay after a restart, in order of creation (contract 5.23).
+    /// The messages that would replay after a restart, by creation (contract 5.23).
     #[must_use]
     pub fn replayable(&self) -> Vec<&MessageId> {
         let mut ids: Vec<_> = self
@@ -184,44 +184,44 @@ impl Queue {
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Whether anything has the status queued, as opposed to being replayed (contract 6.4). An
-    /// entry whose message is missing counts: it is no head (contract 3.6), but somebody queued
-    /// something, and that should be seen.
+    /// Whether anything is queued and not just replayed (contract 6.4). An entry without a message
+    /// counts: it can never be the head (contract 3.6), but it was queued, and that should be
+    /// visible.
     #[must_use]
     pub fn has_queued(&self) -> bool {
         self.slots.values().any(|slot| slot.status == Some(QueueStatus::Queued))
     }
 
-    /// The messages that have not reached a terminal status, queued or not.
+    /// The messages without a terminal status.
     pub fn open(&self) -> impl Iterator<Item = &MessageId> {
         self.slots.iter().filter(|(_, slot)| slot.message.is_some()).map(|(id, _)| id)
     }
 
-    /// Whether this message has a queue entry that is not terminal.
+    /// Whether this message has a queue entry without a terminal status.
     #[must_use]
     pub fn has_entry(&self, id: &MessageId) -> bool {
         self.slots.get(id).is_some_and(|slot| slot.status.is_some())
     }
 
-    /// Whether this message is queued and not yet taken.
+    /// Whether this message is queued and not dequeued yet.
     #[must_use]
     pub fn is_queued(&self, id: &MessageId) -> bool {
         self.slots.get(id).is_some_and(|slot| slot.status == Some(QueueStatus::Queued))
     }
 
-    /// A message that has not reached a terminal status.
+    /// A message without a terminal status.
     #[must_use]
     pub fn message(&self, id: &MessageId) -> Option<&Held> {
         self.slots.get(id)?.message.as_ref()
     }
 
-    /// The entry that gave this message its terminal status, if one did.
+    /// The entry that gave this message its terminal status, if it has one.
     #[must_use]
     pub fn ended(&self, id: &MessageId) -> Option<Seq> {
         self.ended.get(id).map(|(_, seq)| *seq)
     }
 
-    /// The entry that first knew this id, if any did.
+    /// The entry that settled this message, else the one that recorded it.
     #[must_use]
     pub fn seen(&self, id: &MessageId) -> Option<Seq> {
         let ended = self.ended.get(id).map(|(_, seq)| *seq);
@@ -233,6 +233,7 @@ impl Queue {
             return;
         }
         let slot = self.slots.get_or_insert(record.id.clone(), Slot::default());
+        // The latest record counts, but the message keeps the entry that first recorded it.
         let seq = slot.message.as_ref().map_or(place.seq, |held| held.seq);
         slot.message = Some(Held { seq, live: place.live, record: record.clone() });
         self.place(&record.id);
@@ -245,11 +246,13 @@ impl Queue {
             self.refused += u64::from(*ended != record.status);
             return;
         }
+        // Counted before the message is taken out, while its lane is still known.
         if place.live && record.status == QueueStatus::Dequeued {
             self.count_passed(id);
         }
         let slot = self.slots.get_or_insert(id.clone(), Slot::default());
         slot.status = Some(record.status);
+        // The first admission decides the place, so a message replays in its old place.
         slot.admitted.get_or_insert(place.seq);
         if record.status.is_terminal() {
             self.unplace(id);
@@ -260,7 +263,7 @@ impl Queue {
         }
     }
 
-    /// How this message met the closure when a run took it; a replayed message meets it alike
+    /// How this message met the closure when a run took it. A replay meets it in the same way
     /// (contract 6.3).
     #[must_use]
     pub fn resolution(&self, id: &MessageId) -> Option<&Resolution> {
@@ -273,20 +276,19 @@ impl Queue {
         }
     }
 
-    /// What the first turn of this message was about, where it had one; a replayed message is about
-    /// the same (contract 5.4).
+    /// The subject of the first turn of this message. A replay has the same subject (contract 5.4).
     pub(crate) fn about(&self, id: &MessageId) -> Option<&About> {
         self.slots.get(id)?.about.as_ref()
     }
 
-    /// A turn of this message started, which is about this.
+    /// Notes the item of the first turn of this message.
     pub(crate) fn set_about(&mut self, id: &MessageId, work_item_id: Option<WorkItemId>) {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.about.get_or_insert(About { work_item_id });
         }
     }
 
-    /// How often the runs of this message were interrupted, shutdowns not counted (contract 5.24).
+    /// The number of interrupted runs of this message, not counting shutdowns (contract 5.24).
     #[must_use]
     pub fn interruptions(&self, id: &MessageId) -> u64 {
         self.slots.get(id).map_or(0, |slot| slot.interruptions)
@@ -298,13 +300,13 @@ impl Queue {
         }
     }
 
-    /// Whether a run has taken this message.
+    /// Whether an open run has this message.
     #[must_use]
     pub fn is_in_run(&self, id: &MessageId) -> bool {
         self.slots.get(id).is_some_and(|slot| slot.in_run)
     }
 
-    /// A run took the message, or gave it back by being interrupted.
+    /// Notes that a run took the message, or gave it back when it was interrupted.
     pub(crate) fn set_in_run(&mut self, id: &MessageId, in_run: bool) {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.in_run = in_run;
@@ -312,19 +314,21 @@ impl Queue {
         }
     }
 
-    /// Puts the messages back into their lanes, which are not stored.
+    /// Builds the lanes again, which are not stored.
     pub(crate) fn rebuild(&mut self) {
         let ids: Vec<_> = self.slots.keys().cloned().collect();
         ids.iter().for_each(|id| self.place(id));
     }
 
-    /// Counts what the dequeue of this message passes over.
+    /// Counts the messages that the dequeue of this one passes over.
     fn count_passed(&mut self, id: &MessageId) {
         let Some((taken, _)) = self.slots.get(id).and_then(|slot| slot.ready_at.clone()) else {
             return;
         };
         let passes_operator = self.operator.values().next().is_some_and(|oldest| oldest != id);
         self.passed.operator = if passes_operator { self.passed.operator + 1 } else { 0 };
+        // A lower lane that waits was passed over; a higher one that waits keeps its count. The
+        // lane taken and empty lanes start again.
         for lane in [Priority::Interject, Priority::Next, Priority::Normal, Priority::Background] {
             let waits = self.ready.contains_key(&lane);
             match lane.cmp(&taken) {
@@ -353,8 +357,7 @@ impl Queue {
     fn place(&mut self, id: &MessageId) {
         self.unplace(id);
         let Some(slot) = self.slots.get_mut(id) else { return };
-        // contract 3.6: a queue entry without message, or a message without queue entry, is never
-        // queued.
+        // contract 3.6: without both a message and a queue entry, nothing is queued.
         let (Some(held), Some(_), Some(admitted)) = (&slot.message, slot.status, slot.admitted)
         else {
             return;

@@ -1,4 +1,4 @@
-//! The state of the queue: lanes, and what was said that no turn has read.
+//! The plane of messages: the lanes, and deferred messages.
 
 pub mod deferred;
 pub mod lanes;

@@ -1,8 +1,8 @@
-//! The beginning of a ledger in another file: what was moved out, where the rest begins, and
-//! reading on over the border (contract 3.4, 3.5).
+//! The beginning of a ledger in another file: moving it out, and reading across the border
+//! (contract 3.4, 3.5).
 //!
-//! The anchor is the head of what was moved: the first entry of the rest continues its chain. The
-//! file that it names is a file of ledgers like any other, in which the ledger ends there.
+//! The anchor is the head of the moved entries: the first entry of the rest continues its chain.
+//! The anchor also names the archive, an ordinary ledger file in which the ledger ends there.
 
 use std::{
     fs,
@@ -17,19 +17,20 @@ use super::{
     ledger::{Appended, Row, SqliteLedger, insert, number, page, seq},
 };
 
-/// How many entries are moved in one transaction.
+/// Entries per transaction of a move.
 const PAGE: u32 = 1024;
 
-/// Where the beginning of a ledger is, and what the rest continues.
+/// Where the beginning of a ledger is, and which head the rest continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// The newest entry that was moved out.
     pub head: Head,
-    /// The file of ledgers that has the entries up to it.
+    /// The ledger file that has the entries up to `head`.
     pub archive: PathBuf,
 }
 
-/// Why the beginning of a ledger was not moved. Whatever was copied, the ledger is as it was.
+/// Why the beginning of a ledger was not moved. Some entries may have been copied, but the ledger
+/// is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
@@ -42,46 +43,46 @@ pub enum ArchiveError {
     /// The ledger is damaged.
     #[error("the ledger is damaged: {0}")]
     Damaged(#[from] EntryError),
-    /// The archive has something else of this agent.
-    #[error("`{}` has another history of agent `{agent}`: name a file that has none", path.display())]
+    /// The archive holds other entries of this agent.
+    #[error("`{}` holds a different history of agent `{agent}`: name a file without this agent", path.display())]
     OtherHistory {
         /// The archive.
         path: PathBuf,
         /// The agent.
         agent: AgentId,
     },
-    /// The archive would be a ledger that goes on by itself.
-    #[error("`{}` has a ledger of agent `{agent}` that goes on by itself, and is no archive: name a file that has none", path.display())]
+    /// The archive would be a ledger that is still appended to.
+    #[error("`{}` holds a live ledger of agent `{agent}`, not an archive: name a file without this agent", path.display())]
     Alive {
         /// The archive.
         path: PathBuf,
         /// The agent.
         agent: AgentId,
     },
-    /// What was moved earlier is elsewhere.
-    #[error("the entries up to {} are in `{}` already: name that file, in which the next ones continue them", anchor.head.seq, anchor.archive.display())]
+    /// Earlier entries were moved to another file.
+    #[error("the entries up to {} are already in `{}`: name that file, so that the next ones continue them", anchor.head.seq, anchor.archive.display())]
     Elsewhere {
-        /// Where it is.
+        /// Where the earlier entries are.
         anchor: Anchor,
     },
-    /// The ledger could not name the archive.
-    #[error("`{}` is no text, so the ledger cannot name it: name another file", .0.display())]
+    /// The path cannot be stored in the ledger.
+    #[error("`{}` is not valid UTF-8, so the ledger cannot store this path: name another file", .0.display())]
     NoText(PathBuf),
     /// The archive would be the ledger itself.
     #[error("`{}` is the ledger itself: name another file", .0.display())]
     Itself(PathBuf),
-    /// The ledger is another one than it was a moment ago.
+    /// Another process changed the ledger during the move.
     #[error(
-        "entry {0} is not what it was a moment ago: somebody else archives this ledger; try again"
+        "entry {0} changed during the move: another process archives this ledger too; try again"
     )]
     Changed(Seq),
 }
 
 impl SqliteLedger {
-    /// Where the beginning of this ledger is, where it was moved out.
+    /// Where the beginning of this ledger is; `None` if it was never moved out.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
         let stored = self.with("read", |connection, agent| {
             agent.map_or(Ok(None), |agent| stored(connection, agent))
@@ -89,10 +90,10 @@ impl SqliteLedger {
         Ok(stored.map(|(head, archive)| Anchor { head, archive: self.beside(&archive) }))
     }
 
-    /// The file in which this ledger goes on, where this is its archive.
+    /// The file in which this ledger continues; `None` if this is not an archive.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn goes_on_in(&mut self) -> Result<Option<PathBuf>, SqliteError> {
         let stored = self.with("read", |connection, agent| {
             agent.map_or(Ok(None), |agent| goes_on_in(connection, agent))
@@ -100,15 +101,15 @@ impl SqliteLedger {
         Ok(stored.map(|rest| self.beside(Path::new(&rest))))
     }
 
-    /// Refuses an archive, as an append to it would.
+    /// Refuses an archive, with the error that an append to it would give.
     ///
     /// # Errors
-    /// Where it is one, or the file cannot be read.
+    /// If this is an archive, or the file cannot be read.
     pub fn require_alive(&mut self) -> Result<(), SqliteError> {
         self.goes_on_in()?.map_or(Ok(()), |rest| Err(self.ended(&rest)))
     }
 
-    /// Why nothing is appended to this archive.
+    /// The error for an append to this archive.
     pub(super) fn ended(&self, goes_on_in: &Path) -> SqliteError {
         SqliteError::Archive {
             path: self.file.path().to_owned(),
@@ -117,15 +118,15 @@ impl SqliteLedger {
         }
     }
 
-    /// Another file, as it is named by this one.
+    /// Resolves a path that this file stores: relative ones are relative to its folder.
     fn beside(&self, named: &Path) -> PathBuf {
         self.file.path().parent().unwrap_or(Path::new("")).join(named)
     }
 
-    /// The ledger in the file that the anchor names.
+    /// The ledger in the file that the anchor names. It is opened once and then kept.
     ///
     /// # Errors
-    /// Where that file is not there, or has not all that was moved.
+    /// If that file does not exist, or lacks some of the moved entries.
     pub fn archive(&mut self, anchor: &Anchor) -> Result<&mut Self, SqliteError> {
         let archive = match self.archive.take() {
             Some(archive) => archive,
@@ -140,15 +141,15 @@ impl SqliteLedger {
     fn open_archive(&self, anchor: &Anchor) -> Result<Self, String> {
         let file = SqliteFile::open_read_only(&anchor.archive).map_err(|why| why.to_string())?;
         let mut archive = file.ledger(&self.agent_id);
-        // What was moved may be followed by a copy of more, where a move did not come to its end.
+        // A move that was cut short leaves copies behind the anchor, so the archive may be longer.
         match archive.head() {
             Ok(head) if head.seq >= anchor.head.seq => Ok(archive),
-            Ok(_) => Err("it has not all of them".to_owned()),
+            Ok(_) => Err("it lacks some of them".to_owned()),
             Err(why) => Err(why.to_string()),
         }
     }
 
-    /// Reads what was moved out, where that is asked for: nothing of it is here.
+    /// Reads from the archive if the page begins there: this file no longer has those entries.
     pub(super) fn read_moved_out(
         &mut self,
         after: Seq,
@@ -157,19 +158,19 @@ impl SqliteLedger {
         let Some(anchor) = self.anchor()?.filter(|anchor| after < anchor.head.seq) else {
             return Ok(None);
         };
-        // Whatever stands behind the anchor over there is not this ledger's.
+        // Entries behind the anchor may be in the archive too, but they are not part of it yet.
         let left = u32::try_from(anchor.head.seq.0 - after.0).unwrap_or(limit);
         self.archive(&anchor)?.read_with_batches(after, limit.min(left)).map(Some)
     }
 
-    /// Moves the entries up to `to`, at which a batch ends, into the archive; gives how many. First
-    /// they are copied, then they are taken out in one transaction with the anchor: a process that
-    /// dies between has copied, and the next one goes on from there. The archive is made where
-    /// there is none.
+    /// Moves the entries up to `to`, which must end a batch, into the archive, and returns their
+    /// number. They are copied first. Then one transaction removes them here and stores the anchor.
+    /// If a process dies in between, the next call continues with what was copied. The archive is
+    /// created if it does not exist.
     ///
     /// # Errors
-    /// Where a file cannot be used, the ledger is damaged, or the archive has something else of
-    /// this agent.
+    /// If a file cannot be used, the ledger is damaged, or the archive holds other entries of this
+    /// agent.
     pub fn move_out(
         &mut self,
         to: Head,
@@ -185,11 +186,10 @@ impl SqliteLedger {
         Ok(to.seq.0 - begins.seq.0)
     }
 
-    /// Whether this file may get what is moved out of a ledger with this anchor; before anything is
-    /// made.
+    /// Checks that `archive` may take entries of a ledger with this anchor. Creates nothing.
     ///
     /// # Errors
-    /// Why it may not.
+    /// If the file is the ledger itself, cannot be named, or is not the archive of earlier moves.
     pub fn may_be_archive(
         &self,
         anchor: Option<&Anchor>,
@@ -215,8 +215,8 @@ impl SqliteLedger {
         done: &mut impl FnMut(Seq),
     ) -> Result<(), ArchiveError> {
         let (path, agent) = (archive.path().to_owned(), self.agent_id.clone());
-        // First of all nobody else appends there. A ledger that goes on by itself is no archive of
-        // this one: it may be a copy whose beginning leads back here.
+        // Close the archive to other writers before copying. A live ledger is refused: it may be a
+        // copy of this one whose beginning leads back here.
         let rest = as_named_by(archive.path(), self.file.path());
         if !archive
             .end(&agent, &rest.to_string_lossy())
@@ -227,6 +227,7 @@ impl SqliteLedger {
         let mut there = archive.ledger(&agent);
         let mut there =
             if there.head()?.seq > to.seq { there.head_at(to.seq)? } else { there.head()? };
+        // The archive lacks entries that were moved earlier, so nothing can be appended to it.
         if there.seq < begins.seq {
             return Err(ArchiveError::OtherHistory { path, agent });
         }
@@ -240,7 +241,7 @@ impl SqliteLedger {
                 if at.seq == there.seq && at.chain != there.chain {
                     return Err(ArchiveError::OtherHistory { path, agent });
                 }
-                // What an earlier try has copied stands there already.
+                // An earlier move that was cut short may have copied this entry already.
                 if at.seq > there.seq {
                     rows.push(Row::new(bytes, at.seq, *batch)?);
                 }
@@ -262,7 +263,7 @@ impl SqliteLedger {
         if at == to { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
     }
 
-    /// The entry at this place; [`Head::START`] where there is none.
+    /// The head at this entry; [`Head::START`] if there is no such entry.
     fn head_at(&mut self, seq: Seq) -> Result<Head, LedgerError> {
         let found = self.read(Seq(seq.0.saturating_sub(1)), 1)?;
         Ok(found
@@ -271,20 +272,21 @@ impl SqliteLedger {
             .map_or(Head::START, |(_, chain)| Head { seq, chain }))
     }
 
-    /// Takes out what was copied.
+    /// Removes the entries that were copied.
     fn cut(&mut self, begins: Head, to: Head, archive: &Path) -> Result<(), ArchiveError> {
         let Some(agent) = self.agent else { return Err(ArchiveError::Changed(to.seq)) };
         let failed = |why| SqliteError::new(self.file.path(), "archive", &why);
         let done = cut(&mut self.file.connection(), agent, begins, to, &archive.to_string_lossy())
             .map_err(failed)?;
+        // The archive has more entries now, so it is opened anew on the next read.
         self.archive = None;
         if done { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
     }
 }
 
 impl SqliteFile {
-    /// Makes this the archive of an agent, whose ledger goes on in that file; no where it has a
-    /// ledger of the agent that is none.
+    /// Makes this file the archive of an agent whose ledger continues in `goes_on_in`. Returns
+    /// `false` if the file holds a live ledger of the agent.
     fn end(&self, agent_id: &AgentId, goes_on_in: &str) -> rusqlite::Result<bool> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -295,7 +297,7 @@ impl SqliteFile {
         Ok(statement.execute([agent_id.as_str(), goes_on_in])? == 1)
     }
 
-    /// Stores entries that were moved out, in the archive that this is.
+    /// Stores moved entries in this archive.
     fn receive(
         &self,
         agent_id: &AgentId,
@@ -310,10 +312,10 @@ impl SqliteFile {
         Ok(appended)
     }
 
-    /// Gives back to the disk what is not used any more; no where another process holds the file.
+    /// Returns unused space to the disk. Returns `false` if another process holds the file.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn shrink(&self) -> Result<bool, SqliteError> {
         let connection = self.connection();
         let done = connection.execute_batch("VACUUM").and_then(|()| {
@@ -329,7 +331,7 @@ impl SqliteFile {
 }
 
 fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head, PathBuf)>> {
-    // A file of the first version has no anchors; who only reads migrates nothing.
+    // Files of schema version 1 have no anchors, and an observer does not migrate them.
     if !connection.table_exists(None, "anchors")? {
         return Ok(None);
     }
@@ -351,8 +353,8 @@ fn goes_on_in(connection: &Connection, agent: i64) -> rusqlite::Result<Option<St
         .query_row([agent], |row| row.get(0))
 }
 
-/// Takes the entries up to `to` out, and the snapshots among them; no where the ledger is not as it
-/// was when they were copied, or has no snapshot that the rest can begin with.
+/// Removes the entries up to `to` and the snapshots among them. Returns `false` if the ledger has
+/// changed since the copy, or has no snapshot for the rest to begin with.
 fn cut(
     connection: &mut Connection,
     agent: i64,
@@ -369,6 +371,7 @@ fn cut(
     let snapshots: i64 = transaction
         .prepare_cached("SELECT count(*) FROM snapshots WHERE agent = ?1 AND seq > ?2")?
         .query_row(params![agent, position(to.seq)], |row| row.get(0))?;
+    // Another process archived first, or the ledger has changed: then the copy is not what is here.
     if begun != begins || !is_there || snapshots == 0 {
         return Ok(false);
     }
@@ -387,7 +390,7 @@ fn cut(
     Ok(true)
 }
 
-/// How a file names another one: one in the same folder by its name alone, so that the folder may
+/// How one file names another: a file in the same folder by its name alone, so that the folder can
 /// be moved.
 fn as_named_by(file: &Path, other: &Path) -> PathBuf {
     let [file, other] = [file, other].map(canonical);
@@ -395,7 +398,7 @@ fn as_named_by(file: &Path, other: &Path) -> PathBuf {
     beside.unwrap_or(other)
 }
 
-/// A path by which files are compared; one that is not there as it was named.
+/// The path to compare files by; a file that does not exist keeps the path that was given.
 fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

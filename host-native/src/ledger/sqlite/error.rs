@@ -1,4 +1,4 @@
-//! Why a file of ledgers cannot be used, and what to do about it.
+//! Why a ledger file cannot be used, and what to do about it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,17 @@ use wakeful_core::{AgentId, LedgerError};
 
 use super::Anchor;
 
-/// Why a file of ledgers cannot be used. Nothing was stored then.
+/// Why a ledger file cannot be used. Nothing was stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {
-    /// Nothing is there to read.
+    /// The file does not exist.
     #[error("`{}` does not exist", .0.display())]
     NoSuchFile(PathBuf),
-    /// A folder is there.
+    /// The path is a folder.
     #[error("`{}` is a folder: name a file in it, as in `{}`", .0.display(), .0.join("ledger.sqlite").display())]
     Folder(PathBuf),
-    /// The folder that it should be in is not there.
+    /// The parent folder does not exist.
     #[error("`{}` cannot be created: the folder `{}` does not exist", path.display(), folder.display())]
     NoFolder {
         /// The file.
@@ -25,64 +25,64 @@ pub enum SqliteError {
         /// The folder.
         folder: PathBuf,
     },
-    /// It is there, and nothing was ever stored in it.
-    #[error("`{}` holds no ledger yet: it is empty until a writer has opened it, and a copy of a live one needs its `-wal` too", .0.display())]
+    /// The file exists, but nothing was ever stored in it.
+    #[error("`{}` holds no ledger yet: a writer must open it first; a copy of a live file needs its `-wal` too", .0.display())]
     Empty(PathBuf),
-    /// Another program's file is there.
-    #[error("`{}` is no file of ledgers: another program made it, and it was left as it is", .0.display())]
+    /// Another program made the file.
+    #[error("`{}` is not a Wakeful ledger; it was not changed", .0.display())]
     Foreign(PathBuf),
-    /// A newer program made it.
+    /// A newer program made the file.
     #[error("`{}` has schema version {found}, this program reads up to {supported}: use a newer one", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The newest that is read.
+        /// The newest version that this program reads.
         supported: u32,
     },
-    /// It may be read only.
+    /// The file can only be read.
     #[error("`{}` is read-only: give this user the right to write to it and to its folder, or only observe it", .0.display())]
     ReadOnly(PathBuf),
-    /// It may not be opened at all.
+    /// The file cannot be opened.
     #[error(
         "`{}` cannot be opened: this user needs the right to read it, and to write to its folder, where SQLite keeps `-wal` and `-shm` beside it",
         .0.display()
     )]
     CannotOpen(PathBuf),
-    /// There is no space left.
-    #[error("`{}` cannot grow: the disk is full; free some space and try again, nothing was stored", .0.display())]
+    /// The disk is full.
+    #[error("`{}` cannot grow, the disk is full: nothing was stored; free some space and try again", .0.display())]
     Full(PathBuf),
-    /// Another process held it for too long.
+    /// Another process held the file for too long.
     #[error("`{}` was held by another process for {} s: find out which one writes to it, and try again", .0.display(), super::BUSY_TIMEOUT.as_secs())]
     Busy(PathBuf),
-    /// Its folder cannot hold it.
-    #[error("`{}` cannot be kept in WAL mode (SQLite chose `{mode}`): put it on a local disk, not on a network share", path.display())]
+    /// The file system does not support WAL mode.
+    #[error("`{}` cannot use WAL mode (SQLite chose `{mode}`): put it on a local disk, not on a network share", path.display())]
     NoWal {
         /// The file.
         path: PathBuf,
         /// The mode that SQLite chose.
         mode: String,
     },
-    /// It is an archive.
-    #[error("`{}` is the archive of agent `{agent}`, whose ledger goes on in `{}`: nothing is appended here", path.display(), goes_on_in.display())]
+    /// The ledger in this file is an archive, which takes no appends.
+    #[error("`{}` is the archive of agent `{agent}`: nothing is appended here, the ledger continues in `{}`", path.display(), goes_on_in.display())]
     Archive {
         /// The file.
         path: PathBuf,
         /// The agent.
         agent: AgentId,
-        /// Where the ledger goes on.
+        /// Where the ledger continues.
         goes_on_in: PathBuf,
     },
-    /// It is the rest of a ledger whose beginning is not where it was moved to.
+    /// The beginning of the ledger is not where it was moved to.
     #[error("the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there", anchor.head.seq, anchor.archive.display())]
     NoArchive {
-        /// Where they should be.
+        /// Where the beginning should be.
         anchor: Anchor,
-        /// Why they cannot be read.
+        /// Why it cannot be read.
         why: String,
     },
-    /// It is damaged.
+    /// The file is damaged.
     #[error("`{}` is damaged ({why}): keep a copy of it with its `-wal`, then restore a backup or rescue what can be read with `sqlite3 {} .recover`", path.display(), path.display())]
     Damaged {
         /// The file.
@@ -90,30 +90,30 @@ pub enum SqliteError {
         /// What SQLite found.
         why: String,
     },
-    /// The disk failed.
+    /// Reading or writing the disk failed.
     #[error("cannot {doing} `{}`: reading or writing the disk failed ({why}): check the disk and try again", path.display())]
     Disk {
         /// The file.
         path: PathBuf,
-        /// What was to be done.
+        /// The verb of the message, as in "append to".
         doing: &'static str,
-        /// What SQLite says.
+        /// SQLite's message.
         why: String,
     },
-    /// Something else.
+    /// Any other failure.
     #[error("cannot {doing} `{}`: {why}", path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// What was to be done.
+        /// The verb of the message, as in "append to".
         doing: &'static str,
-        /// What SQLite says.
+        /// SQLite's message.
         why: String,
     },
 }
 
 impl SqliteError {
-    /// What SQLite's error means for the file.
+    /// Turns an error of SQLite into one that says what to do with the file.
     pub(super) fn new(path: &Path, doing: &'static str, why: &rusqlite::Error) -> Self {
         let path = path.to_owned();
         let said = why.to_string();
@@ -130,14 +130,14 @@ impl SqliteError {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, why: said },
             Some(ErrorCode::SystemIoFailure) => Self::Disk { path, doing, why: said },
-            // A column holds what no schema of ours lets in.
+            // A column holds a value that our schema does not allow.
             None if is_of_a_column(why) => Self::Damaged { path, why: said },
             _ => Self::Other { path, doing, why: said },
         }
     }
 }
 
-/// Whether it is the files beside the ledger, `-wal` and `-shm`, that cannot be made or written.
+/// Whether the files beside the ledger, `-wal` and `-shm`, cannot be created or written.
 fn is_of_the_folder(why: &rusqlite::Error) -> bool {
     use rusqlite::ffi;
     let code = why.sqlite_error().map(|error| error.extended_code);
@@ -181,12 +181,12 @@ mod tests {
     #[test]
     fn each_failure_of_sqlite_says_what_to_do() {
         let starts = [
-            (ffi::SQLITE_NOTADB, "`FILE` is no file of ledgers"),
+            (ffi::SQLITE_NOTADB, "`FILE` is not a Wakeful ledger"),
             (ffi::SQLITE_READONLY, "`FILE` is read-only: give this user the right to write"),
             (ffi::SQLITE_READONLY_DIRECTORY, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_CANTOPEN, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_PERM, "`FILE` cannot be opened: this user needs the right"),
-            (ffi::SQLITE_FULL, "`FILE` cannot grow: the disk is full; free some space"),
+            (ffi::SQLITE_FULL, "`FILE` cannot grow, the disk is full: nothing was stored"),
             (ffi::SQLITE_BUSY, "`FILE` was held by another process for 30 s: find out which one"),
             (ffi::SQLITE_CORRUPT, "`FILE` is damaged ("),
             (

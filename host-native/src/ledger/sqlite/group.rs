@@ -1,6 +1,5 @@
-//! Appends that share a commit: while one waits for the disk, others that come meanwhile queue up,
-//! and then one of them stores all of them in one transaction, with one sync. Whoever is alone
-//! waits for nobody.
+//! Group commit: appends that arrive while another one waits for the disk queue up. One of them
+//! then stores all of them in one transaction, with one fsync. A lone append waits for no other.
 
 use std::{
     mem,
@@ -12,22 +11,22 @@ use wakeful_core::{AgentId, Head};
 
 use super::ledger::{Appended, Row, store};
 
-/// Appends that are to be stored.
+/// The queue of appends.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     waiting: Mutex<Waiting>,
-    /// Somebody has stored some.
+    /// Signals that a group was stored.
     stored: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     appends: Vec<Arc<Append>>,
-    /// Whether somebody is storing others.
+    /// Whether a thread is storing a group now.
     is_storing: bool,
 }
 
-/// One append, and what became of it.
+/// One append and its result.
 #[derive(Debug)]
 struct Append {
     agent_id: AgentId,
@@ -36,12 +35,12 @@ struct Append {
     became: Mutex<Option<rusqlite::Result<Appended>>>,
 }
 
-/// What is guarded here is whole between two statements, also where a thread has panicked.
+/// The guarded data is consistent between any two statements, so a panic elsewhere does not matter.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever stores lets the next one store when it is done, also where it panics.
+/// Lets the next thread store once this one is done, even if it panics.
 struct Storing<'a>(&'a Group);
 
 impl Drop for Storing<'_> {
@@ -52,7 +51,7 @@ impl Drop for Storing<'_> {
 }
 
 impl Group {
-    /// Stores a batch after the entry that is expected, perhaps together with those of others.
+    /// Stores a batch after the expected head, possibly together with batches of other threads.
     pub(super) fn append(
         &self,
         connection: &Mutex<Connection>,
@@ -80,7 +79,7 @@ impl Group {
             let mut group = mem::take(&mut waiting.appends);
             drop(waiting);
             if !group.iter().any(|append| Arc::ptr_eq(append, &own)) {
-                // A thread that panicked had taken it along.
+                // A thread that took this append along has panicked and left it without a result.
                 group.push(Arc::clone(&own));
             }
             let storing = Storing(self);
@@ -98,8 +97,8 @@ fn store_all(connection: &mut Connection, group: &[Arc<Append>]) {
             .zip(stored)
             .for_each(|(append, stored)| *held(&append.became) = Some(Ok(stored))),
         Err(why) if group.len() == 1 => *held(&group[0].became) = Some(Err(why)),
-        // Nothing of them is stored. What keeps one of them out must not keep out the others, so
-        // each is told by itself.
+        // The transaction stored nothing. One bad append must not fail the others, so each is
+        // stored alone and gets its own result.
         Err(_) => {
             group.iter().for_each(|append| store_all(connection, std::slice::from_ref(append)))
         }
@@ -148,8 +147,8 @@ mod tests {
         let (_, second) = batch(head, 1);
         let twice: Vec<EntryBytes> = first.iter().chain(&first).cloned().collect();
         let broken = append("broken", Head::START, &twice);
-        // As a row that the table refuses.
-        let mut broken = Arc::into_inner(broken).expect("it is nobody else's");
+        // A row that the table refuses, because its place is taken.
+        let mut broken = Arc::into_inner(broken).expect("the only reference");
         broken.rows.iter_mut().for_each(|row| row.stand_at(1));
         let group = [
             append("a", Head::START, &first),
@@ -159,7 +158,7 @@ mod tests {
             append("b", Head::START, &first),
         ];
         store_all(&mut file.connection(), &group);
-        let became = |at: usize| held(&group[at].became).take().expect("each is told");
+        let became = |at: usize| held(&group[at].became).take().expect("a result for each");
         assert!(matches!(
             (became(0), became(2), became(4)),
             (Ok(Appended::By(_)), Ok(Appended::By(_)), Ok(Appended::By(_)))
@@ -182,13 +181,14 @@ mod tests {
         thread::scope(|scope| {
             let said: Vec<_> = (0..16)
                 .map(|number| {
-                    // Two speak for each agent, so one of the two comes late.
+                    // Two threads write to each agent, so the second one of each pair gets a
+                    // conflict.
                     let (mut ledger, first) =
                         (file.ledger(&format!("agent-{}", number / 2).as_str().into()), &first);
                     scope.spawn(move || ledger.append(&Head::START, first))
                 })
                 .collect();
-            // One of them is about to store, and waits for the file itself.
+            // One of them has taken the first group and waits for the file, so 15 are left.
             while held(&file.group.waiting).appends.len() < 15 {
                 thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! One agent's ledger in a file: append at a head, read pages, keep snapshots beside them.
+//! One agent's ledger in a file: appending at a head, reading pages, and its snapshots.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use super::{SqliteError, SqliteFile, snapshots};
 pub struct SqliteLedger {
     pub(super) file: SqliteFile,
     pub(super) agent_id: AgentId,
-    /// The agent's number in the file, once it has entries.
+    /// The agent's number in the file; `None` until it has entries.
     pub(super) agent: Option<i64>,
-    /// The beginning, where it was moved out and was read.
+    /// The archive; `None` until something was read from it.
     pub(super) archive: Option<Box<Self>>,
 }
 
@@ -23,21 +23,21 @@ impl SqliteLedger {
         Self { file, agent_id, agent: None, archive: None }
     }
 
-    /// The newest entry; [`Head::START`] where there is none.
+    /// The newest entry; [`Head::START`] if there is none.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn head(&mut self) -> Result<Head, LedgerError> {
         Ok(self.with("read", |connection, agent| {
             agent.map_or(Ok(Head::START), |agent| head(connection, agent))
         })?)
     }
 
-    /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins
-    /// that it was appended in (contract 1.1). What was moved out is read where it is.
+    /// Reads entries as [`Ledger::read`] does, each with the position of the first entry of its
+    /// batch (contract 1.1). Archived entries are read from the archive.
     ///
     /// # Errors
-    /// Where the file cannot be read, or the one to which the entries were moved.
+    /// If the file cannot be read, or an archive that it needs.
     pub fn read_with_batches(
         &mut self,
         after: Seq,
@@ -48,13 +48,14 @@ impl SqliteLedger {
             agent.map_or(Ok(None), |agent| page(connection, agent, from, limit))
         };
         let Some(here) = self.with("read", read)? else { return Ok(Vec::new()) };
+        // Only a gap right after `after` means that entries were moved out.
         if here.first == after.next() {
             return Ok(here.entries);
         }
         Ok(self.read_moved_out(after, limit)?.unwrap_or(here.entries))
     }
 
-    /// Reads with the agent's number, which is looked up until it is there.
+    /// Runs `read` with the agent's number, which is looked up until the agent has one.
     pub(super) fn with<T>(
         &mut self,
         doing: &'static str,
@@ -99,25 +100,25 @@ impl Ledger for SqliteLedger {
         head: &Head,
         write: &dyn Fn() -> String,
     ) -> Result<(), LedgerError> {
-        // An agent without entries has nothing to go on from.
+        // Without entries there is nothing that a snapshot could replace.
         let (Some(agent), Ok(seq)) = (self.agent, i64::try_from(head.seq.0)) else { return Ok(()) };
         let stored = snapshots::store(&mut self.file.connection(), agent, seq, &write());
         stored.map_err(|why| SqliteError::new(self.file.path(), "store a snapshot in", &why).into())
     }
 }
 
-/// An entry as the table has it.
+/// An entry in the form of its table row.
 #[derive(Debug)]
 pub(super) struct Row {
     seq: i64,
-    /// Where its batch begins.
+    /// The first entry of its batch.
     batch: i64,
     chain: Chain,
     canonical: String,
 }
 
 impl Row {
-    /// An entry at its place, in the batch that begins at `batch`.
+    /// Splits an entry for its place; its batch begins at `batch`.
     pub(super) fn new(bytes: &EntryBytes, seq: Seq, batch: Seq) -> Result<Self, LedgerError> {
         let failed = |what: &str| LedgerError::Failed {
             message: format!("entry {seq} of the batch {what}: nothing was stored"),
@@ -134,7 +135,7 @@ impl Row {
 
 #[cfg(test)]
 impl Row {
-    /// Another place, at which there may be one already.
+    /// Moves the row to another place, which may already be taken.
     pub(super) fn stand_at(&mut self, seq: i64) {
         self.seq = seq;
     }
@@ -145,25 +146,25 @@ pub(super) fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, Le
     (first.0..).map(Seq).zip(batch).map(|(seq, bytes)| Row::new(bytes, seq, first)).collect()
 }
 
-/// Entries that are there, each with the position at which its batch begins.
+/// Entries that are in this file, each with the position of the first entry of its batch.
 pub(super) struct Page {
-    /// Where the first of them stands.
+    /// The position of the first of them.
     first: Seq,
     pub(super) entries: Vec<(EntryBytes, Seq)>,
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Debug)]
 pub(super) enum Appended {
-    /// Stored, by the agent of this number; none where there is nothing of it yet.
+    /// Stored, under this agent number; `None` if the agent has no entries yet.
     By(Option<i64>),
-    /// The ledger ends elsewhere.
+    /// The ledger has another head.
     Conflict(Head),
-    /// This is an archive, and the ledger goes on in that file.
+    /// The ledger is an archive and continues in that file.
     Ended(String),
 }
 
-/// Compares the head and stores the batch, in a transaction that holds the file from its first
+/// Compares the head and stores the batch. The transaction must hold the file from its first
 /// statement on (contract 3.2).
 pub(super) fn store(
     transaction: &Connection,
@@ -183,7 +184,8 @@ pub(super) fn store(
     }
 }
 
-/// Compares the head and stores the batch of an agent with this number, if it has one yet.
+/// Compares the head and stores the batch. `known` is the agent's number; `None` if it has none
+/// yet.
 pub(super) fn insert(
     transaction: &Connection,
     agent_id: &AgentId,
@@ -265,8 +267,8 @@ mod tests {
 
     use super::*;
 
-    /// SQLite is told that the disk has room for as many pages as there are: the next append meets
-    /// a full disk.
+    /// The test sets SQLite's page limit to the current number of pages, so the next append meets a
+    /// full disk.
     #[test]
     fn a_full_disk_stores_nothing_of_the_batch_and_the_next_append_works() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -282,7 +284,7 @@ mod tests {
         let why = ledger.append(&Head::START, &batch).expect_err("no space").to_string();
         assert!(
             why.ends_with(
-                "cannot grow: the disk is full; free some space and try again, nothing was stored"
+                "cannot grow, the disk is full: nothing was stored; free some space and try again"
             ),
             "{why}"
         );

@@ -1,8 +1,9 @@
-//! The durable ledger: one SQLite file for many agents, in WAL mode, every append on the disk
+//! The durable ledger: one SQLite file for many agents, in WAL mode. Every append is on the disk
 //! before it returns (contract 3.1, 3.2).
 //!
-//! One process drives an agent, others may read the file meanwhile. Two writers of one agent are
-//! both let through, one after the other; the one that comes second with an old head is told so.
+//! One process drives an agent; others may read the file at the same time. If two processes write
+//! to one agent, their appends run one after the other. The second one has an old head and gets a
+//! conflict.
 
 mod archive;
 mod error;
@@ -36,14 +37,14 @@ pub use self::{
 /// How long a call waits for another process before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it pauses between two tries.
+/// The pause between two attempts.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-/// More statements than this crate has, so that each is prepared once per file.
+/// More than the number of statements in this crate, so that each is prepared once per file.
 const STATEMENTS: usize = 32;
 
-/// A file of ledgers. Clones and the ledgers taken from it share one connection; they may be sent
-/// to other threads, and what is appended by several threads at once shares a sync.
+/// A ledger file. Clones, and the ledgers taken from it, share one connection and may be sent to
+/// other threads. Appends of several threads at once share an fsync.
 #[derive(Clone, Debug)]
 pub struct SqliteFile {
     path: Arc<PathBuf>,
@@ -52,14 +53,14 @@ pub struct SqliteFile {
 }
 
 impl SqliteFile {
-    /// The version of the schema that this program writes, and the newest that it reads.
+    /// The schema version that this program writes, and the newest that it reads.
     pub const SCHEMA: u32 = schema::NEWEST;
 
-    /// Opens a file for reading and writing, creates it where there is none, and brings it to the
-    /// newest schema.
+    /// Opens a file for reading and writing, creates it if it does not exist, and migrates it to
+    /// the newest schema.
     ///
     /// # Errors
-    /// Where the file cannot be opened for writing, is another program's, or is newer than this
+    /// If the file cannot be opened for writing, belongs to another program, or is newer than this
     /// program.
     pub fn open(path: &Path) -> Result<Self, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -68,21 +69,22 @@ impl SqliteFile {
         if connection.is_readonly("main").map_err(failed)? {
             return Err(SqliteError::ReadOnly(path.to_owned()));
         }
-        // First the check: a file of another program is not even switched to WAL.
+        // Check first: a file of another program must not even be switched to WAL.
         schema::check(path, &connection)?;
         enter_wal_mode(path, &connection)?;
         connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
-        // Where fsync alone leaves data in the disk's own cache (macOS); without effect elsewhere.
+        // On macOS, fsync alone leaves data in the disk's own cache. Other systems ignore this
+        // setting.
         connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
         schema::migrate(path, &mut connection)?;
         Ok(Self::new(path, connection))
     }
 
-    /// Opens a file as an observer: reads what is committed, also while another process writes, and
+    /// Opens a file as an observer: reads what is committed, even while another process writes, and
     /// changes nothing.
     ///
     /// # Errors
-    /// Where there is no such file, it cannot be read, or it is newer than this program.
+    /// If the file does not exist, cannot be read, or is newer than this program.
     pub fn open_read_only(path: &Path) -> Result<Self, SqliteError> {
         if !path.exists() {
             return Err(SqliteError::NoSuchFile(path.to_owned()));
@@ -92,7 +94,7 @@ impl SqliteFile {
         Ok(Self::new(path, connection))
     }
 
-    /// A file in memory, which is gone with the last ledger of it. Errors name it by `path`.
+    /// A file in memory, which lives as long as its ledgers. Errors name it by `path`.
     pub(super) fn in_memory(path: &Path) -> Result<Self, SqliteError> {
         let mut connection = Connection::open_in_memory()
             .map_err(|why| SqliteError::new(path, "make room for", &why))?;
@@ -100,10 +102,10 @@ impl SqliteFile {
         Ok(Self::new(path, connection))
     }
 
-    /// The agents that have entries here, by id.
+    /// The agents that have entries in this file, sorted by id.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn agents(&self) -> Result<Vec<AgentId>, SqliteError> {
         let connection = self.connection();
         let list = || -> rusqlite::Result<Vec<AgentId>> {
@@ -114,14 +116,14 @@ impl SqliteFile {
         list().map_err(|why| SqliteError::new(&self.path, "list the agents", &why))
     }
 
-    /// The ledger of one agent; empty where the file knows no such agent. Nothing is written before
-    /// the first append.
+    /// The ledger of one agent; empty if the file does not have this agent. Nothing is written
+    /// before the first append.
     #[must_use]
     pub fn ledger(&self, agent_id: &AgentId) -> SqliteLedger {
         SqliteLedger::new(self.clone(), agent_id.clone())
     }
 
-    /// Where it is.
+    /// The path that the file was opened with.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -145,16 +147,15 @@ impl SqliteFile {
         self.group.append(&self.connection, agent_id, expected, rows)
     }
 
-    /// A thread that panicked while it held the connection left no transaction open: dropping one
-    /// rolls it back.
+    /// A panic while the lock was held leaves no open transaction: dropping one rolls it back.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Switches a file to WAL mode; one that is in it stays. Where several processes switch a new file
-/// at once, SQLite refuses some of them without any waiting, since two that wait for each other
-/// would wait for ever: they let go and try again.
+/// Switches a file to WAL mode, if it is not in it yet. If several processes switch a new file at
+/// once, SQLite refuses some of them immediately, because two that wait for each other would wait
+/// for ever. So this function tries again itself.
 fn enter_wal_mode(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
     let since = Instant::now();
     loop {
@@ -172,13 +173,13 @@ fn enter_wal_mode(path: &Path, connection: &Connection) -> Result<(), SqliteErro
 }
 
 thread_local! {
-    /// Since when this thread waits for another process.
+    /// When this thread started to wait for another process.
     static WAITS_SINCE: Cell<Instant> = Cell::new(Instant::now());
 }
 
-/// Waits a little while another process holds the file, and says whether to try again. SQLite's own
-/// handler waits up to 100 ms between two tries, so that a process that appends without pause keeps
-/// another out for seconds.
+/// Waits a little while another process holds the file, and returns whether to try again. SQLite's
+/// own handler sleeps up to 100 ms between attempts, so a process that appends without pause could
+/// keep another one out for seconds.
 fn wait_for_another(tries: i32) -> bool {
     if tries == 0 {
         WAITS_SINCE.set(Instant::now());
@@ -187,9 +188,10 @@ fn wait_for_another(tries: i32) -> bool {
     WAITS_SINCE.get().elapsed() < BUSY_TIMEOUT
 }
 
-/// A connection with the settings that reading and writing share.
+/// Opens a connection with the settings that reading and writing share.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
-    // As a file, whatever it is called: SQLite alone would take `:memory:` for something else.
+    // A path with a folder is always a file: SQLite would take the bare name `:memory:` for
+    // something else.
     let path = &Path::new(".").join(path);
     if path.is_dir() {
         return Err(SqliteError::Folder(path.to_owned()));
@@ -200,12 +202,12 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
         return Err(SqliteError::NoFolder { path: path.to_owned(), folder: parent.to_owned() });
     }
     let failed = |why| SqliteError::new(path, "open", &why);
-    // The mutex of `SqliteFile` is the one that guards the connection.
+    // The mutex in `SqliteFile` guards the connection, so SQLite needs none.
     let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(failed)?;
     connection.busy_handler(Some(wait_for_another)).map_err(failed)?;
-    // A file from elsewhere brings no code along, and a damaged page is found before it is
-    // believed.
+    // A file from another machine must not run code through its schema, and a damaged page must be
+    // detected before its content is used.
     connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
     connection.pragma_update(None, "cell_size_check", true).map_err(failed)?;
     Ok(connection)

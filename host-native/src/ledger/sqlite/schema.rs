@@ -1,4 +1,4 @@
-//! What is in the file: its mark, its version, and the steps from each version to the next.
+//! The schema of a ledger file: its mark, its version, and the migrations.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use super::SqliteError;
 /// Marks the file as ours in its header (`PRAGMA application_id`): "Wkfl".
 const APPLICATION_ID: i32 = 0x576b_666c;
 
-/// The steps of the schema: the first makes version 1 out of an empty file, the next one would make
-/// version 2 out of version 1.
+/// The migrations: the first creates version 1 from an empty file, each later one takes the version
+/// before it to its own.
 ///
-/// An entry is kept as its canonical text and its chain (contract 3.4), with the position at which
-/// its batch begins. The key of `entries` keeps an agent's entries together, finds its head and its
-/// pages; no other index is needed. An anchor says where the entries up to it are, and what the
-/// rest continues. An agent of an archive goes on in another file.
+/// An entry is stored as its canonical text and its chain (contract 3.4), with the first position
+/// of its batch. The primary key of `entries` groups the entries by agent and serves both the head
+/// and the pages, so no other index is needed. An anchor says where the entries up to it are, and
+/// which head the rest continues. `goes_on_in` is set for an agent whose ledger here is an archive.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE agents (
@@ -48,26 +48,25 @@ const STEPS: &[&str] = &[
 ",
 ];
 
-/// What a file says about itself.
+/// What the header of a file says.
 enum Found {
-    /// Nothing: it is new.
+    /// The file is new.
     Empty,
-    /// It is ours, of this version.
+    /// The file is ours, with this schema version.
     Version(u32),
-    /// It is another program's.
+    /// The file belongs to another program.
     Foreign,
 }
 
-/// The newest version; the steps are few.
+/// The newest version: the number of migrations.
 pub(super) const NEWEST: u32 = STEPS.len() as u32;
 
-/// Refuses a file that is another program's, or newer than this program.
+/// Refuses a file of another program, or one that is newer than this program.
 pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
     version(path, connection).map(|_| ())
 }
 
-/// Refuses a file that has nothing to read. An observer migrates nothing, and reads each version as
-/// it is.
+/// Refuses a file without a schema. An observer does not migrate; it reads every version as it is.
 pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
     match version(path, connection)? {
         0 => Err(SqliteError::Empty(path.to_owned())),
@@ -75,8 +74,8 @@ pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), S
     }
 }
 
-/// Brings a file to the newest version, all steps or none. Of two processes that do so at once, one
-/// waits and finds it done.
+/// Migrates a file to the newest version, in one transaction. If two processes do so at once, the
+/// second one waits and finds it done.
 pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), SqliteError> {
     let failed = |why| SqliteError::new(path, "migrate", &why);
     if version(path, connection)? == NEWEST {
@@ -84,6 +83,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), Sq
     }
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    // Read again under the lock: another process may have migrated the file meanwhile.
     let from = version(path, &transaction)?;
     for step in STEPS.iter().skip(from as usize) {
         transaction.execute_batch(step).map_err(failed)?;
@@ -93,7 +93,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), Sq
     transaction.commit().map_err(failed)
 }
 
-/// The version of a file that this program can use; 0 where the file is new.
+/// The version of a file that this program can use; 0 if the file is new.
 fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
     match found(connection).map_err(|why| SqliteError::new(path, "open", &why))? {
         Found::Empty => Ok(0),
@@ -106,7 +106,7 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
 }
 
 fn found(connection: &Connection) -> rusqlite::Result<Found> {
-    // One statement, so that a migration of another process is seen whole or not at all.
+    // One statement, so that it sees a migration of another process whole or not at all.
     let (application, version, tables): (i32, i64, i64) = connection.query_row(
         "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM \
          pragma_user_version),

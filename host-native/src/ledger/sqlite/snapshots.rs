@@ -2,20 +2,19 @@
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-/// How many snapshots of an agent are kept: the newest, and the one before it for whoever looks
-/// into a file that was damaged.
+/// Snapshots stored per agent: the newest, and the one before it for the analysis of a damaged
+/// file.
 const KEPT: u32 = 2;
 
-/// The newest snapshot, wherever it stands: that one stands beyond the head is for the core to see
-/// (contract 3.4).
+/// The newest snapshot, even one beyond the head: the core detects that case (contract 3.4).
 pub(super) fn newest(connection: &Connection, agent: i64) -> rusqlite::Result<Option<String>> {
     let mut statement = connection
         .prepare_cached("SELECT text FROM snapshots WHERE agent = ?1 ORDER BY seq DESC LIMIT 1")?;
     statement.query_row([agent], |row| row.get(0)).optional()
 }
 
-/// Keeps a snapshot made at `seq`. What says to stand beyond the newest entry goes, as do all but
-/// the newest.
+/// Stores a snapshot made at `seq`. Removes snapshots beyond the newest entry, and all but the
+/// newest [`KEPT`].
 pub(super) fn store(
     connection: &mut Connection,
     agent: i64,

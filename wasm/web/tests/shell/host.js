@@ -1,6 +1,6 @@
-// The body of a function that makes a host in memory: it counts the calls that it gets, and keeps
-// the requests of the runs that were started.
-// `MemoryLedger` stands before this text; `nowNanos` is the function's argument.
+// The body of a function that makes a host in memory. The host counts its calls, and keeps the
+// requests of started runs. The caller puts `MemoryLedger` before this text; `nowNanos` is the
+// function's argument.
 const calls = { append: 0, read: 0, now: 0, startTurn: 0 };
 const lines = new MemoryLedger();
 const started = [];

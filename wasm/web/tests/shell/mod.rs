@@ -1,4 +1,4 @@
-//! What must hold of the shell wherever it runs.
+//! Tests of the shell for Node and browsers.
 
 use js_sys::{Array, Function, JSON, Reflect};
 use wakeful_web::{JsHost, Machine, Player, Scheduler};
@@ -8,7 +8,7 @@ use wasm_bindgen_test::wasm_bindgen_test;
 const HEARTBEAT: &str = include_str!("../../../../tests/fixtures/stories/heartbeat.json");
 const NOW: i64 = 1_779_872_400_000_000_000;
 
-/// A host in memory over the ledger that the package ships.
+/// A host in memory, with the ledger of the package.
 fn host() -> JsValue {
     let ledger = include_str!("../../../../npm/src/ledger/memory.mjs").replace("export ", "");
     let body = format!("{ledger}\n{}", include_str!("host.js"));
@@ -48,7 +48,8 @@ fn lines(host: &JsValue) -> u32 {
     at(host, "lines.lines").unchecked_into::<Array>().length()
 }
 
-/// Plays a story to its end; what the host was told to start goes to the player after each call.
+/// Plays a story to its end. After each call the player gets the turns that the host was told to
+/// start.
 fn play(host: &JsValue, scheduler: &Scheduler, player: &mut Player) -> u32 {
     for commands in 0..1000 {
         let command = player.next(scheduler.next_wake().expect("a clock")).expect("a command");
@@ -59,7 +60,7 @@ fn play(host: &JsValue, scheduler: &Scheduler, player: &mut Player) -> u32 {
             }
             "run" => drop(scheduler.run_until_rest().expect("a rest")),
             "set_clock" => {
-                drop(Reflect::set(host, &"at".into(), &player.now().into()).expect("a property"))
+                Reflect::set(host, &"at".into(), &player.now().into()).expect("a property");
             }
             other => panic!("unknown command {other}"),
         }
@@ -238,7 +239,7 @@ fn a_clock_that_fails_is_seen_before_anything_changes() {
     let scheduler = drive(&host);
     let before = lines(&host);
     Reflect::set(&host, &"at".into(), &1.5.into()).expect("a property");
-    let error = scheduler.propose(message("m1").into()).expect_err("a number is no bigint");
+    let error = scheduler.propose(message("m1").into()).expect_err("a number is not a bigint");
     assert!(text(&at(&error, "message")).contains("bigint"));
     assert_eq!(lines(&host), before);
 }

@@ -1,4 +1,4 @@
-//! Circles of files: each of them leads, by what it uses, to each other.
+//! Circles of files: strongly connected components of the uses between files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
             if circle.len() > 1 {
                 self.circles.push(circle);
             }
-            // Closed: nobody reaches anything open through it.
+            // This component is complete: no open file is reachable from it.
             return usize::MAX;
         }
         lowest

@@ -1,5 +1,5 @@
-//! The order of the core's rooms: a module uses only modules that stand before it in
-//! `core/src/lib.rs`, and no large circle of files use each other.
+//! The order of the core's floors: a module uses only modules above it in `core/src/lib.rs`, and no
+//! large group of files use each other in a circle.
 //!
 //! Code under `#[cfg(test)]` may use everything.
 
@@ -17,13 +17,15 @@ use circles::{Graph, circles};
 use modules::Modules;
 use uses::{Path, Uses};
 
+pub(super) use uses::{end_of_item, is_for_tests};
+
 const ROOT: &str = "core/src/lib.rs";
 const SOURCES: &str = "core/src/";
 
-/// What may stand against the order for a while.
+/// The exceptions, for a while.
 const EXCEPTIONS: &str = "xtask/src/tidy/layers.txt";
 
-/// A reader can hold so many files at once, if they must be read together.
+/// The number of files that a reader can hold at once, if they must be read together.
 const LARGEST_CIRCLE: usize = 8;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -43,12 +45,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A use of a room that stands later than the file's own.
+/// A use of a floor above the file's own.
 #[derive(Debug)]
 struct Upward {
     path: String,
     line: usize,
-    room: String,
+    floor: String,
     text: String,
 }
 
@@ -56,8 +58,8 @@ struct Upward {
 struct Core<'a> {
     files: Vec<(&'a File, Path, Uses)>,
     modules: Modules,
-    /// The rooms in the order of the root's `mod` lines.
-    rooms: Vec<String>,
+    /// The floors in the order of the root's `mod` lines.
+    floors: Vec<String>,
 }
 
 impl<'a> Core<'a> {
@@ -75,7 +77,7 @@ impl<'a> Core<'a> {
                 Err(why) => findings.push(Finding::new(&file.path, 0, why)),
             }
         }
-        // A file whose `mod` line only tests see is not declared by any that was read.
+        // A file whose `mod` line is under `cfg(test)` is not declared by any file that was read.
         let declared: BTreeSet<Path> =
             files.iter().flat_map(|(_, _, uses)| uses.modules.iter().cloned()).collect();
         files.retain(|(file, scope, _)| {
@@ -89,16 +91,16 @@ impl<'a> Core<'a> {
             .iter()
             .find(|(file, ..)| file.path == root.path)
             .map(|(_, _, uses)| &uses.modules);
-        let rooms = of_root
+        let floors = of_root
             .into_iter()
             .flatten()
             .filter(|module| module.len() == 1)
             .map(|module| module.concat())
             .collect();
-        (Self { files, modules, rooms }, findings)
+        (Self { files, modules, floors }, findings)
     }
 
-    /// Every use of a later room, and which files use which.
+    /// Every use of a higher floor, and which files use which.
     fn judge(&self) -> (Vec<Upward>, Graph) {
         let mut upward = Vec::new();
         let mut graph = Graph::new();
@@ -115,20 +117,20 @@ impl<'a> Core<'a> {
                     continue;
                 };
                 let (module, is_module) = self.modules.definition(&whole);
-                // What is named through an imported module is a use of its own, and the module's
-                // own file is then not read.
+                // A name through an imported module is a separate use, so the module's own file is
+                // not counted here.
                 if (takes_all || !is_module)
                     && let Some(of) =
                         self.modules.file(&module).filter(|of| *of != file.path && *of != ROOT)
                 {
                     used.insert(of.to_owned());
                 }
-                for (room, text) in self.wrong_rooms(&scope[0], &whole, &module) {
-                    // What goes on from an imported name was found where it was imported.
+                for (floor, text) in self.wrong_floors(&scope[0], &whole, &module) {
+                    // A path that continues an imported name was found at its import.
                     let is_known =
-                        starts_with_a_name(path) && seen.iter().any(|(_, other)| *other == room);
-                    if !is_known && seen.insert((line, room.clone())) {
-                        upward.push(Upward { path: file.path.clone(), line, room, text });
+                        starts_with_a_name(path) && seen.iter().any(|(_, other)| *other == floor);
+                    if !is_known && seen.insert((line, floor.clone())) {
+                        upward.push(Upward { path: file.path.clone(), line, floor, text });
                     }
                 }
             }
@@ -136,10 +138,15 @@ impl<'a> Core<'a> {
         (upward, graph)
     }
 
-    /// The rooms that a file of the room `mine` may not use, of the one that is named and the one
-    /// that has what is meant.
-    fn wrong_rooms(&self, mine: &str, path: &[String], module: &[String]) -> Vec<(String, String)> {
-        let place = |room: &str| self.rooms.iter().position(|other| other == room);
+    /// The floors that a file of the floor `mine` may not use: the one that is named, and the one
+    /// that defines the name.
+    fn wrong_floors(
+        &self,
+        mine: &str,
+        path: &[String],
+        module: &[String],
+    ) -> Vec<(String, String)> {
+        let place = |floor: &str| self.floors.iter().position(|other| other == floor);
         let (Some(named), Some(own)) = (path.first(), place(mine)) else { return Vec::new() };
         let shown = format!("crate::{}", path.join("::"));
         let mut wrong = Vec::new();
@@ -148,24 +155,27 @@ impl<'a> Core<'a> {
                 if self.modules.is_export_of_root(named) { "re-exported by" } else { "defined in" };
             wrong.push((
                 "lib".to_owned(),
-                format!("`{shown}` is {what} the root; name the room, not a re-export of the root"),
+                format!(
+                    "`{shown}` is {what} the root; name the floor, not a re-export of the root"
+                ),
             ));
         }
-        let rooms: BTreeSet<&String> =
+        let floors: BTreeSet<&String> =
             [Some(named), module.first()].into_iter().flatten().collect();
-        for room in rooms.into_iter().filter(|room| place(room).is_some_and(|other| other > own)) {
+        for floor in
+            floors.into_iter().filter(|floor| place(floor).is_some_and(|other| other > own))
+        {
             let text = format!(
-                "`{mine}` uses `{room}`, which stands after it in {ROOT} (`{shown}`); move what \
-                 it needs to a room before `{mine}`, or this code to one after `{room}`"
+                "`{mine}` uses `{floor}`, which is below it in {ROOT} (`{shown}`); move what \
+                 it needs to a floor before `{mine}`, or this code to one after `{floor}`"
             );
-            wrong.push((room.clone(), text));
+            wrong.push((floor.clone(), text));
         }
         wrong
     }
 }
 
-/// Whether a path begins with a name of the module that it stands in, and not with where to look
-/// for it.
+/// Whether a path begins with a name of its own module, not with `crate`, `super` or `self`.
 fn starts_with_a_name(path: &[String]) -> bool {
     path.first()
         .is_some_and(|first| !["crate", "wakeful_core", "super", "self"].contains(&first.as_str()))
@@ -181,7 +191,7 @@ fn module_of(path: &str) -> Path {
 /// The list of exceptions.
 #[derive(Debug, Default)]
 struct Exceptions {
-    /// File and room, and the line of the list.
+    /// File and floor, and the line of the list.
     uses: BTreeMap<(String, String), usize>,
     /// The number of files and the line of the list.
     largest_circle: Option<(usize, usize)>,
@@ -201,35 +211,35 @@ impl Exceptions {
                     exceptions.largest_circle =
                         number.parse().ok().map(|number| (number, index + 1));
                 }
-                (Some(file), Some(room), Some(_)) => {
-                    exceptions.uses.insert((file.to_owned(), room.to_owned()), index + 1);
+                (Some(file), Some(floor), Some(_)) => {
+                    exceptions.uses.insert((file.to_owned(), floor.to_owned()), index + 1);
                 }
                 _ => findings.push(Finding::new(
                     EXCEPTIONS,
                     index + 1,
-                    "a line is `file room reason` or `largest-circle number`",
+                    "a line is `file floor reason` or `largest-circle number`",
                 )),
             }
         }
         exceptions
     }
 
-    /// The uses that no line allows, and the lines that allow none.
+    /// The uses that no line allows, and the lines that allow nothing.
     fn judge(&self, uses: Vec<Upward>) -> Vec<Finding> {
         let mut unused = self.uses.clone();
         let mut findings = Vec::new();
-        for Upward { path, line, room, text } in uses {
-            let key = (path, room);
+        for Upward { path, line, floor, text } in uses {
+            let key = (path, floor);
             unused.remove(&key);
             if !self.uses.contains_key(&key) {
                 findings.push(Finding::new(&key.0, line, text));
             }
         }
-        for ((file, room), line) in unused {
+        for ((file, floor), line) in unused {
             findings.push(Finding::new(
                 EXCEPTIONS,
                 line,
-                format!("{file} does not use `{room}` against the order; remove the line"),
+                format!("{file} does not use `{floor}` against the order; remove the line"),
             ));
         }
         findings
@@ -272,12 +282,12 @@ impl Exceptions {
 mod tests {
     use super::*;
 
-    const ROOMS: (&str, &str) =
+    const FLOORS: (&str, &str) =
         (ROOT, "mod low;\npub mod middle;\nmod high;\npub use high::Thing;\n");
 
-    /// The findings about a tree of the three rooms, in which these files stand.
+    /// The findings about a tree of the three floors with these files.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        let mut all = vec![ROOMS, ("core/src/high.rs", "pub struct Thing;\n")];
+        let mut all = vec![FLOORS, ("core/src/high.rs", "pub struct Thing;\n")];
         for other in ["core/src/low.rs", "core/src/middle.rs"] {
             if !files.iter().any(|(path, _)| *path == other) {
                 all.push((other, ""));
@@ -288,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_of_an_earlier_room_is_right_and_of_a_later_one_is_found() {
+    fn a_use_of_an_lower_floor_is_right_and_of_a_higher_one_is_found() {
         assert_eq!(
             found(&[(
                 "core/src/high.rs",
@@ -303,7 +313,7 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(
             found[0].starts_with(
-                "core/src/low.rs:2: `low` uses `middle`, which stands after it in core/src/lib.rs"
+                "core/src/low.rs:2: `low` uses `middle`, which is below it in core/src/lib.rs"
             ),
             "{found:?}"
         );
@@ -311,9 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn tests_may_use_every_room() {
-        let inside = "#[cfg(test)]\nuse crate::high::Thing;\n#[cfg(test)]\nmod tests {\n    use \
-                      crate::high::Thing;\n}\n";
+    fn tests_may_use_every_floor() {
+        let inside = "#[cfg(test)]\n\
+                      use crate::high::Thing;\n\
+                      #[cfg(test)]\n\
+                      mod tests {\n\
+                      \x20   use crate::high::Thing;\n\
+                      }\n";
         assert_eq!(found(&[("core/src/low.rs", inside)]), [""; 0]);
         let beside = [
             ("core/src/low.rs", "#[cfg(test)]\nmod tests;\n"),
@@ -323,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn a_re_export_is_followed_to_the_room_that_has_it() {
+    fn a_re_export_is_followed_to_the_floor_that_has_it() {
         let found = found(&[
             ("core/src/middle.rs", "pub use crate::high::*;\n"),
             ("core/src/low.rs", "fn f(a: crate::middle::Thing) {}\n"),
         ]);
-        let rooms: Vec<&str> = found.iter().filter_map(|one| one.split('`').nth(3)).collect();
-        assert_eq!(rooms, ["high", "high", "middle"], "{found:?}");
+        let floors: Vec<&str> = found.iter().filter_map(|one| one.split('`').nth(3)).collect();
+        assert_eq!(floors, ["high", "high", "middle"], "{found:?}");
         let through_a_name = "use super::middle as m;\nfn f() { m::Thing }\n";
         let found = self::found(&[
             ("core/src/middle.rs", "#[cfg(test)]\nmod t;\n"),
@@ -344,21 +358,23 @@ mod tests {
         let found = found(&[("core/src/low.rs", "use crate::Thing;\n")]);
         assert!(
             found[0].starts_with(
-                "core/src/low.rs:1: `crate::Thing` is re-exported by the root; name the room"
+                "core/src/low.rs:1: `crate::Thing` is re-exported by the root; name the floor"
             ),
             "{found:?}"
         );
     }
 
     #[test]
-    fn an_exception_allows_one_room_to_one_file_and_is_found_when_nothing_needs_it() {
+    fn an_exception_allows_one_floor_to_one_file_and_is_found_when_nothing_needs_it() {
         let low = ("core/src/low.rs", "use crate::{high::Thing, middle::A};\n");
         let found = found(&[
             low,
             (
                 EXCEPTIONS,
-                "# why\ncore/src/low.rs high it moves soon\ncore/src/middle.rs high it \
-                 moved\nnonsense\n",
+                "# why\n\
+                 core/src/low.rs high it moves soon\n\
+                 core/src/middle.rs high it moved\n\
+                 nonsense\n",
             ),
         ]);
         assert_eq!(found.len(), 3, "{found:?}");
@@ -371,8 +387,8 @@ mod tests {
         );
     }
 
-    /// A room of so many files, each of which uses the next through the room's re-exports, and the
-    /// last the first.
+    /// A floor of `count` files. Each uses the next through the floor's re-exports, and the last
+    /// uses the first.
     fn ring(files: usize) -> Vec<(String, String)> {
         let names: Vec<String> = (0..files).map(|number| format!("f{number}")).collect();
         let exports =

@@ -1,20 +1,20 @@
-//! Which module and which file a path leads to, with re-exports followed.
+//! Resolves a path to its module and file, through re-exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::uses::{Import, Path, Uses};
 
-/// Chains of re-exports are shorter; a longer one leads in a circle.
+/// Real chains of re-exports are shorter; a longer one is a circle.
 const MOST_STEPS: usize = 16;
 
-/// What all files of a crate say about names.
+/// The names of all files of a crate.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
-    /// Each module, and the path of the file that it stands in.
+    /// Each module, and the path of its file.
     files: BTreeMap<Path, String>,
-    /// Each imported name of a module, and the path that it was imported by.
+    /// Each imported name of a module, and the path of its import.
     imports: BTreeMap<(Path, String), Path>,
-    /// The modules that a module imports all names of.
+    /// The modules from which a module imports all names.
     globs: BTreeMap<Path, Vec<Path>>,
     items: BTreeSet<(Path, String)>,
 }
@@ -24,8 +24,7 @@ impl Modules {
     pub(super) fn add(&mut self, path: &str, scope: &[String], uses: &Uses) {
         self.files.insert(scope.to_vec(), path.to_owned());
         for module in &uses.modules {
-            // A module with a file of its own is added with that file, which may come before or
-            // after this one.
+            // A module with its own file is added with that file, before or after this one.
             self.files.entry(module.clone()).or_insert_with(|| path.to_owned());
         }
         for Import { scope, path, name, .. } in &uses.imports {
@@ -38,8 +37,8 @@ impl Modules {
         self.items.extend(uses.items.iter().cloned());
     }
 
-    /// The path from the root of the crate, with the names that the module gave to what it imports
-    /// read as what they stand for; `None` if it leads to another crate.
+    /// The path from the root of the crate, with imported names replaced by what they import.
+    /// `None` if it leads to another crate.
     pub(super) fn absolute(&self, path: &[String], scope: &[String]) -> Option<Path> {
         self.absolute_in(path, scope, 0)
     }
@@ -47,7 +46,7 @@ impl Modules {
     fn absolute_in(&self, path: &[String], scope: &[String], steps: usize) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
-            // The core calls itself by its name for the sake of its derives.
+            // The core names itself, because its derives do.
             "crate" | "wakeful_core" => return Some(rest.to_vec()),
             "self" => return Some([scope, rest].concat()),
             "super" => {
@@ -61,15 +60,15 @@ impl Modules {
             return Some([scope, path].concat());
         }
         let import = self.imports.get(&(scope.to_vec(), first.clone()))?;
-        // `use name;` of a macro of this very module.
+        // `use name;` of a macro of this module.
         if steps == MOST_STEPS || import.as_slice() == [first.clone()] {
             return None;
         }
         Some([self.absolute_in(import, scope, steps + 1)?.as_slice(), rest].concat())
     }
 
-    /// The module that defines what a path from the root leads to, and whether that is the module
-    /// itself and not something in it.
+    /// The module that a path from the root leads to, and whether the path names the module itself
+    /// instead of an item in it.
     pub(super) fn definition(&self, path: &[String]) -> (Path, bool) {
         self.definition_in(path, 0)
     }
@@ -93,7 +92,7 @@ impl Modules {
         (module, true)
     }
 
-    /// Where a module has a name from, if it imports it.
+    /// The path from which a module imports a name.
     fn imported(&self, module: &[String], name: &String) -> Option<Path> {
         if let Some(path) = self.imports.get(&(module.to_vec(), name.clone())) {
             return self
@@ -118,7 +117,7 @@ impl Modules {
             || self.files.contains_key(&[module, std::slice::from_ref(name)].concat())
     }
 
-    /// The file that a module stands in.
+    /// The file of a module.
     pub(super) fn file(&self, module: &[String]) -> Option<&str> {
         self.files.get(module).map(String::as_str)
     }

@@ -1,6 +1,6 @@
-//! What one file uses: its imports, and the paths that stand in its code and in its macros.
+//! What one file uses: its imports, and the paths in its code and its macros.
 //!
-//! The text is read as tokens. Comments and strings are gone by then, and the body of a macro reads
+//! The text is read as tokens. They have no comments and strings, and the body of a macro looks
 //! like other code.
 
 use std::{iter::Peekable, slice::Iter, str::FromStr};
@@ -13,7 +13,7 @@ pub(super) type Path = Vec<String>;
 /// One name that a `use` brings into a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Import {
-    /// The module that the `use` stands in.
+    /// The module of the `use`.
     pub(super) scope: Path,
     pub(super) path: Path,
     /// The name in that module; `*` for all names.
@@ -25,7 +25,7 @@ pub(super) struct Import {
 /// A path of at least two segments outside `use`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// The module that the path stands in.
+    /// The module of the path.
     pub(super) scope: Path,
     pub(super) path: Path,
     /// From 1.
@@ -37,10 +37,9 @@ pub(super) struct Mention {
 pub(super) struct Uses {
     pub(super) imports: Vec<Import>,
     pub(super) mentions: Vec<Mention>,
-    /// The modules that the file declares, in its own order: those with a file of their own and
-    /// those inside it.
+    /// The modules that the file declares, in its order, with their own file or inline.
     pub(super) modules: Vec<Path>,
-    /// What the file defines by name in each module, as far as its tokens say it.
+    /// The names that the file defines in each module.
     pub(super) items: Vec<(Path, String)>,
 }
 
@@ -54,8 +53,7 @@ pub(super) fn read(text: &str, scope: &[String]) -> Result<Uses, String> {
 }
 
 impl Uses {
-    /// `is_module`: whether the tokens are the items of a module, and not the inside of one of
-    /// them.
+    /// `is_module` says whether the tokens are the items of a module, not the inside of an item.
     fn scan(&mut self, tokens: &[TokenTree], scope: &[String], is_module: bool) {
         let mut at = 0;
         while at < tokens.len() {
@@ -63,7 +61,7 @@ impl Uses {
         }
     }
 
-    /// Reads what begins at a token, and says where the next begins.
+    /// Reads the item at a token. Returns the place of the next one.
     fn scan_one(
         &mut self,
         tokens: &[TokenTree],
@@ -93,7 +91,7 @@ impl Uses {
     ) -> usize {
         let next = tokens.get(at + 1);
         match word(tokens.get(at)).as_deref() {
-            // `pub(in crate::plane)` says who may look, and uses nothing.
+            // `pub(in crate::plane)` is a visibility, not a use.
             Some("pub") if matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis) =>
             {
                 return at + 2;
@@ -134,7 +132,7 @@ impl Uses {
             last = end + 2;
             end += 3;
         }
-        // `::std::fmt` and `Vec::<T>::new` go on from what no module here has.
+        // `::std::fmt` and `Vec::<T>::new` are not paths of a module here.
         let goes_on =
             at >= 2 && is_mark(tokens.get(at - 1), ':') && is_mark(tokens.get(at - 2), ':');
         if path.len() > 1 && !goes_on {
@@ -143,7 +141,7 @@ impl Uses {
         end
     }
 
-    /// The leaves of a tree of imports, whose stem is `before`.
+    /// The leaves of a tree of imports with the prefix `before`.
     fn import(
         &mut self,
         tokens: &mut Peekable<Iter<'_, TokenTree>>,
@@ -196,14 +194,14 @@ impl Uses {
 }
 
 /// Whether an attribute is `cfg(test)`, which other builds leave out.
-fn is_for_tests(attribute: Option<&TokenTree>) -> bool {
+pub(in crate::tidy) fn is_for_tests(attribute: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(attribute)) = attribute else { return false };
     let text: String = attribute.stream().to_string().split_whitespace().collect();
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
-/// Where the item or field that begins here ends: after its block, its semicolon or its comma.
-fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
+/// The end of the item or field that begins here: after its block, its semicolon or its comma.
+pub(in crate::tidy) fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     let mut has_no_block = false;
     while let Some(token) = tokens.get(at) {
         at += 1;
@@ -271,8 +269,12 @@ mod tests {
 
     #[test]
     fn a_tree_of_imports_is_its_leaves() {
-        let text = "pub(crate) use crate::{\n    a::{self, b, c::*},\n    d as e,\n};\nuse \
-                    super::f;\nfn g() { use self::h::I; }\n";
+        let text = "pub(crate) use crate::{\n\
+                    \x20   a::{self, b, c::*},\n\
+                    \x20   d as e,\n\
+                    };\n\
+                    use super::f;\n\
+                    fn g() { use self::h::I; }\n";
         let found = [
             "2:crate::a as a",
             "2:crate::a::b as b",
@@ -287,20 +289,32 @@ mod tests {
 
     #[test]
     fn paths_are_found_in_code_and_macros_and_not_in_comments_and_strings() {
-        let text = "// crate::no::A\n/// crate::no::B\nfn f() -> &'static str { \"crate::no::C\" \
-                    }\nfn g(a: crate::yes::D) { m!(super::yes::e()); }\nmacro_rules! m { \
-                    ($x:expr) => { $crate::yes::F($x) } }\npub(in crate::no) fn h() { \
-                    ::std::process::exit(0) }\n";
+        let text = "// crate::no::A\n\
+                    /// crate::no::B\n\
+                    fn f() -> &'static str { \"crate::no::C\" }\n\
+                    fn g(a: crate::yes::D) { m!(super::yes::e()); }\n\
+                    macro_rules! m { ($x:expr) => { $crate::yes::F($x) } }\n\
+                    pub(in crate::no) fn h() { ::std::process::exit(0) }\n";
         assert_eq!(mentions(text), ["4:crate::yes::D", "4:super::yes::e", "5:crate::yes::F"]);
     }
 
     #[test]
     fn what_only_tests_see_is_left_out() {
-        let text = "#[cfg(test)]\nuse crate::a::{b, c};\n#[cfg(test)]\nmod tests { use crate::d; \
-                    }\n#[cfg(test)]\n#[allow(dead_code)]\nfn e() { crate::f::g() \
-                    }\n#[cfg(test)]\nconst H: [u8; 1] = [crate::i::J];\n#[cfg(feature = \
-                    \"x\")]\nuse crate::yes;\n#[cfg(test)]\nmod l;\nmod m;\nmod n { use super::o; \
-                    }\n";
+        let text = "#[cfg(test)]\n\
+                    use crate::a::{b, c};\n\
+                    #[cfg(test)]\n\
+                    mod tests { use crate::d; }\n\
+                    #[cfg(test)]\n\
+                    #[allow(dead_code)]\n\
+                    fn e() { crate::f::g() }\n\
+                    #[cfg(test)]\n\
+                    const H: [u8; 1] = [crate::i::J];\n\
+                    #[cfg(feature = \"x\")]\n\
+                    use crate::yes;\n\
+                    #[cfg(test)]\n\
+                    mod l;\n\
+                    mod m;\n\
+                    mod n { use super::o; }\n";
         assert_eq!(imports(text), ["11:crate::yes as yes", "15:super::o as o"]);
         assert_eq!(mentions(text), [""; 0]);
         let uses = read(text, &["r".to_owned()]).expect("Rust");

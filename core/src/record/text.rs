@@ -1,0 +1,178 @@
+//! Texts that become part of an entry: bodies of ticks, diagnostics, reasons of a posture.
+//!
+//! These are bytes, not prose. The hash chain covers them, so a better wording would change every
+//! head after it. A text here changes only with a new format of the ledger (contract 3.4), and
+//! `cargo xtask tidy` finds a text of an entry that is written anywhere else.
+//!
+//! A malformed task message adds one more kind: its reason ends with the message of a
+//! [`JsonError`](crate::json::JsonError).
+
+use alloc::{format, string::String};
+
+use crate::{
+    id::{TaskId, TimerId, WorkItemId},
+    record::task::{TaskStatus, message::TaskPayloadError},
+};
+
+// Bodies of messages of the core.
+
+pub(crate) fn wake_hint(reason: &str) -> String {
+    format!("wake hint: {reason}")
+}
+
+pub(crate) fn continue_active(objective: &str) -> String {
+    format!("Continue current work item: {objective}")
+}
+
+pub(crate) fn queued_available(objective: &str) -> String {
+    format!("Queued work item is available: {objective}")
+}
+
+pub(crate) fn system_wait(waiting_for: &str) -> String {
+    format!("System wait is due: {waiting_for}")
+}
+
+pub(crate) fn deadline(waiting_for: &str) -> String {
+    format!("Deadline reached, still waiting for: {waiting_for}")
+}
+
+pub(crate) fn recheck(objective: &str) -> String {
+    format!("Recheck is due, inspect the blocker and refresh or clear it: {objective}")
+}
+
+pub(crate) fn retry(failure: &str, attempt: u64) -> String {
+    format!("The turn failed ({failure}). Try again, attempt {attempt}.")
+}
+
+pub(crate) fn timer_fired(id: &TimerId) -> String {
+    format!("timer {id} fired")
+}
+
+pub(crate) fn task_ended(id: &TaskId, status: TaskStatus) -> String {
+    format!("task {id} {status}")
+}
+
+/// The body of a `task_restart` tick; `cause` is [`AGENT_STOPPED`] or [`RUNTIME_RESTARTED`].
+pub(crate) fn tasks_interrupted(cause: &str, count: usize) -> String {
+    format!("{cause} and interrupted {count} task{}", if count == 1 { "" } else { "s" })
+}
+
+pub(crate) const AGENT_STOPPED: &str = "agent stopped";
+pub(crate) const RUNTIME_RESTARTED: &str = "runtime restarted";
+
+// Diagnostics that a step records.
+
+pub(crate) const MALFORMED_MESSAGE: &str = "a message could not be classified and was dropped";
+pub(crate) const REPLAY_BUDGET: &str =
+    "the runs of a message were interrupted too often, and it was dropped";
+pub(crate) const RETRIES_EXHAUSTED: &str = "a turn failed at every try and is not tried again";
+pub(crate) const ITEM_PARKED: &str = "a work item is parked until something moves it";
+pub(crate) const AGENT_PARKED: &str =
+    "the agent is parked after this turn until input from outside";
+pub(crate) const STALLED_RUN: &str = "the open run says nothing any more";
+pub(crate) const CLOCK_BEHIND: &str = "the host's clock is behind the ledger: nothing is due \
+                                       before it has caught up; set it right, or wait";
+
+// Why a message is malformed.
+
+pub(crate) const NO_TASK_ID: &str = "task message missing metadata.task_id";
+pub(crate) const NO_TASK_KIND: &str = "task message missing metadata.task_kind";
+
+pub(crate) fn unknown_task_kind(kind: &str) -> String {
+    format!("unknown task kind {kind:?}")
+}
+
+/// The reason of a queue entry that is dropped because its message is malformed.
+pub(crate) fn malformed_message(why: &TaskPayloadError) -> String {
+    format!("malformed_message: {why}")
+}
+
+// Reasons of a posture.
+
+pub(crate) const POSTURE_STOPPED: &str = "agent lifecycle is stopped";
+pub(crate) const POSTURE_RUN: &str = "agent has an active turn";
+pub(crate) const POSTURE_PARKED: &str = "agent is parked until input from outside";
+pub(crate) const POSTURE_QUEUED: &str = "agent has queued input";
+pub(crate) const POSTURE_IDLE: &str =
+    "no queued input, active turn, runnable work, or active waits";
+
+/// `state` is the name of a scheduling state, or `parked`.
+pub(crate) fn posture_of_item(is_current: bool, id: &WorkItemId, state: &str) -> String {
+    let which = if is_current { "current" } else { "queued" };
+    format!("{which} WorkItem {id} is {state}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: &str = "\
+wake hint: x
+Continue current work item: x
+Queued work item is available: x
+System wait is due: x
+Deadline reached, still waiting for: x
+Recheck is due, inspect the blocker and refresh or clear it: x
+The turn failed (x). Try again, attempt 2.
+timer x fired
+task t completed
+agent stopped and interrupted 1 task
+runtime restarted and interrupted 2 tasks
+a message could not be classified and was dropped
+the runs of a message were interrupted too often, and it was dropped
+a turn failed at every try and is not tried again
+a work item is parked until something moves it
+the agent is parked after this turn until input from outside
+the open run says nothing any more
+the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait
+task message missing metadata.task_id
+task message missing metadata.task_kind
+unknown task kind \"x\"
+malformed_message: task message missing metadata.task_id
+agent lifecycle is stopped
+agent has an active turn
+agent is parked until input from outside
+agent has queued input
+no queued input, active turn, runnable work, or active waits
+current WorkItem w is Runnable
+queued WorkItem w is parked
+";
+
+    /// If this fails, restore the text: ledgers that exist hold it.
+    #[test]
+    fn the_texts_are_the_bytes_that_ledgers_hold() {
+        let (task, item) = (TaskId::from("t"), WorkItemId::from("w"));
+        let texts = [
+            wake_hint("x"),
+            continue_active("x"),
+            queued_available("x"),
+            system_wait("x"),
+            deadline("x"),
+            recheck("x"),
+            retry("x", 2),
+            timer_fired(&TimerId::from("x")),
+            task_ended(&task, TaskStatus::Completed),
+            tasks_interrupted(AGENT_STOPPED, 1),
+            tasks_interrupted(RUNTIME_RESTARTED, 2),
+            MALFORMED_MESSAGE.into(),
+            REPLAY_BUDGET.into(),
+            RETRIES_EXHAUSTED.into(),
+            ITEM_PARKED.into(),
+            AGENT_PARKED.into(),
+            STALLED_RUN.into(),
+            CLOCK_BEHIND.into(),
+            NO_TASK_ID.into(),
+            NO_TASK_KIND.into(),
+            unknown_task_kind("x"),
+            malformed_message(&TaskPayloadError::NoTaskId),
+            POSTURE_STOPPED.into(),
+            POSTURE_RUN.into(),
+            POSTURE_PARKED.into(),
+            POSTURE_QUEUED.into(),
+            POSTURE_IDLE.into(),
+            posture_of_item(true, &item, "Runnable"),
+            posture_of_item(false, &item, "parked"),
+        ];
+        assert_eq!(texts.join("\n"), BYTES.trim_end());
+    }
+}
