@@ -20,7 +20,7 @@ pub(crate) type Request = Box<dyn FnOnce(&mut Actor) + Send>;
 #[error("the agent has ended")]
 pub struct Ended;
 
-/// Where an agent's requests arrive, in the order in which they were sent.
+/// The requests of an agent, in the order in which they were sent.
 pub(crate) type Mailbox = Receiver<Request>;
 
 /// Sends requests to an agent. Clones send to the same agent.

@@ -154,6 +154,7 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
     if path.is_file() && is_scenario(path) {
         below.scenarios.push(path.to_owned());
     } else if Format::from_file(path).is_some() {
+        // Recognised by its content, not by its name.
         return Err(CaseError::Ledgers(path.to_owned()));
     } else if path.is_file() {
         cases.push(story(path)?);

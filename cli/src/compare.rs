@@ -52,6 +52,7 @@ fn of_step(step: usize, a: &Step, b: &Step) -> Option<Difference> {
         .or_else(|| of_part("outcome", a.outcome.get(), b.outcome.get()))
         .or_else(|| of_part("explanation", a.explanation.get(), b.explanation.get()))
         .or_else(|| {
+            // Only if both engines count fuel.
             let (a, b) = a.fuel_spent.zip(b.fuel_spent)?;
             of_part("fuel_spent", &a.to_string(), &b.to_string())
         })

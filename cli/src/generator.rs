@@ -108,8 +108,8 @@ fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     }
     for (kind, mut moves, end) in reactions {
         if pace == Pace::Apart {
-            // Just as stale are the tick of a timer that its own turn cancels or sets again, and
-            // the retry for an item that its own turn completes.
+            // Two more messages can become stale: the tick of a timer that its own turn cancels or
+            // sets again, and the retry for an item that its own turn completes.
             let is_gone = |verb: &str| match kind {
                 "timer_tick" => matches!(verb, "set_timer" | "cancel_timer"),
                 "internal_followup" => verb == "complete",

@@ -139,7 +139,8 @@ fn turns_are_taken_by_what_fits_and_repeated_ones_again() {
         "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"two \
          again\" }}, {{ prompt = \"three\" }}]\n\
          turns = [\n\
-         \x20 {{ when = {{ text = \"two\" }}, repeat = true, moves = [{{ says = \"second\" }}] }},\n\
+         \x20 {{ when = {{ text = \"two\" }}, repeat = true, \
+         moves = [{{ says = \"second\" }}] }},\n\
          \x20 {{ moves = [{{ says = \"first\" }}] }},\n\
          ]\n"
     );

@@ -92,7 +92,8 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         records.push(resolved(state, message, met, at));
         records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
     }
-    // contract 5.17, D29: the turn that is told of a recheck consumes it, without a snapshot.
+    // contract 5.17, D29: the turn that learns of a recheck consumes it, without a snapshot. A host
+    // may write the same note, but only the core's own message counts.
     let recheck = message.note::<RecheckNote>();
     if let Some(note) = recheck.filter(|_| held.is_core_made()) {
         records.push(Record::Event(EventRecord::new(
@@ -135,6 +136,7 @@ fn rests(state: &State, binding: Option<&TurnBinding>) -> bool {
     let item = binding
         .and_then(|binding| Some((binding.epoch, state.work.items.get(&binding.work_item_id)?)));
     item.is_some_and(|(epoch, item)| {
+        // If this admission itself moves the item, the turn has news about it.
         epoch == item.epoch() && (item.progress.rest.is_some() || item.progress.offer > 0)
     })
 }
@@ -176,6 +178,7 @@ fn reduce(
             message_id: message.id.clone(),
         });
     }
+    // contract 5.1: these ends are reached through `dequeued`.
     records.push(entry(QueueStatus::Dequeued, None));
     if decision.rule == rule::STALE_TICK.id {
         records.push(entry(QueueStatus::Processed, Some(decision.reason.clone())));
@@ -222,6 +225,8 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             at,
         )
     };
+    // The tick was decided in this state, so its subject is there; nothing here panics all the
+    // same.
     match tick {
         Tick::WakeHint => {
             let Some(pending) = &state.control.hint else {
@@ -229,6 +234,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             };
             let text = text::wake_hint(&pending.hint.reason);
             let tick = hint_tick(state, pending, message("wake_hint", Priority::Next, text));
+            // contract 5.21: the batch that emits the tick clears the hint.
             let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
             admission::records(tick, at).into_iter().chain([cleared]).collect()
         }
@@ -303,6 +309,8 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
         waiting_intent_ids: &pending.coalesced.intents,
         external_trigger_ids: &pending.coalesced.triggers,
     };
+    // As in the reference runtime, the tick is about the item of the named intent
+    // (`observed-decisions.md` 4.9.6).
     let intent = hint.waiting_intent_id.as_ref().and_then(|id| state.waiting.intents.get(id));
     MessageRecord {
         work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),

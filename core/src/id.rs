@@ -137,6 +137,7 @@ impl MessageId {
 }
 
 /// Reads the text of an id of at most `most` bytes.
+// One copy of this code for all types of ids keeps the guest small.
 #[inline(never)]
 fn text(value: &Value<'_>, most: usize) -> String {
     let text = value.text("a string").into_owned();

@@ -32,6 +32,8 @@ pub use wakeful_json as json;
 
 mod tagged;
 
+// Each module is declared twice, because Rust has no attribute for the visibility of a module. A
+// macro would hide the files from `cargo fmt`.
 #[cfg(not(feature = "internals"))]
 mod id;
 #[cfg(feature = "internals")]

@@ -77,6 +77,8 @@ macro_rules! vocabulary {
             fn read(value: &wakeful_json::Value<'_>) -> Self {
                 static TAG: wakeful_json::Shape =
                     wakeful_json::Shape { names: $tag, count: 1, also: &[], closed: false };
+                // `tagged` returns a place in `NAMES`, and this list has one function per name, in
+                // that order.
                 const WAYS: &[fn(&wakeful_json::Value<'_>) -> $Name] =
                     &[$(|value| $Name::$Variant(wakeful_json::Readable::read(value))),*];
                 let (place, rest) = value.tagged(&TAG, Self::NAMES);
@@ -141,6 +143,7 @@ macro_rules! names {
             /// The name on the wire.
             #[must_use]
             $vis const fn as_str(self) -> &'static str {
+                // No variant sets a number, so the number of a variant is the place of its name.
                 Self::NAMES[self as usize]
             }
         }
@@ -175,6 +178,7 @@ macro_rules! wire {
         const NAME: &str = stringify!($Variant);
         const TEXT: [u8; $crate::tagged::snake_case_length(NAME)] =
             $crate::tagged::snake_case(NAME);
+        // This runs in the compiler, so a panic stops the build and not the program.
         match core::str::from_utf8(&TEXT) {
             Ok(text) => text,
             Err(_) => panic!("a name is ASCII"),

@@ -33,6 +33,7 @@ impl Timestamp {
     /// This instant plus `ms` milliseconds, at most [`Timestamp::MAX`].
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Self {
+        // Facts and policies may name any number of milliseconds, and the core never panics.
         let nanos = i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
         Self(self.0.saturating_add(nanos))
     }
@@ -93,6 +94,7 @@ impl Digits<'_> {
         let month = self.number(2, 1, 12)?;
         self.one_of(b"-")?;
         let day = self.number(2, 1, days_of_month(year, month))?;
+        // RFC 3339 also permits a lower-case letter or a space here.
         self.one_of(b"Tt ")?;
         let hour = self.number(2, 0, 23)?;
         self.one_of(b":")?;
@@ -197,6 +199,7 @@ impl fmt::Display for Timestamp {
             (29, nanos),
         ];
         for (end, mut number) in numbers {
+            // Each number fills its digits from the right, up to the separator before it.
             for digit in text[..end].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
                 // INVARIANT: a remainder of ten is a single digit.
                 *digit = b'0' + (number % 10) as u8;
@@ -217,6 +220,7 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The name lets `shape` tell an instant from other text.
         serializer.serialize_newtype_struct("Timestamp", &wakeful_json::Printed(self))
     }
 }

@@ -61,7 +61,7 @@ pub struct Examination {
     pub recorded: Vec<Recorded>,
 }
 
-/// Where the beginning of the ledger is.
+/// The place of the beginning of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "archive", rename_all = "snake_case")]
 pub enum ArchiveFound {

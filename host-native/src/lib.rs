@@ -38,8 +38,9 @@
 //! let ledger = SqliteFile::open(&path)?.ledger(&"ada".into());
 //! let mut scheduler = Scheduler::drive(Options::new("ada".into()), ledger, SystemClock, Turns)?;
 //! scheduler.propose(
-//!     r#"{"fact": "message_queued", "message": {"id": "m1", "kind": "operator_prompt", "origin": {"kind": "operator"},
-//!         "trust": "trusted_operator", "body": {"type": "text", "text": "check the build"}}}"#,
+//!     r#"{"fact": "message_queued", "message": {"id": "m1", "kind": "operator_prompt",
+//!         "origin": {"kind": "operator"}, "trust": "trusted_operator",
+//!         "body": {"type": "text", "text": "check the build"}}}"#,
 //! )?;
 //! for step in scheduler.run_until_rest()? {
 //!     if let Some(decision) = step.decision {
@@ -49,7 +50,8 @@
 //! let run = scheduler.state().open_run().expect("a turn runs").run_id.clone();
 //!
 //! // Later, when the model has answered:
-//! scheduler.propose(&format!(r#"{{"fact": "turn_terminal", "run_id": "{run}", "kind": "completed"}}"#))?;
+//! let ended = format!(r#"{{"fact": "turn_terminal", "run_id": "{run}", "kind": "completed"}}"#);
+//! scheduler.propose(&ended)?;
 //! scheduler.run_until_rest()?;
 //! assert_eq!(scheduler.next_wake(), None, "it sleeps until the next fact");
 //! # std::fs::remove_dir_all(&folder)?;

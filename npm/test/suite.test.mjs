@@ -170,7 +170,7 @@ test("the suite finds a ledger that sees only what was there when it was opened"
   };
   await assert.rejects(
     checkLedger(stale(store())),
-    /of two who have a ledger open, .*: this ledger gives no line instead of 1 line/,
+    /of two instances, .*: this ledger gives no line instead of 1 line/,
   );
   await checkLedger(stale(store()), { exclusive: true });
 });

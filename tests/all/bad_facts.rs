@@ -1,5 +1,5 @@
-//! Bad facts: each gives a typed error with its place, and changes nothing (contract 2.3). Noise
-//! never panics.
+//! Malformed facts: each gives a typed error with its place and changes nothing (contract 2.3).
+//! Noise never panics.
 
 use serde_json::{Map, Value, json};
 use wakeful_core::{
@@ -12,7 +12,7 @@ use wakeful_core::{
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// One fact of every name, with its required fields only, and which of them they are.
+/// One fact of every name with its required fields only, and the names of these fields.
 fn examples() -> Vec<(Value, &'static [&'static str])> {
     let run = |name: &str| json!({"fact": name, "run_id": "r", "round": 1});
     let task = |name: &str| json!({"fact": name, "task_id": "t"});
@@ -140,7 +140,7 @@ fn message() -> Value {
            "body": {"type": "text", "text": "hello"}})
 }
 
-/// A begun ledger in memory.
+/// A machine with its first entry committed.
 fn begun() -> Machine {
     let mut machine = Machine::new(Options::new("default".into()));
     machine.begin(NOW).expect("a fresh ledger");
@@ -148,7 +148,7 @@ fn begun() -> Machine {
     machine
 }
 
-/// Proposes a text that must be malformed, and that nothing changes.
+/// Proposes a text that must be malformed, and checks that nothing changes.
 fn refused(machine: &mut Machine, text: &str) -> JsonError {
     let before = machine.state().clone();
     let why = match machine.propose_json(text, NOW) {
@@ -295,7 +295,7 @@ fn texts_that_are_no_facts_say_where_they_go_wrong() {
     }
 }
 
-/// A generator without a seed of its own: the same noise on every run.
+/// A generator with a fixed seed: the same noise on every run.
 struct Noise(u64);
 
 impl Noise {
@@ -341,7 +341,7 @@ impl Noise {
     }
 }
 
-/// Feeds ten million bytes of noise, and checks that the machine still works.
+/// Proposes ten million bytes of noise, and checks that the machine still works.
 fn survives(noise: impl Fn(&mut Noise) -> String) {
     let mut machine = begun();
     let mut generator = Noise(0x9E37_79B9_7F4A_7C15);
@@ -354,7 +354,7 @@ fn survives(noise: impl Fn(&mut Noise) -> String) {
         }
     }
     let prompt = json!({"fact": "message_queued", "message": message()}).to_string();
-    assert!(machine.propose_json(&prompt, NOW).is_ok(), "the machine still takes a fact");
+    assert!(machine.propose_json(&prompt, NOW).is_ok(), "the machine still accepts a fact");
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn ten_million_bytes_of_random_json_never_panic() {
     survives(|noise| {
         let mut value = noise.json(4);
         if let Value::Object(object) = &mut value {
-            // Half of them get as far as the second step of decoding.
+            // A real name lets the noise reach the second step of decoding.
             object.insert("fact".to_owned(), json!(Fact::NAMES[noise.below(Fact::NAMES.len())]));
         }
         value.to_string()

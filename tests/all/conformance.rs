@@ -1,5 +1,6 @@
-//! The reference runtime judges our own functions: nothing differs but what contract 13 names, and
-//! not more than it may. A decision is compared with its keys and its evidence (contract 7.4).
+//! Conformance: our functions must answer like the reference runtime. Only the differences that
+//! contract 13 names are allowed, and only as far as it allows them. A decision is compared with
+//! its keys and its evidence (contract 7.4).
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,9 @@ use serde_json::Value;
 use wakeful::conformance::{self, Judgement, Oracle, Vector};
 use wakeful_tests::paths;
 
-/// The kept sets, and the share of vectors that must be equal outright, in per mille: what the Ds
-/// touch is counted off. A ledger's answer has sixteen parts, and one that a D touches is enough.
+/// The kept sets, and the share of vectors that must be equal in every part, per mille. The rest is
+/// for vectors that a D of contract 13 touches. The answer for a ledger has sixteen parts, and one
+/// of them that a D touches is enough.
 const EQUAL_PER_MILLE: [(&str, usize); 7] = [
     ("closure", 970),
     ("continuation", 950),
@@ -32,9 +34,9 @@ fn judged(vector: &Vector) -> Judgement {
     conformance::judge(vector, &answer(vector))
 }
 
-/// The share of equal answers in per mille; panics at the first failure.
+/// The share of equal answers, per mille. Panics at the first answer that no D allows.
 fn equal_per_mille(vectors: &[Vector]) -> usize {
-    assert!(!vectors.is_empty(), "there is nothing to judge");
+    assert!(!vectors.is_empty(), "the set is empty");
     let mut equal = 0;
     for vector in vectors {
         match judged(vector) {
@@ -54,16 +56,17 @@ fn the_kept_vectors_differ_only_where_the_contract_says_so() {
         let vectors = kept(operation);
         assert_eq!(vectors.len(), 300, "{operation}");
         let equal = equal_per_mille(&vectors);
-        // Three hundred vectors scatter: two per cent less than the whole set must reach.
+        // A sample of three hundred vectors scatters, so it may be two per cent below the whole
+        // set.
         assert!(
             equal + 20 >= demanded,
-            "{operation}: {equal} per mille are equal, {demanded} are demanded"
+            "{operation}: {equal} per mille are equal, {demanded} are required"
         );
     }
 }
 
-/// Where the whole sets lie beside the source tree, all of them are judged; a clone without them
-/// says so.
+/// Judges the whole sets if they are beside the source tree. A clone without them prints that it
+/// has only the kept vectors.
 #[test]
 fn the_whole_sets_differ_only_where_the_contract_says_so() {
     let folder: PathBuf = paths::root().join("../shared/conformance");
@@ -75,11 +78,11 @@ fn the_whole_sets_differ_only_where_the_contract_says_so() {
         let vectors =
             conformance::read_all(&folder.join(format!("{set}.jsonl.gz"))).expect("the set reads");
         let equal = equal_per_mille(&vectors);
-        assert!(equal >= demanded, "{set}: {equal} per mille are equal, {demanded} are demanded");
+        assert!(equal >= demanded, "{set}: {equal} per mille are equal, {demanded} are required");
     }
 }
 
-/// A wrong answer is neither equal nor deliberate, whatever the input: the Ds are narrow.
+/// A wrong answer is neither equal nor deliberate, for every input: the Ds are narrow.
 #[test]
 fn a_wrong_answer_is_never_taken_for_a_deliberate_difference() {
     let wrongs: [(&str, &str, &str); 5] = [
@@ -103,7 +106,7 @@ fn a_wrong_answer_is_never_taken_for_a_deliberate_difference() {
     }
 }
 
-/// The value with one leaf changed, for each of its leaves.
+/// Copies of the value, each with another leaf changed.
 fn with_each_leaf_changed(value: &Value) -> Vec<Value> {
     let within = |at: &dyn Fn(Value) -> Value, inner: &Value| {
         with_each_leaf_changed(inner).into_iter().map(at).collect::<Vec<_>>()
@@ -137,7 +140,8 @@ fn with_each_leaf_changed(value: &Value) -> Vec<Value> {
     }
 }
 
-/// A ledger's answer has hundreds of values, and whatever D touches it, each of them is demanded.
+/// The answer for a ledger has hundreds of values. Whichever D touches it, none of the others may
+/// differ.
 #[test]
 fn no_value_of_a_ledgers_answer_may_be_another() {
     for set in ["ledger", "ledger_clean"] {
@@ -155,7 +159,7 @@ fn no_value_of_a_ledgers_answer_may_be_another() {
     }
 }
 
-/// No D is there for nothing: each one is met by a kept vector.
+/// No D is needless: a kept vector meets each of them.
 #[test]
 fn every_named_difference_occurs_among_the_kept_vectors() {
     let mut seen = std::collections::BTreeSet::new();
@@ -170,12 +174,12 @@ fn every_named_difference_occurs_among_the_kept_vectors() {
 }
 
 #[test]
-fn a_file_that_is_no_vector_is_named_with_its_line() {
+fn a_file_that_is_not_a_vector_is_named_with_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("vectors.jsonl");
     std::fs::write(&file, "{\"input\":{\"op\":\"closure\"},\"output\":1}\n{\"output\":1}\n")
         .expect("a file");
-    let why = conformance::read_all(&file).expect_err("line 2 is no vector");
+    let why = conformance::read_all(&file).expect_err("line 2 is not a vector");
     assert!(why.to_string().contains("vectors.jsonl:2: missing field `input`"), "{why}");
     let why = conformance::read_all(Path::new("no-such.jsonl")).expect_err("no file");
     assert!(why.to_string().contains("cannot read `no-such.jsonl`"), "{why}");
@@ -197,9 +201,9 @@ fn the_oracle_in_the_sandbox_answers_to_the_byte_as_the_native_core() {
     }
 }
 
-/// Rules that no vector of the reference runtime can hold: it has no closing, interjects outside
-/// its scheduler, and never looks whether a tick still has its subject or how often a message was
-/// interrupted. Scenarios hold them.
+/// Rules that no vector of the reference runtime can check; scenarios check them. The reference
+/// runtime has no closing and interjects outside its scheduler. It never looks whether a tick still
+/// has its subject, or how often a message was interrupted.
 const BEYOND_THE_REFERENCE: [&str; 4] =
     ["1.closing", "2.interjection", "3.stale_tick", "3.replay_budget"];
 
@@ -214,7 +218,7 @@ fn without_any_one_rule_the_vectors_fail() {
 
 #[test]
 fn without_any_one_row_of_the_closure_table_the_vectors_fail() {
-    // The reference runtime has no conditions of the agent itself; a test beside the table holds
+    // The reference runtime has no conditions of the agent itself. A test beside the table checks
     // that row.
     let rows = wakeful_core::derive::closure::ROWS
         .iter()
@@ -225,8 +229,8 @@ fn without_any_one_row_of_the_closure_table_the_vectors_fail() {
 
 #[test]
 fn without_any_one_row_of_the_continuation_table_the_vectors_fail() {
-    // No trigger of a vector names a wait, and the reference runtime lets nothing override (D11);
-    // tables/continuation.rs holds these rows.
+    // No trigger of a vector names a wait, and in the reference runtime nothing overrides a wait
+    // (D11). tables/continuation.rs checks these rows.
     let rows = wakeful_core::derive::continuation::ROWS
         .iter()
         .map(|row| row.id)
@@ -234,7 +238,7 @@ fn without_any_one_row_of_the_continuation_table_the_vectors_fail() {
     each_is_missed("continuation", rows);
 }
 
-/// Each of these, taken away, makes a vector fail that holds with it.
+/// Checks that without any one of these, some vector fails.
 fn each_is_missed<'a>(set: &str, ids: impl Iterator<Item = &'a str>) {
     let vectors = kept(set);
     for id in ids {
@@ -246,6 +250,6 @@ fn each_is_missed<'a>(set: &str, ids: impl Iterator<Item = &'a str>) {
                     Judgement::Failed(..)
                 )
         });
-        assert!(fails, "the vectors of {set} do not miss `{id}`");
+        assert!(fails, "no vector of {set} fails without `{id}`");
     }
 }

@@ -1,5 +1,4 @@
-//! The inputs that the fuzzer has kept, each given to its target once more; `cargo xtask fuzz`
-//! looks for others.
+//! Replays the inputs that the fuzzer has kept. `cargo xtask fuzz` looks for more.
 
 use std::fs;
 
@@ -8,7 +7,7 @@ use wakeful_tests::{
     paths,
 };
 
-/// Gives a target all that is kept for it.
+/// Feeds all kept inputs of a target to it.
 fn replay(name: &str) {
     let target: Target = TARGETS.iter().find(|(known, _)| *known == name).expect("a target").1;
     let folder = paths::tree("fuzz/corpus").join(name);
@@ -17,7 +16,7 @@ fn replay(name: &str) {
     kept.sort();
     assert!(kept.len() >= 3, "{} inputs in {}", kept.len(), folder.display());
     for path in kept {
-        // Shown where the test fails.
+        // The test harness shows this if the test fails.
         println!("{}", path.display());
         target(&fs::read(&path).expect("an input"));
     }

@@ -1,7 +1,7 @@
-//! What the fixtures must show between them (contract, replay): every rule in both editions, every
-//! decision, posture, scheduling state, closure and waiting reason, and every way in which a
-//! trigger can meet the closure before it. What no fixture can show stands in a table, with the
-//! reason; a row that has become needless is a failure too.
+//! What the fixtures must show between them (contract, replay): every rule in both editions, and
+//! every decision, posture, scheduling state, closure and waiting reason. They also show every way
+//! in which a trigger can meet the closure before it. A table lists what no fixture can show, with
+//! the reason. A row that is no longer needed is a failure too.
 
 use std::{collections::BTreeSet, fmt::Debug, fs};
 
@@ -29,7 +29,7 @@ use wakeful_tests::paths;
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const HERE: Boundary = Boundary::RunLoopIdle;
 
-/// The variants of an enum, all of them: a variant that is missing here does not compile.
+/// All variants of an enum. If one is missing, this does not compile.
 macro_rules! every {
     ($Type:ident: $($Variant:ident),* $(,)?) => {{
         let _exhaustive = |of: $Type| match of { $($Type::$Variant => (),)* };
@@ -69,7 +69,7 @@ impl Shown {
         self.machine.committed();
     }
 
-    /// The rule that fires where this edition decides.
+    /// The rule that fires under this edition.
     fn rule_in(&mut self, edition: Edition) -> String {
         self.say(&format!(r#"{{"fact":"policy_set","edition":{}}}"#, json::write(&edition)));
         self.explained().decision.rule
@@ -80,12 +80,12 @@ fn fixtures() -> Vec<Shown> {
     let cases = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
     let shown = cases.into_iter().map(|case| match &case.kind {
         CaseKind::Fixture(folder) => Shown::new(case.name.clone(), case.shows().to_owned(), folder),
-        CaseKind::Story(..) => panic!("{} is no fixture", case.name),
+        CaseKind::Story(..) => panic!("{} is not a fixture", case.name),
     });
     shown.collect()
 }
 
-/// The scenarios: each text.
+/// The texts of all scenarios.
 fn scenarios() -> Vec<String> {
     paths::scenarios()
         .into_iter()
@@ -93,7 +93,7 @@ fn scenarios() -> Vec<String> {
         .collect()
 }
 
-/// Fails for what should occur and does not.
+/// Fails if something that should occur does not.
 fn assert_all_occur<T: Debug + Ord>(
     what: &str,
     wanted: impl IntoIterator<Item = T>,
@@ -114,25 +114,25 @@ fn there_are_sixty_fixtures_and_each_says_what_it_shows() {
     for shown in fixtures {
         assert!(
             shown.says.ends_with('.'),
-            "{}: README.md must say in a sentence what it shows",
+            "{}: README.md must say in one sentence what the fixture shows",
             shown.name
         );
         assert!(
             shown.name.split('_').count() >= 3,
-            "{}: a name says what the case shows",
+            "{}: the name must say what the case shows",
             shown.name
         );
     }
 }
 
-/// Rules that no fixture reaches, and why. A scenario fires them instead.
+/// Rules that no fixture reaches, and why. A scenario must fire them instead.
 const ONLY_IN_SCENARIOS: [(&str, &str); 4] = [
     (
         "1.closing",
         "a shutdown is a control entry, and a folder keeps of control only what `agent.json` says",
     ),
-    ("2.interjection", "it asks for a safe point, and a fixture is replayed at `run_loop_idle`"),
-    ("3.stale_tick", "it is about messages of the core itself, which only a driver makes"),
+    ("2.interjection", "it needs a safe point, and a fixture is replayed at `run_loop_idle`"),
+    ("3.stale_tick", "it needs messages of the core itself, which only a driver makes"),
     ("3.replay_budget", "a folder does not say how often a message was interrupted"),
 ];
 
@@ -149,19 +149,19 @@ fn every_rule_fires_in_both_editions() {
         for rule in edition.rules() {
             let shown = by_fixtures.contains(rule.id);
             if let Some((_, why)) = ONLY_IN_SCENARIOS.iter().find(|(id, _)| *id == rule.id) {
-                assert!(!shown, "a fixture fires {}, although {why}: take its row away", rule.id);
+                assert!(!shown, "a fixture fires {}, although {why}: remove its row", rule.id);
                 let fired = format!(" rule={} ", rule.id);
                 let fires = |line: &str| format!("{line} ").contains(&fired);
                 assert!(
                     scenarios.iter().any(|text| text.lines().any(fires)),
-                    "no scenario fires {}, and {why}",
+                    "no scenario fires {}, and no fixture can: {why}",
                     rule.id
                 );
             } else {
                 assert_eq!(
                     shown,
                     rule.id != OUT_OF_REACH,
-                    "edition {edition:?}: does a fixture fire {}?",
+                    "edition {edition:?}: whether a fixture fires {}",
                     rule.id
                 );
             }
@@ -169,8 +169,8 @@ fn every_rule_fires_in_both_editions() {
     }
 }
 
-/// A queue that is not empty has a head, so one of the rules above answers. The rule stands there
-/// for a view that some other program made.
+/// A queue that is not empty has a head, so a rule above this one decides. The rule exists for
+/// views that another program made.
 #[test]
 fn the_rule_for_a_queue_without_head_is_out_of_reach() {
     for shown in fixtures() {
@@ -199,7 +199,8 @@ fn every_decision_is_made() {
 #[test]
 fn every_posture_is_taken() {
     let every = every!(Posture:
-        Archived, ActiveTurn, HasQueuedInput, HasRunnableWork, WaitingForTask, WaitingForExternal, WaitingForOperator, Blocked, Idle);
+        Archived, ActiveTurn, HasQueuedInput, HasRunnableWork, WaitingForTask, WaitingForExternal,
+        WaitingForOperator, Blocked, Idle);
     assert_all_occur(
         "the posture",
         every,
@@ -217,7 +218,8 @@ fn every_status_is_imported() {
 #[test]
 fn work_items_stand_everywhere() {
     let every = every!(SchedulingState:
-        Runnable, WaitingOperator, WaitingTask, WaitingExternal, WaitingTimer, WaitingSystem, Blocked, Completed);
+        Runnable, WaitingOperator, WaitingTask, WaitingExternal, WaitingTimer, WaitingSystem,
+        Blocked, Completed);
     let fixtures = fixtures();
     let states = |shown: &Shown| {
         WorkQueue::new(shown.state())
@@ -234,7 +236,8 @@ fn every_closure_and_every_reason_to_wait_occurs() {
     let closures: Vec<_> = fixtures().iter().map(|shown| shown.explained().closure).collect();
     let outcomes = every!(ClosureOutcome: Completed, Continuable, Failed, Waiting);
     assert_all_occur("the closure", outcomes, closures.iter().map(|closure| closure.outcome));
-    let reasons = every!(WaitingReason: AwaitingOperatorInput, AwaitingExternalChange, AwaitingTaskResult, AwaitingTimer);
+    let reasons = every!(WaitingReason:
+        AwaitingOperatorInput, AwaitingExternalChange, AwaitingTaskResult, AwaitingTimer);
     assert_all_occur(
         "the reason to wait",
         reasons,
@@ -244,7 +247,8 @@ fn every_closure_and_every_reason_to_wait_occurs() {
 
 #[test]
 fn turns_end_in_every_way() {
-    let every = every!(TurnTerminalKind: Completed, Aborted, BaselineOverBudget, DeferredToFallback, ProviderFailedNeedsRecovery);
+    let every = every!(TurnTerminalKind:
+        Completed, Aborted, BaselineOverBudget, DeferredToFallback, ProviderFailedNeedsRecovery);
     assert_all_occur(
         "a turn that ended as",
         every,
@@ -252,11 +256,11 @@ fn turns_end_in_every_way() {
     );
 }
 
-/// A message that a fixture decides about.
+/// A message at the head of a fixture's queue, about which the fixture decides.
 struct Head {
     of_fixture: String,
     kind: MessageKind,
-    /// Its trigger and how that met the closure; none where its kind triggers nothing.
+    /// Its trigger and how that met the closure; `None` if messages of its kind are not triggers.
     met: Option<(TriggerKind, Class)>,
 }
 
@@ -264,7 +268,7 @@ fn heads() -> Vec<Head> {
     let decided_by_head = |shown: &Shown| shown.explained().decision.rule.starts_with("3.");
     let fixtures = fixtures().into_iter().filter(decided_by_head);
     let heads = fixtures.map(|shown| {
-        let held = head::next(shown.state()).expect("rule 3 is about the head");
+        let held = head::next(shown.state()).expect("rule 3 decides about the head");
         let met = continuation::resolve(shown.state(), held)
             .map(|met| (met.resolution.trigger_kind, met.resolution.class));
         Head { of_fixture: shown.name.clone(), kind: held.record.kind, met }
@@ -275,17 +279,17 @@ fn heads() -> Vec<Head> {
 #[test]
 fn every_kind_of_message_stands_at_the_head() {
     let every = every!(MessageKind:
-        OperatorPrompt, ChannelEvent, WebhookEvent, CallbackEvent, TimerTick, SystemTick, TaskResult, TaskStatus, Control, BriefAck,
-        BriefResult, InternalFollowup);
+        OperatorPrompt, ChannelEvent, WebhookEvent, CallbackEvent, TimerTick, SystemTick,
+        TaskResult, TaskStatus, Control, BriefAck, BriefResult, InternalFollowup);
     assert_all_occur("at the head of the queue", every, heads().into_iter().map(|head| head.kind));
 }
 
-/// Why a trigger of this kind never meets the closure so in a folder, if it never does (contract
-/// 5.15, 6.3).
+/// Why a trigger of this kind never meets the closure in this way in a folder, if it never does
+/// (contract 5.15, 6.3).
 fn impossible(kind: TriggerKind, class: Class) -> Option<&'static str> {
     match (kind, class) {
         (TriggerKind::OperatorInput, Class::LivenessOnly) => {
-            Some("operator input goes to the model whatever is waited for")
+            Some("operator input always goes to the model")
         }
         (TriggerKind::InternalFollowup, Class::ResumeExpectedWait) => {
             Some("no wait is for a follow-up")
@@ -293,16 +297,15 @@ fn impossible(kind: TriggerKind, class: Class) -> Option<&'static str> {
         (
             TriggerKind::ExternalEvent | TriggerKind::TimerFire | TriggerKind::SystemTick,
             Class::ResumeOverride,
-        ) => Some(
-            "by default only a follow-up overrides a wait, and a folder has no policy of its own",
-        ),
+        ) => Some("by default only a follow-up overrides a wait, and a folder has no policy"),
         _ => None,
     }
 }
 
 #[test]
 fn every_trigger_meets_the_closure_in_every_way_that_it_can() {
-    let kinds = every!(TriggerKind: OperatorInput, TaskResult, ExternalEvent, TimerFire, InternalFollowup, SystemTick);
+    let kinds = every!(TriggerKind:
+        OperatorInput, TaskResult, ExternalEvent, TimerFire, InternalFollowup, SystemTick);
     let classes =
         every!(Class: ResumeExpectedWait, ResumeOverride, LocalContinuation, LivenessOnly);
     let met: Vec<_> =
@@ -315,7 +318,7 @@ fn every_trigger_meets_the_closure_in_every_way_that_it_can() {
     assert_all_occur("how a trigger meets the closure:", possible, met.iter().map(|(_, met)| *met));
 }
 
-/// contract 6.3: what overrides waits is a matter of policy; the wait stays.
+/// contract 6.3: the policy says what overrides waits; the wait stays.
 #[test]
 fn under_another_policy_other_triggers_override_a_wait() {
     for (fixture, kind) in [

@@ -1,4 +1,4 @@
-//! A process dies after each append, and what it was at comes to the same end. `cargo xtask crash`
+//! Processes die after each append, and their stories reach the same outcome. `cargo xtask crash`
 //! does this at length.
 
 use std::{cell::Cell, fs};
@@ -12,7 +12,7 @@ use wakeful_tests::{
     paths,
 };
 
-/// Cuts so many random stories after each append.
+/// Cuts `cases` random stories after each append.
 fn tried(pace: Pace, cases: u32) -> Tried {
     let config = Config {
         cases,
@@ -69,8 +69,8 @@ fn the_story_of_the_docs_comes_to_the_same_end() {
     assert!(tried.interrupted > 0 && tried.deaths > 30, "there is something to lose: {tried:?}");
 }
 
-/// Turns that once came to another end where the process died in them: what they are about, and
-/// what they do.
+/// Turns that once had another outcome if the process died in them: what each shows, the item of
+/// its message, and its moves.
 const FOUND: [(&str, Option<&str>, &str); 5] = [
     (
         "the retry of a replay is about the item that the first run was about",

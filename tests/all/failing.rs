@@ -1,6 +1,6 @@
-//! The n-th call that the scheduler makes of its host fails, for n = 1, 2, 3, ... until none fails;
-//! and a ledger of which most appends fail: typed errors, a state as before, a next call that
-//! works, and no more turns than without failures (contract 3.2, I21).
+//! The n-th call of the scheduler to its host fails, for n = 1, 2, 3, ... until none fails. Also a
+//! ledger on which most appends fail. There must be typed errors, a state as before, a next call
+//! that works, and no more turns than without failures (contract 3.2, I21).
 
 use std::{
     cell::{Cell, RefCell},
@@ -25,12 +25,12 @@ use wakeful_tests::watched::WatchedLedger;
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const MINUTE: u64 = 60_000;
 
-/// Says which call fails. What the host was asked is kept, whether it failed or not.
+/// Decides which calls of the host fail.
 trait Fault {
     fn fails(&self, call: &'static str) -> bool;
 }
 
-/// The n-th call of some kinds fails, and no other.
+/// The n-th call among some kinds fails, and no other.
 struct Nth {
     left: Cell<u32>,
     of: &'static [&'static str],
@@ -57,7 +57,7 @@ impl Fault for Nth {
     }
 }
 
-/// So many of a hundred appends fail, by a seeded generator.
+/// A percentage of all appends fails, chosen by a seeded generator.
 struct Chaos {
     percent: u64,
     dice: Cell<u64>,
@@ -81,7 +81,7 @@ impl Fault for Chaos {
 const LEDGER: &[&str] = &["append", "read", "load_snapshot", "store_snapshot"];
 const PROVIDER: &[&str] = &["start_turn", "interject", "yield_turn", "abort_turn", "release"];
 
-/// A host: what it stores, and how often its provider was asked for what.
+/// A host: its ledger, its faults, and the calls of its provider, failed ones included.
 struct Host<F> {
     kept: WatchedLedger,
     fault: Rc<F>,
@@ -153,18 +153,18 @@ impl<F: Fault> Provider for Host<F> {
 
 type Agent<F> = Scheduler<Host<F>, VirtualClock, Host<F>>;
 
-/// What a script came to.
+/// The outcome of a script.
 struct Came {
     head: Head,
-    /// What the provider was asked, in order.
+    /// The calls of the provider, in order.
     asked: Vec<String>,
-    /// The errors of calls.
+    /// The errors that the scheduler returned, in order.
     errors: Vec<String>,
     ledger: WatchedLedger,
 }
 
-/// An agent that is driven through a script. A call that fails has changed nothing, and is made
-/// again until it works.
+/// An agent that is driven through a script. A call that fails must change nothing, and is repeated
+/// until it works.
 struct Script<F: Fault> {
     host: Host<F>,
     clock: VirtualClock,
@@ -182,7 +182,8 @@ impl<F: Fault> Script<F> {
                 Ok(agent) => return agent,
                 Err(why) => {
                     errors.push(said(&why, &host.error));
-                    // What an opening appends, its first entry and the restart, are two batches.
+                    // An opening appends two batches: the first entry and the restart. So one of
+                    // them may be stored.
                     assert!(host.kept.state().head().seq <= before.head().seq.next(), "{why}");
                 }
             }
@@ -206,8 +207,8 @@ impl<F: Fault> Script<F> {
         Came { head: agent.state().head(), asked: host.asked.take(), errors, ledger: host.kept }
     }
 
-    /// Each kind of call of a provider is made: a turn is started, told to end, gets a message, is
-    /// broken off.
+    /// The script makes every kind of provider call: a turn is started, asked to end, gets a
+    /// message, and is aborted.
     fn live(&mut self) {
         self.say(&prompt("m1", "normal"));
         self.run();
@@ -226,7 +227,7 @@ impl<F: Fault> Script<F> {
         self.run();
         self.agent = Self::open(&self.host, &self.clock, &mut self.errors);
         self.call(|agent| agent.catch_up().map(drop));
-        // Until nothing is owed any more, the retries of what failed included.
+        // Until nothing is owed any more; failed turns owe retries.
         for _ in 0..40 {
             self.run();
             self.end("completed");
@@ -243,7 +244,7 @@ impl<F: Fault> Script<F> {
         self.call(|agent| agent.run_until_rest().map(drop));
     }
 
-    /// The open run ends, where the provider has one.
+    /// Ends the open run, if there is one.
     fn end(&mut self, kind: &str) {
         if let Some(run) = self.agent.state().turns().run.as_ref().map(|run| run.run_id.clone()) {
             self.say(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"{kind}"}}"#));
@@ -259,7 +260,7 @@ impl<F: Fault> Script<F> {
             assert_eq!(
                 self.agent.state(),
                 &self.host.kept.state(),
-                "what is not stored has changed nothing"
+                "only stored entries change the state"
             );
             if self.host.kept.appends().len() == stored {
                 assert_eq!(self.agent.state(), &before);
@@ -268,7 +269,7 @@ impl<F: Fault> Script<F> {
     }
 }
 
-/// What an error says, which must be the ledger's, under its own code.
+/// The message of an error, which must be that of the ledger, with the right code.
 fn said(why: &SchedulerError, error: &LedgerError) -> String {
     assert!(matches!(why, SchedulerError::Ledger(found) if found == error), "{why}");
     let code = match error {
@@ -316,7 +317,7 @@ fn whichever_call_of_the_ledger_fails_the_provider_is_asked_the_same() {
             let Some(call) = fault.failed.get() else { break };
             *failed.entry(call).or_insert(0) += 1;
             assert!(came.errors.len() <= 1, "call {n}: {:?}", came.errors);
-            // A snapshot that is not there costs no call.
+            // A snapshot only saves time, so a call succeeds without it.
             assert_eq!(
                 came.errors.is_empty(),
                 call.ends_with("snapshot"),
@@ -324,7 +325,7 @@ fn whichever_call_of_the_ledger_fails_the_provider_is_asked_the_same() {
                 came.errors
             );
         }
-        println!("{error}: each of these calls failed once: {failed:?}");
+        println!("{error}: the calls that failed, by kind: {failed:?}");
         assert!(
             ["append", "read", "load_snapshot"].iter().all(|call| failed.contains_key(call)),
             "{failed:?}"
@@ -339,7 +340,11 @@ fn whichever_call_of_the_provider_fails_is_told_and_nothing_is_lost() {
     for n in 1.. {
         let fault = Rc::new(Nth::new(n, PROVIDER));
         let came = Script::told(Shared(Rc::clone(&fault)), errors()[0].clone());
-        assert!(came.errors.is_empty(), "call {n}: no call fails by it: {:?}", came.errors);
+        assert!(
+            came.errors.is_empty(),
+            "call {n}: no call of the scheduler may fail: {:?}",
+            came.errors
+        );
         let Some(call) = fault.failed.get() else {
             assert_eq!(came.head, unhurt.head);
             break;
@@ -347,26 +352,28 @@ fn whichever_call_of_the_provider_fails_is_told_and_nothing_is_lost() {
         *failed.entry(call).or_insert(0) += 1;
         comes_to_an_end(&came, &format!("call {n}, {call}"));
         let said = format!("no {call}");
-        let tells = |record: &Record| matches!(record, Record::Event(event) if event.data.as_ref().is_some_and(|data| data.as_str().contains(&said)));
+        let tells = |record: &Record| {
+            matches!(record, Record::Event(event)
+                if event.data.as_ref().is_some_and(|data| data.as_str().contains(&said)))
+        };
         assert!(
             came.ledger.opened().iter().any(|entry| tells(&entry.record)),
-            "call {n}, {call} stands in the ledger"
+            "call {n}, {call} is not in the ledger"
         );
     }
-    println!("each of these calls failed once: {failed:?}");
+    println!("the calls that failed, by kind: {failed:?}");
     assert_eq!(
         failed.keys().copied().collect::<Vec<_>>(),
         ["abort_turn", "interject", "release", "start_turn", "yield_turn"]
     );
 }
 
-/// A provider that fails while the ledger takes nothing: that it did is told as soon as the ledger
-/// takes it.
+/// The provider fails while appends fail too: its failure is recorded as soon as an append works.
 #[test]
-fn a_failure_of_the_provider_that_the_ledger_does_not_take_is_told_with_the_next_call() {
+fn a_provider_failure_that_cannot_be_appended_is_recorded_with_the_next_call() {
     struct Both {
         provider: Nth,
-        /// How many appends fail after it.
+        /// The number of appends that fail after it.
         appends: Cell<u32>,
     }
     impl Fault for Both {
@@ -387,7 +394,7 @@ fn a_failure_of_the_provider_that_the_ledger_does_not_take_is_told_with_the_next
             assert_eq!(
                 came.errors.len(),
                 appends as usize - 1,
-                "the first of them fails no call: {:?}",
+                "the first failed append fails no call: {:?}",
                 came.errors
             );
             comes_to_an_end(&came, &format!("call {n}, {call}, {appends} appends"));
@@ -413,19 +420,19 @@ fn appends_that_fail_start_no_further_turns() {
                 assert_eq!(
                     came.errors.len(),
                     fault.failed.get(),
-                    "{percent} %, seed {seed}: each is told"
+                    "{percent} %, seed {seed}: each failed append is an error"
                 );
                 (runs, failed) = (runs + 1, failed + fault.failed.get());
             }
         }
     }
     println!(
-        "{runs} runs, {failed} appends failed, {} calls of the provider in each",
+        "{runs} scripts, {failed} failed appends, {} provider calls in each script",
         unhurt.asked.len()
     );
 }
 
-/// A fault that the test looks at afterwards.
+/// A fault that the test can inspect afterwards.
 struct Shared<F>(Rc<F>);
 
 impl<F: Fault> Fault for Shared<F> {
@@ -434,7 +441,7 @@ impl<F: Fault> Fault for Shared<F> {
     }
 }
 
-/// Every message has its terminal status, every run that was started has one end, no run is started
+/// Checks that every message has a terminal status, every run has one end, no run was started
 /// twice, and nothing is owed.
 fn comes_to_an_end(came: &Came, what: &str) {
     let state = came.ledger.state();

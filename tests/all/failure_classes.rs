@@ -1,25 +1,25 @@
-//! The failures that other runtimes met in practice, and where it is shown that each of them cannot
+//! The failures that other runtimes had in practice, and where the tests show that they cannot
 //! happen here.
 //!
-//! Each class has a scenario of its name. A description of a fixture or a comment of another
-//! scenario that shows a part of it names the class, as in `(F2)`.
+//! Each class has a scenario with its name. If a fixture or another scenario shows a part of it,
+//! the description or comment names the class, as in `(F2)`.
 
 use std::{collections::BTreeSet, fs};
 
 use wakeful::case;
 use wakeful_tests::paths;
 
-/// Where else it is shown that a failure of other runtimes cannot happen here.
+/// What else shows that a failure class cannot happen here.
 enum Place {
-    /// In a fixture or another scenario whose description names the class, as in `(F2)`.
+    /// A fixture or another scenario whose description names the class, as in `(F2)`.
     Told,
-    /// In this test, over every sequence of failures and not only those of a story.
+    /// This test, over every sequence of failures and not only those of a story.
     Test(&'static str, &'static str),
-    /// Nowhere else: it is about arrivals, which no imported ledger owes.
+    /// Nothing else: it needs arrivals, which no imported ledger owes.
     Driver,
 }
 
-/// The classes of failures that were met in practice, by number.
+/// The failure classes, by number.
 const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
     (1, "work is lost or frozen over a restart", Place::Told),
     (2, "a wake is matched by its kind, not by what it names", Place::Told),
@@ -52,7 +52,7 @@ const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
     (25, "one lane or item keeps the others waiting", Place::Told),
 ];
 
-/// The scenario of a class, below `tests/scenarios`.
+/// The path of the scenario of a class, below `tests/scenarios`.
 fn scenario(number: u8, what: &str) -> String {
     let name: String = what
         .chars()
@@ -83,13 +83,13 @@ fn every_failure_class_has_a_scenario_of_its_name() {
             .expect("a scenario");
         assert!(
             text.starts_with(&format!("# F{number}. Elsewhere ")),
-            "F{number} first says what went wrong elsewhere"
+            "F{number} must first say what went wrong elsewhere"
         );
         assert!(
             comments(&text).iter().any(|line| line.starts_with("# Here ")),
-            "F{number} then says what must be seen here"
+            "F{number} must then say what is right here"
         );
-        assert!(text.contains("\n----\n"), "F{number} shows something");
+        assert!(text.contains("\n----\n"), "F{number} must show something");
     }
 }
 
@@ -120,7 +120,7 @@ fn every_failure_class_is_shown_elsewhere_too() {
                 );
             }
             Place::Driver => {
-                assert!(!is_told, "{name} is told elsewhere by now: say so in its row ({what})")
+                assert!(!is_told, "a fixture or scenario names {name} now: change its row ({what})")
             }
         }
     }

@@ -13,7 +13,7 @@ fn fixtures() -> Vec<case::Case> {
     case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load")
 }
 
-/// What `expected.json` says and what was found.
+/// The contents of `expected.json`, and what was found.
 fn expected_and_found(trace: &Trace) -> (String, String) {
     #[derive(serde::Deserialize)]
     struct Replayed {
@@ -26,7 +26,7 @@ fn expected_and_found(trace: &Trace) -> (String, String) {
     (replayed.expected.get().to_owned(), replayed.found.get().to_owned())
 }
 
-/// Replays every fixture, and compares what is expected with what is found.
+/// Replays every fixture and compares what was found with what is expected.
 fn replay_all(mut tracer: Tracer) {
     let cases = fixtures();
     assert!(cases.len() >= 60, "there are at least sixty fixtures, found {}", cases.len());
@@ -48,14 +48,16 @@ fn every_fixture_replays_as_expected_in_the_sandbox() {
         Tracer::sandboxed(
             &Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads"),
         )
-        .expect("it fits"),
+        .expect("the guest fits"),
     );
 }
 
 #[test]
 fn every_fixture_asserts_closure_posture_decision_reason_rule_and_evidence() {
     for case in fixtures() {
-        let CaseKind::Fixture(folder) = &case.kind else { panic!("{} is no fixture", case.name) };
+        let CaseKind::Fixture(folder) = &case.kind else {
+            panic!("{} is not a fixture", case.name)
+        };
         let expected = wakeful_core::foreign::expected::Expected::of_fixture(folder)
             .expect("expected.json reads");
         assert!(expected.closure.is_some() && expected.posture.is_some(), "{}", case.name);
@@ -64,7 +66,7 @@ fn every_fixture_asserts_closure_posture_decision_reason_rule_and_evidence() {
     }
 }
 
-/// RFC, *Ledger Replay Tests*: each coverage bullet has its case.
+/// RFC, *Ledger Replay Tests*: each bullet there has a fixture.
 #[test]
 fn the_six_ledger_replay_tests_of_the_rfc_are_there() {
     let names: Vec<String> = fixtures().into_iter().map(|case| case.name).collect();
@@ -86,7 +88,8 @@ fn the_heartbeat_has_one_head_in_both_native_engines() {
     let cases =
         case::load_all(&[paths::data("fixtures/stories/heartbeat.json")]).expect("the story loads");
     let native = Tracer::Native.trace(&cases[0]).expect("a trace");
-    let wasm = Tracer::sandboxed(&guest).expect("it fits").trace(&cases[0]).expect("a trace");
+    let wasm =
+        Tracer::sandboxed(&guest).expect("the guest fits").trace(&cases[0]).expect("a trace");
     assert_eq!(compare::first_difference(&native, &wasm), None);
     let summary = native.summary().expect("the story ends with an explanation");
     assert_eq!(summary.decision.rule, "8.timer", "the agent rests and waits for its timer");

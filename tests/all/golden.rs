@@ -1,8 +1,7 @@
-//! Ledgers that earlier versions wrote, below tests/ledgers: never written again, and read by every
-//! later version (contract 3.4).
+//! Ledgers that earlier versions wrote, below tests/ledgers. They are never written again, and
+//! every later version must read them (contract 3.4).
 //!
-//! `UPDATE=1` adds the ledgers of this version's folder that are missing, and touches none that is
-//! there.
+//! `UPDATE=1` adds missing ledgers to the folder of this version, and changes none that exists.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,13 +24,13 @@ use wakeful_tests::paths;
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// The file beside the ledgers of a version that says what it read in them.
+/// The file in the folder of a version that has what this version read in its ledgers.
 const READINGS: &str = "readings.json";
 
-/// The folders, one for each version that wrote ledgers; the last is this version's.
+/// The folders, one for each version that wrote ledgers. The last is that of this version.
 const VERSIONS: [&str; 1] = ["v1"];
 
-/// A ledger: its entries, a line each.
+/// A ledger, one line for each entry.
 struct Golden {
     name: String,
     lines: Vec<String>,
@@ -41,7 +40,7 @@ fn folder(version: &str) -> PathBuf {
     paths::data("ledgers").join(version)
 }
 
-/// What each scenario leaves, in this version's words.
+/// The ledgers that scenarios give in this version.
 fn written_now() -> Vec<Golden> {
     let entries = fs::read_dir(paths::data("scenarios"))
         .expect("scenarios")
@@ -52,12 +51,13 @@ fn written_now() -> Vec<Golden> {
     files.iter().flat_map(|path| ledgers_of(path)).collect()
 }
 
-/// The ledgers of one scenario; it may begin a fresh one.
+/// The ledgers of one scenario; `fresh` starts another one.
 fn ledgers_of(path: &Path) -> Vec<Golden> {
     let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
     let commands =
         scenario::commands(&fs::read_to_string(path).expect("a scenario")).expect("commands");
-    // What needs a second process, or a ledger that fails, is no case for one engine alone.
+    // A scenario that needs a second process or a ledger that fails cannot be played by one engine
+    // alone.
     let Ok(played) = scenario::record(&name, &commands) else { return Vec::new() };
     let trace = Tracer::Native.perform(&played).expect("it plays");
     let mut ledgers: Vec<Golden> = Vec::new();
@@ -75,7 +75,7 @@ fn ledgers_of(path: &Path) -> Vec<Golden> {
     ledgers
 }
 
-/// The ledgers that a version wrote.
+/// The stored ledgers of a version.
 fn kept(version: &str) -> Vec<Golden> {
     let entries = fs::read_dir(folder(version))
         .expect("the folder of a version")
@@ -90,7 +90,7 @@ fn kept(version: &str) -> Vec<Golden> {
     files.iter().map(read).collect()
 }
 
-/// A scheduler that looks at the ledger and writes nothing.
+/// A scheduler that observes a copy of the ledger and writes nothing.
 fn observed(golden: &Golden) -> Scheduler<MemoryLedger, VirtualClock, Elsewhere> {
     let mut machine = Machine::new(Options::new("default".into()));
     let mut ledger = MemoryLedger::default();
@@ -103,8 +103,8 @@ fn observed(golden: &Golden) -> Scheduler<MemoryLedger, VirtualClock, Elsewhere>
         .expect("the ledger opens")
 }
 
-/// What a version reads in a ledger: its head, and under each edition the decisions from its first
-/// entry to its last.
+/// What this version reads in a ledger: its head and, for each edition, the decisions at all of its
+/// entries.
 fn reading(golden: &Golden) -> Value {
     let mut agent = observed(golden);
     let head = agent.state().head();
@@ -118,7 +118,7 @@ fn reading(golden: &Golden) -> Value {
     json!({"head": head, "decides": decides})
 }
 
-/// What a version read when it wrote its ledgers.
+/// What a version read in its ledgers when it wrote them.
 fn read_then(version: &str) -> BTreeMap<String, Value> {
     let text =
         fs::read_to_string(folder(version).join(READINGS)).unwrap_or_else(|_| "{}".to_owned());
@@ -145,8 +145,8 @@ fn ledgers_of_every_version_are_read_as_when_they_were_written() {
     }
 }
 
-/// The kinds of records that no kept ledger has would be read by nobody: each that scenarios write
-/// now stands in some ledger.
+/// If no stored ledger had a class of records, no test would read it. So each class that scenarios
+/// write now must be in some stored ledger.
 #[test]
 fn the_ledgers_of_this_version_have_every_class_of_entries_that_scenarios_write() {
     let classes = |ledgers: &[Golden]| -> BTreeSet<String> {
@@ -168,7 +168,8 @@ fn the_ledgers_of_this_version_have_every_class_of_entries_that_scenarios_write(
     );
 }
 
-/// A ledger of another version lives on: it is driven, told something, and verified as a whole.
+/// A ledger of an earlier version can be continued: it is driven, gets facts, and verifies as a
+/// whole.
 #[test]
 fn a_ledger_of_an_earlier_version_goes_on() {
     for version in VERSIONS {
@@ -195,7 +196,7 @@ fn a_ledger_of_an_earlier_version_goes_on() {
     }
 }
 
-/// Writes what is missing in the folder of this version, and nothing that is there.
+/// Writes the missing ledgers of this version, and changes none that exists.
 fn add_missing() {
     let newest = folder(VERSIONS[VERSIONS.len() - 1]);
     fs::create_dir_all(&newest).expect("a folder");

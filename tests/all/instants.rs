@@ -1,4 +1,4 @@
-//! Instants as text, held against a library that does nothing else (contract 1.3).
+//! Timestamps as text, compared with the library jiff (contract 1.3).
 
 use jiff::{Timestamp as Oracle, fmt::temporal::DateTimePrinter};
 use proptest::{
@@ -7,7 +7,7 @@ use proptest::{
 };
 use wakeful_core::time::{Timestamp, TimestampError};
 
-/// What the library says of a text, where it is in the grammar that is read here.
+/// How the library reads a text of our grammar.
 fn oracle(text: &str) -> Result<Timestamp, TimestampError> {
     let instant: Oracle = text.parse().map_err(|_| TimestampError::NotRfc3339)?;
     i64::try_from(instant.as_nanosecond())
@@ -15,7 +15,7 @@ fn oracle(text: &str) -> Result<Timestamp, TimestampError> {
         .map_err(|_| TimestampError::OutOfRange)
 }
 
-/// How the library writes an instant with 0, 3, 6 or 9 digits of a second, as few as say it.
+/// How the library writes an instant with 0, 3, 6 or 9 digits after the second, as few as possible.
 fn written(nanos: i64) -> String {
     let digits =
         [0, 3, 6].into_iter().find(|digits| nanos % 10_i64.pow(9 - digits) == 0).unwrap_or(9);
@@ -26,8 +26,8 @@ fn written(nanos: i64) -> String {
     text
 }
 
-/// Texts of the grammar, or nearly: a field may be out of its bounds, but for the hours of the
-/// offset, of which the library takes more.
+/// Texts of the grammar, or nearly: a field may be out of bounds. The hours of the offset may not,
+/// because the library accepts more of them.
 fn texts() -> impl Strategy<Value = String> {
     let date = (0..=9999_u32, 0..=13_u32, 0..=32_u32)
         .prop_map(|(year, month, day)| format!("{year:04}-{month:02}-{day:02}"));
@@ -46,10 +46,17 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 4_000, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config {
+        cases: 4_000,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Config::default()
+    })]
 
     #[test]
-    fn an_instant_is_written_as_the_library_writes_it_and_read_back(nanos: i64, precision in 0..=9_u32) {
+    fn an_instant_is_written_as_the_library_writes_it_and_read_back(
+        nanos: i64, precision in 0..=9_u32,
+    ) {
         let nanos = nanos - nanos % 10_i64.pow(precision);
         let text = Timestamp::from_nanos(nanos).to_string();
         prop_assert_eq!(&text, &written(nanos));
@@ -62,7 +69,9 @@ proptest! {
     }
 
     #[test]
-    fn a_text_with_a_wrong_character_is_read_only_where_the_library_reads_the_same(nanos: i64, at: prop::sample::Index, other in any::<char>()) {
+    fn a_text_with_a_wrong_character_is_read_only_if_the_library_reads_the_same(
+        nanos: i64, at: prop::sample::Index, other in any::<char>(),
+    ) {
         let mut text: Vec<char> = Timestamp::from_nanos(nanos).to_string().chars().collect();
         let at = at.index(text.len());
         text[at] = other;

@@ -1,4 +1,5 @@
-//! Each invariant of contract 14 can fail: one seeded breach for each, which it alone reports.
+//! Each invariant of contract 14 can fail: there is one seeded breach for each, and only this
+//! invariant reports it.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use wakeful_core::{
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const WHEN: &str = "2026-05-28T20:26:40Z";
 
-/// A step that no machine would take: the state before, the batch, the state after.
+/// A step that no machine would take.
 struct Step {
     before: State,
     batch: Vec<Entry>,
@@ -28,7 +29,7 @@ struct Step {
 }
 
 impl Step {
-    /// The fold is right, the records are not.
+    /// A step whose fold is right but whose records are wrong.
     fn appended(before: State, records: Vec<Record>) -> Self {
         Self::appended_at(NOW, before, records)
     }
@@ -40,13 +41,13 @@ impl Step {
         Self { before, batch, after }
     }
 
-    /// Nothing is appended: the state itself is wrong.
+    /// A step that appends nothing: the state itself is wrong.
     fn standing(state: State) -> Self {
         Self { before: state.clone(), batch: Vec::new(), after: state }
     }
 }
 
-/// The machine after these facts, driven; `step` among them takes a step.
+/// A driven machine after these facts; `step` among them takes a step.
 fn played(facts: &[Value]) -> Machine {
     let mut machine = Machine::new(Options::new("default".into()));
     machine.begin(NOW).expect("a fresh ledger");
@@ -120,7 +121,7 @@ fn ended_condition(kind: &str, by: &str) -> Record {
     ))
 }
 
-/// What the ladder decides in this state, as its record; `change` may spoil it.
+/// The record of what the ladder decides in this state; `change` may spoil it.
 fn decided(state: &State, change: impl FnOnce(&mut Decision)) -> Record {
     let mut decision =
         ladder::decide(state.control().edition, &View::new(state, Boundary::RunLoop, state.at()))

@@ -1,5 +1,5 @@
-//! The core's own JSON against `serde_json`: the same texts are JSON, with the same messages at the
-//! same places, and what is written is the same to the byte.
+//! The core's own JSON compared with `serde_json`. The same texts are JSON, errors have the same
+//! message and place, and written text is equal byte for byte.
 
 use serde_json::{Value, value::RawValue};
 use wakeful_core::{
@@ -10,7 +10,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-/// What JSON is made of, and some of what it is not made of.
+/// Tokens of JSON, valid and invalid ones.
 const PARTS: [&str; 40] = [
     "{",
     "}",
@@ -54,7 +54,7 @@ const PARTS: [&str; 40] = [
     "x",
 ];
 
-/// A generator without a seed of its own: the same texts on every run.
+/// A generator with a fixed seed: the same texts on every run.
 struct Dice(u64);
 
 impl Dice {
@@ -65,7 +65,7 @@ impl Dice {
         usize::try_from(self.0 % bound as u64).expect("small")
     }
 
-    /// A value that is JSON, mostly.
+    /// A value that is mostly valid JSON.
     fn value(&mut self, depth: usize, text: &mut String) {
         match self.below(if depth == 0 { 4 } else { 7 }) {
             0..4 => text.push_str(PARTS[self.below(PARTS.len())]),
@@ -85,8 +85,8 @@ impl Dice {
     }
 }
 
-/// Message, line and column, as serde_json says them; a place before the first byte of a line is
-/// that byte.
+/// Message, line and column as serde_json gives them. A column of 0, before the first byte of a
+/// line, becomes 1.
 fn of_serde(why: &serde_json::Error) -> (String, u64, u64) {
     let said = why.to_string();
     let place = format!(" at line {} column {}", why.line(), why.column());
@@ -112,7 +112,7 @@ fn the_same_texts_are_json_and_the_same_is_wrong_with_the_others() {
             (ours, theirs) => panic!("{text:?}: {ours:?}, but {theirs:?}"),
         }
     }
-    assert!(good > 20_000 && bad > 20_000, "{good} good and {bad} bad texts say little");
+    assert!(good > 20_000 && bad > 20_000, "{good} good and {bad} bad texts are too few");
 }
 
 #[test]
@@ -144,7 +144,8 @@ fn strings_say_the_same_or_break_at_the_same_place() {
             (Err(ours), Err(theirs)) => {
                 bad += 1;
                 let (message, line, column) = of_serde(&theirs);
-                // A column inside of a character is moved to where the character begins.
+                // Our column is never inside a character: it is moved back to the start of the
+                // character.
                 assert_eq!((ours.message, ours.line), (message, line), "{text}");
                 assert!(
                     ours.column <= column && ours.column + 3 >= column,
@@ -155,7 +156,7 @@ fn strings_say_the_same_or_break_at_the_same_place() {
             (ours, theirs) => panic!("{text}: {ours:?}, but {theirs:?}"),
         }
     }
-    assert!(good > 10_000 && bad > 10_000, "{good} good and {bad} bad texts say little");
+    assert!(good > 10_000 && bad > 10_000, "{good} good and {bad} bad texts are too few");
 }
 
 #[test]
@@ -216,8 +217,8 @@ fn what_is_written_is_what_serde_json_writes() {
 
 #[test]
 fn values_of_hosts_are_written_as_serde_json_writes_them() {
-    // The build of these tests has serde_json's `arbitrary_precision`, under which its numbers are
-    // no numbers to serde.
+    // This build has serde_json's `arbitrary_precision`, under which its numbers are not numbers to
+    // serde.
     let value = serde_json::json!({ "n": [0, -5, 18_446_744_073_709_551_615_u64, 1.5], "none": null, "text": "\u{7}\"" });
     assert_eq!(json::write(&value), serde_json::to_string(&value).expect("a value"));
     for float in [0.0, -0.5, 1.0, 1e21, 1.25e-9, f64::MAX] {

@@ -1,6 +1,6 @@
-//! Data folders that the reference runtime wrote: what we read from them is what its own functions
-//! say about them, in the native core and in the sandbox. Where we differ on purpose, a row says
-//! which difference of contract 13 it is, and both answers.
+//! Data folders that the reference runtime wrote. We must read from them what its own functions
+//! say, in the native core and in the sandbox. If we differ on purpose, a row has the difference of
+//! contract 13 and both answers.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use wakeful::{case, trace::Tracer};
 use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
-/// A difference that is meant.
+/// A deliberate difference.
 struct Meant {
     folder: &'static str,
     field: &'static str,
@@ -59,10 +59,10 @@ const MEANT: [Meant; 5] = [
     },
 ];
 
-/// The folders that a fresh clone has.
+/// The number of folders that a fresh clone has.
 const REFERENCE: usize = 4;
 
-/// The data folders below a folder, each with its oracle.
+/// The data folders below a folder, each with the answers of the reference runtime.
 fn recorded(below: &Path) -> Vec<(PathBuf, Value)> {
     let entries = fs::read_dir(below).unwrap_or_else(|why| panic!("{}: {why}", below.display()));
     let mut oracles: Vec<_> = entries
@@ -79,7 +79,7 @@ fn recorded(below: &Path) -> Vec<(PathBuf, Value)> {
     oracles.iter().map(|oracle| (folder(oracle), read(oracle))).collect()
 }
 
-/// What the reference runtime says, in the words of `expected.json`.
+/// The answers of the reference runtime, under the keys of `expected.json`.
 fn theirs(folder: &Path, oracle: &Value) -> Value {
     let projection = &oracle["projection"];
     let current = &projection["current_work_item"];
@@ -116,9 +116,9 @@ fn theirs(folder: &Path, oracle: &Value) -> Value {
     said
 }
 
-/// Our ladder answers once; the reference is asked several times. Our queue is the one that it
-/// recovers: where that holds something and nothing runs, its answer is the run loop's. Idle, it is
-/// asked first for a tick, then at the idle boundary.
+/// The one answer to compare with our ladder's: the reference runtime decides at several places. If
+/// its recovered queue has a message and nothing runs, the run loop decides. If it is idle, the
+/// tick decides first, then the idle boundary.
 fn decision(oracle: &Value) -> &Value {
     let projection = &oracle["projection"];
     let is_one_of =
@@ -132,7 +132,7 @@ fn decision(oracle: &Value) -> &Value {
     if may_tick && tick.is_object() { tick } else { &oracle["idle_boundary"] }
 }
 
-/// What we found, in the same words.
+/// What we found, under the same keys.
 fn ours(tracer: &mut Tracer, folder: &Path) -> Value {
     let case = case::load_one(folder).expect("a data folder");
     let trace = tracer.trace(&case).expect("a trace");
@@ -165,7 +165,7 @@ fn sandbox() -> Tracer {
     Tracer::sandboxed(
         &Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads"),
     )
-    .expect("it fits")
+    .expect("the guest fits")
 }
 
 fn every_folder_below(below: &Path, mut tracer: Tracer) -> usize {
@@ -208,7 +208,7 @@ fn all_recorded_folders_read_as_the_reference_runtime_reads_them() {
     let below = paths::root().join("../shared/conformance/ledgers");
     if !below.is_dir() {
         println!(
-            "the {REFERENCE} folders of tests/ledgers/reference alone are compared: {} is not here",
+            "only the {REFERENCE} folders of tests/ledgers/reference are compared: {} is missing",
             below.display()
         );
         return;
@@ -216,19 +216,20 @@ fn all_recorded_folders_read_as_the_reference_runtime_reads_them() {
     for tracer in [Tracer::Native, sandbox()] {
         assert!(
             every_folder_below(&below, tracer) > REFERENCE,
-            "{} holds no more than the reference folders",
+            "{} has only the reference folders",
             below.display()
         );
     }
 }
 
-/// The reference runtime's own export of a folder: its `expected.json` holds, but for the tool
-/// calls, which it leaves out and which absent mean none (`observed-decisions.md` 11.7).
+/// The reference runtime's own export of a folder: we read what its `expected.json` says. Only the
+/// tool calls differ: it leaves them out, and an absent number means none (`observed-decisions.md`
+/// 11.7).
 #[test]
 fn an_export_of_the_reference_runtime_reads_as_it_expects() {
     let folder = paths::root().join("../shared/conformance/ledgers/exported-02-work-item");
     if !folder.is_dir() {
-        println!("nothing is compared: {} is not here", folder.display());
+        println!("nothing is compared: {} is missing", folder.display());
         return;
     }
     let case = case::load_one(&folder).expect("an exported folder");
@@ -248,7 +249,7 @@ fn every_difference_names_its_reason() {
     for row in &MEANT {
         assert!(
             row.because.starts_with('D'),
-            "{} {}: `{}` is no difference of contract 13",
+            "{} {}: `{}` is not a difference of contract 13",
             row.folder,
             row.field,
             row.because

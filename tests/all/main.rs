@@ -1,4 +1,4 @@
-//! All tests that cross rooms, in one binary.
+//! The tests that span several modules or crates, in one binary.
 
 mod bad_facts;
 mod conformance;

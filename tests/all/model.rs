@@ -1,5 +1,5 @@
-//! The space of the machine's states is searched a part of the way, and the checker finds what is
-//! made wrong on purpose. `cargo xtask model` goes further.
+//! Searches a part of the machine's states, and checks that the model checker finds seeded
+//! mistakes. `cargo xtask model` searches more.
 
 use std::{fs, process::Command};
 
@@ -33,11 +33,11 @@ fn fifty_thousand_shapes_keep_the_invariants_and_come_to_rest() {
     let looked_at = report.shapes - report.edge;
     assert!(
         report.rested >= looked_at && report.rested + report.rested_at_edge >= report.shapes,
-        "some are not walked to rest: {report:?}"
+        "some shapes were not walked to rest: {report:?}"
     );
     assert!(
         (8..=rest::LIMIT / 2).contains(&report.steps_to_rest),
-        "the bound is far from what is needed: {report:?}"
+        "the limit is not near what is needed: {report:?}"
     );
 }
 
@@ -54,7 +54,7 @@ fn a_space_with_an_end_is_searched_to_its_end() {
             && near.rested + near.rested_at_edge >= near.shapes
             && near.shapes < report.shapes
             && near.depth + 1 == report.depth,
-        "{near:?} are not all: {report:?}"
+        "a search that is one move shorter misses some: {near:?}, {report:?}"
     );
 }
 
@@ -101,20 +101,24 @@ fn openings_stand_where_their_names_say() {
             "a delivery that waits" => {
                 turns.run.is_some() && waits("c1") && waiting.intents.len() == 1
             }
-            other => panic!("nothing is said of `{other}`"),
+            other => panic!("`{other}` has no check here"),
         };
-        assert!(stands && stored.broken.is_none(), "`{}` does not: {state:#?}", opening.name);
+        assert!(
+            stands && stored.broken.is_none(),
+            "`{}` does not match its name: {state:#?}",
+            opening.name
+        );
         let clock = opening.lines().filter_map(|line| line.strip_prefix("clock ")).next_back();
         assert!(
             clock.is_none_or(|clock| state.at().to_string() == clock),
-            "`{}` ends with a clock that nothing shows",
+            "`{}` ends with a clock that no entry shows",
             opening.name
         );
     }
 }
 
-/// The checker finds this adversary by what it breaks, in no more than so many moves; the way is a
-/// scenario that plays as it says.
+/// Checks that the checker finds this adversary by these properties in at most `moves` moves, and
+/// that the scenario of the finding plays as it says.
 fn found(adversary: Adversary, (cast, openings): (Cast, Vec<Opening>), by: &[&str], moves: usize) {
     let report = model::search(
         &Bounds { cast, openings, threads: 1, adversary: Some(adversary), ..bounds() },

@@ -1,5 +1,5 @@
 //! HOUSE: "JSON that cannot drift". This test binary builds serde_json with `preserve_order` and
-//! `arbitrary_precision`, the guests without; the same odd JSON gives one head, or one typed error,
+//! `arbitrary_precision`, the guests without. The same odd JSON gives one head, or one typed error,
 //! in all of them.
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use wakeful::{
 use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
-/// Free JSON that engines and libraries like to change.
+/// Free JSON that engines and libraries often change.
 fn odd_values() -> Vec<(&'static str, String)> {
     vec![
         ("unsorted keys", r#"{"b":1,"a":2,"10":3,"9":4}"#.to_owned()),
@@ -29,7 +29,7 @@ fn odd_values() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Facts in which such JSON stands where the core reads a typed value.
+/// Facts with such JSON in a place in which the core reads a typed value.
 fn odd_facts() -> Vec<(&'static str, &'static str)> {
     vec![
         ("a float for an integer", r#"{"fact":"timer_created","timer_id":"t","duration_ms":1.0}"#),
@@ -57,7 +57,7 @@ fn odd_facts() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// The story that says all of it; as a story, the page plays it too.
+/// The story with all of this JSON. Because it is a story, the page can play it too.
 fn story() -> Case {
     let cases =
         case::load_all(&[paths::data("fixtures/stories/odd_json.json")]).expect("the story loads");
@@ -81,7 +81,7 @@ fn odd_json_gives_one_head_or_one_typed_error_in_every_engine() {
     let case = story();
     let native = Tracer::Native.trace(&case).expect("a native trace");
     for mut tracer in [
-        Tracer::sandboxed(&guest).expect("it fits"),
+        Tracer::sandboxed(&guest).expect("the guest fits"),
         Tracer::Web(Web::node().expect("Node starts")),
     ] {
         let trace = tracer.trace(&case).expect("a trace");
@@ -116,7 +116,10 @@ fn every_odd_fact_but_two_to_the_63_is_a_typed_error() {
         .filter(|step| step.command.get().contains(r#""do":"propose""#))
         .collect();
     let said = |fact: &str| {
-        proposed.iter().find(|step| step.command.get().contains(fact)).expect("the story says it")
+        proposed
+            .iter()
+            .find(|step| step.command.get().contains(fact))
+            .expect("the story reports this fact")
     };
     for (name, fact) in odd_facts() {
         let step = said(fact);

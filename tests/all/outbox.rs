@@ -1,4 +1,4 @@
-//! The outbox machine: nothing changes before the batch is durable (contract 1.1, 3.2, I21).
+//! The outbox: nothing changes before the batch is durable (contract 1.1, 3.2, I21).
 
 use wakeful_core::{
     fact::outcome::Answer,
@@ -45,14 +45,14 @@ fn a_rejected_proposal_changes_nothing_and_can_be_made_again() {
     machine.rejected();
     assert_eq!(machine.state(), &before);
     let second = machine.propose_json(PROMPT, NOW).expect("a proposal");
-    assert_eq!(first, second, "the retry carries the same batch");
+    assert_eq!(first, second, "the retry has the same batch");
 }
 
 #[test]
 fn effects_come_out_of_committed_only_and_once() {
     let (mut machine, _) = driven();
     machine.propose_json(PROMPT, NOW).expect("a proposal");
-    assert!(machine.committed().is_empty(), "a queued message asks nothing of the host");
+    assert!(machine.committed().is_empty(), "a queued message has no effect on the host");
     let step = machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
     assert!(step.decision.is_some());
     assert_eq!(machine.committed().len(), 1, "the turn is started once");
@@ -63,13 +63,13 @@ fn effects_come_out_of_committed_only_and_once() {
 fn effects_of_a_batch_that_was_stored_without_an_answer_are_found_when_it_is_read() {
     let mut machine = prompted();
     let before = machine.state().clone();
-    // The store fails, and fails again a moment later; one of the two batches was stored after all.
+    // The store fails twice, a moment apart, but one of the two batches was stored.
     let first = machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
     machine.unacknowledged();
     machine.step(Boundary::RunLoop, NOW.plus_ms(5)).expect("a step").expect("a decision");
     machine.unacknowledged();
     assert_eq!(machine.state(), &before, "the state stays");
-    first.batch.iter().for_each(|entry| machine.load(entry).expect("it is its own"));
+    first.batch.iter().for_each(|entry| machine.load(entry).expect("the batch is its own"));
     assert_eq!(machine.found().len(), 1, "the turn is started once");
     assert!(machine.found().is_empty(), "and not again");
 }
@@ -81,8 +81,8 @@ fn two_batches_in_doubt_keep_their_effects_apart() {
     machine.unacknowledged();
     let stopped = machine.propose_json(STOPPED, NOW).expect("a proposal");
     machine.unacknowledged();
-    stopped.batch.iter().for_each(|entry| machine.load(entry).expect("it is its own"));
-    assert_eq!(machine.found(), [Effect::Release], "the turn was not stored");
+    stopped.batch.iter().for_each(|entry| machine.load(entry).expect("the batch is its own"));
+    assert_eq!(machine.found(), [Effect::Release], "the batch of the turn was not stored");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn another_agents_ledger_and_a_newer_one_are_refused() {
     assert_eq!(why, OpenError::NewerFormat { found: 2, supported: 1 });
 }
 
-/// A ledger that nobody can read again is worse than none.
+/// Longer ids are refused: a ledger that cannot be read again is worse than none.
 #[test]
-fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_longer_ones_none() {
+fn the_longest_ids_give_a_ledger_that_can_be_read_again_and_longer_ones_are_refused() {
     let longest = "x".repeat(MAX_STEM_BYTES);
     let mut ledger = MemoryLedger::default();
     let mut agent = Scheduler::drive(
@@ -193,11 +193,11 @@ fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_l
     assert_eq!(
         receipt.answer,
         Answer::Accepted,
-        "its mirror has an id that is made of the intent's"
+        "the id of its mirror contains the id of the intent"
     );
     agent.propose(PROMPT).expect("it is recorded");
     agent.run_until_rest().expect("a turn is started");
-    assert!(agent.state().turns().run.is_some(), "its run has an id that is made of the agent's");
+    assert!(agent.state().turns().run.is_some(), "the id of its run contains the id of the agent");
     let mut machine = Machine::new(Options::new(longest.as_str().into()));
     for entry in ledger.read(Seq(0), 100).expect("a page") {
         machine.load(&entry).expect("it can be read again");
@@ -206,7 +206,7 @@ fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_l
     let mut longer = Machine::new(Options::new(format!("{longest}x").into()));
     assert!(
         agent.propose(&intent.replace(&longest, &format!("{longest}x"))).is_err(),
-        "a longer intent is none"
+        "a longer intent is refused"
     );
     assert_eq!(
         longer.begin(NOW),
@@ -231,5 +231,5 @@ fn what_a_message_of_the_runtime_carries_is_read_again_or_not_taken_over() {
     for entry in ledger.read(Seq(0), 100).expect("a page") {
         again.load(&entry).expect("it can be read again");
     }
-    assert_eq!(again.state().tasks().active.len(), 1, "the task with an id; its item is none");
+    assert_eq!(again.state().tasks().active.len(), 1, "only the task with a valid id");
 }

@@ -1,5 +1,5 @@
-//! The past of a ledger: each state is the one that the log folds to, and what it costs depends on
-//! the way and not on the log.
+//! The past of a ledger: each state is the fold of the log up to there, and its cost depends on the
+//! distance and not on the length of the log.
 
 use std::{cell::Cell, ops::RangeInclusive, rc::Rc};
 
@@ -16,7 +16,7 @@ use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewher
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// A ledger that counts the entries that are read of it.
+/// A ledger that counts the entries that are read.
 #[derive(Clone, Default)]
 struct Counting {
     inner: MemoryLedger,
@@ -43,7 +43,7 @@ fn prompt(number: usize) -> String {
     )
 }
 
-/// An agent that was said so many messages, and its ledger.
+/// An agent that got this number of messages, and its ledger.
 fn agent(messages: usize) -> (Agent, Counting) {
     let ledger = Counting::default();
     let mut agent =
@@ -53,7 +53,7 @@ fn agent(messages: usize) -> (Agent, Counting) {
     (agent, ledger)
 }
 
-/// Says so many messages; each third one's turn ends before the next is said.
+/// Sends this number of messages. The turn of every third one ends before the next is sent.
 fn say(agent: &mut Agent, messages: usize) {
     for number in 0..messages {
         agent.propose(&prompt(number)).expect("it is recorded");
@@ -83,12 +83,12 @@ fn folded(ledger: &Counting) -> Vec<String> {
 }
 
 #[test]
-fn each_state_of_the_past_is_the_one_that_the_log_folds_to_in_whatever_order_they_are_asked_for() {
+fn each_state_of_the_past_is_the_fold_up_to_there_in_every_order_of_requests() {
     let (mut agent, ledger) = agent(120);
     let states = folded(&ledger);
     let all = states.len() as u64;
     assert!(all > 400, "{all}");
-    // A step that has no common divisor with the length goes through all of them, far ahead and far
+    // A step without a common divisor with the length visits all entries, with long leaps ahead and
     // back.
     let leaps = (1..all).find(|step| step * step > all && gcd(*step, all) == 1).expect("a step");
     let order = (0..all).map(|at| at * leaps % all).chain((0..all).rev()).chain(0..all);
@@ -116,8 +116,8 @@ fn going_on_or_back_by_one_entry_reads_few_and_a_leap_no_more_than_a_part() {
         }
         ledger.read.get() - before
     };
-    assert_eq!(read(all, all), 0, "the newest stands already");
-    assert_eq!(read(all - 1, all - 1), all - 1, "the first time all that came before");
+    assert_eq!(read(all, all), 0, "the newest state is there already");
+    assert_eq!(read(all - 1, all - 1), all - 1, "the first request reads everything before it");
     let back = read(all, 1);
     assert!(back < 12 * all, "{back} entries for {all} steps back");
     let on = read(1, all);
@@ -142,7 +142,7 @@ fn what_is_explained_of_the_past_is_what_was_explained_then() {
     }
 }
 
-/// The decisions of these entries, each entry asked for by itself.
+/// The decisions at these entries, with a separate request for each entry.
 fn one_by_one(
     agent: &mut Agent,
     entries: RangeInclusive<u64>,
@@ -205,7 +205,7 @@ fn where_the_decision_changes_is_where_it_does_entry_by_entry() {
     assert_eq!(
         json::write(agent.state()),
         *folded(&ledger).last().expect("entries"),
-        "nothing of that is kept"
+        "the live state has not changed"
     );
 }
 

@@ -1,5 +1,5 @@
-//! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every
-//! batch. The entries alone give the state and whatever is decided (contract 1.2, 3.8).
+//! Properties over random sequences of facts, steps, clocks and restarts: every batch keeps all
+//! invariants. The entries alone give the state and all decisions (contract 1.2, 3.8).
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,14 @@ use wakeful_tests::sequence::{Command, Host, sequences};
 
 const LONGEST: usize = 60;
 
-/// How many cases proptest runs where nobody asks for another number.
+/// The default number of cases of proptest, by which we see whether PROPTEST_CASES asks for
+/// another.
 const STOCK_CASES: u32 = 256;
 
 fn config() -> Config {
-    // A failing sequence is shrunk and printed; where it is to be kept, it becomes a scenario. The
-    // seed is fixed, so that a run says the same twice; PROPTEST_RNG_SEED asks for another,
-    // PROPTEST_CASES for more.
+    // A failing sequence is shrunk and printed. To keep it, make a scenario of it. The seed is
+    // fixed, so that runs can be repeated; PROPTEST_RNG_SEED sets another one, and PROPTEST_CASES
+    // another number of cases.
     let asked = Config::default();
     let rng_seed =
         if asked.rng_seed == RngSeed::Random { RngSeed::Fixed(20_260_527) } else { asked.rng_seed };
@@ -45,8 +46,7 @@ fn played(edition: Edition, commands: &[Command]) -> Host {
     host
 }
 
-/// The state from the stored entries alone: from the first on, or from a snapshot at `from` and the
-/// rest.
+/// The state from the stored entries alone, through a snapshot after the first `from` entries.
 fn folded(host: &Host, from: usize) -> State {
     let lines = host.ledger.entries().lines_from(0);
     let stored = |line: &String| wakeful_core::record::entry::EntryBytes::from_stored(line.clone());
@@ -62,7 +62,7 @@ fn folded(host: &Host, from: usize) -> State {
     machine.state().clone()
 }
 
-/// A fact that no sequence has would be a fact that no property is asked about.
+/// No property would cover a fact that occurs in no sequence.
 #[test]
 fn each_fact_is_said_in_some_sequence() {
     let mut runner = TestRunner::new(config());
@@ -91,23 +91,28 @@ proptest! {
     }
 
     #[test]
-    fn snapshot_and_tail_give_the_fold(commands in sequences(LONGEST), cut in any::<prop::sample::Index>()) {
+    fn snapshot_and_tail_give_the_fold(
+        commands in sequences(LONGEST), cut in any::<prop::sample::Index>(),
+    ) {
         let host = played(Edition::default(), &commands);
         let from = 1 + cut.index(host.ledger.entries().len());
         prop_assert_eq!(&folded(&host, from), &host.ledger.state());
-        prop_assert_eq!(host.scheduler().state(), &host.ledger.state(), "the cached state is the fold");
+        let state = host.scheduler().state();
+        prop_assert_eq!(state, &host.ledger.state(), "the cached state is the fold");
     }
 
     #[test]
     fn duplicates_losses_and_shuffles_break_nothing(
-        commands in sequences(LONGEST), twice in any::<prop::sample::Index>(), lost in any::<prop::sample::Index>(), shuffled in any::<u64>(),
+        commands in sequences(LONGEST),
+        twice in any::<prop::sample::Index>(),
+        lost in any::<prop::sample::Index>(),
+        shuffled in any::<u64>(),
     ) {
         let mut commands = commands;
         let again = commands[twice.index(commands.len())].clone();
         commands.insert(twice.index(commands.len()), again);
         commands.remove(lost.index(commands.len()));
-        // A shuffle that proptest can shrink: each command swaps with the one that the number
-        // names.
+        // A shuffle that proptest can shrink: the number says which commands are swapped.
         for at in (1..commands.len()).rev() {
             commands.swap(at, usize::try_from(shuffled % (at as u64 + 1)).expect("a position"));
         }
@@ -120,14 +125,20 @@ proptest! {
         let mut host = Host::new(Edition::default());
         for command in &commands {
             host.play(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
-            let view = View::new(host.scheduler().state(), Boundary::RunLoopIdle, host.scheduler().state().at());
-            let rests = !view.agent_intents.is_empty() || !view.timers.is_empty() || !view.agent_waits_for(WaitConditionKind::External).is_empty();
+            let state = host.scheduler().state();
+            let view = View::new(state, Boundary::RunLoopIdle, state.at());
+            let rests = !view.agent_intents.is_empty()
+                || !view.timers.is_empty()
+                || !view.agent_waits_for(WaitConditionKind::External).is_empty();
             if !rests {
-                let rfc = ladder::decide(Edition::Rfc20260508, &View { work_before_waits: false, ..view.clone() }).decision;
+                let under_rfc = View { work_before_waits: false, ..view.clone() };
+                let rfc = ladder::decide(Edition::Rfc20260508, &under_rfc).decision;
                 let pages = ladder::decide(Edition::default(), &view).decision;
-                // Which wait a rest is named after may differ; that it is a rest may not.
+                // The wait that a rest is named after may differ. That it is a rest may not.
                 let both_rest = pages.kind.rests_as().is_some() && rfc.kind.rests_as().is_some();
-                let said = |decision: &decision::Decision| (decision.kind, decision.message_id.clone(), decision.work_item_id.clone());
+                let said = |decision: &decision::Decision| {
+                    (decision.kind, decision.message_id.clone(), decision.work_item_id.clone())
+                };
                 prop_assert!(both_rest || said(&pages) == said(&rfc), "{pages:?} against {rfc:?}");
             }
         }

@@ -1,6 +1,6 @@
-//! Import, export, import (contract 3.7): the second ledger says what the first said, and the
-//! second export is the first, byte for byte. A ledger that was cut anywhere is exported as what
-//! its folder replays as.
+//! Import, export, import (contract 3.7): the second ledger says what the first said, and both
+//! exports are equal byte for byte. The `expected.json` of an export holds for its folder, wherever
+//! the ledger was cut.
 
 use std::{num::NonZeroU64, path::PathBuf};
 
@@ -22,7 +22,7 @@ use wakeful_tests::paths;
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// A folder in a fresh ledger: its entries and what they say.
+/// A folder imported into a fresh ledger: the entries, and the explanation of the state.
 fn imported(folder: &Folder) -> (Vec<EntryBytes>, Explanation) {
     let import = Import::of_folder(folder, NOW).expect("the folder reads");
     let mut machine = Machine::new(Options::new(import.agent_id().clone()));
@@ -42,7 +42,7 @@ fn folder_of(case: &Case) -> &Folder {
     folder
 }
 
-/// Every fixture, and every data folder that is here.
+/// Every fixture, and every recorded data folder that this tree has.
 fn folders() -> Vec<Case> {
     let mut cases =
         case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
@@ -62,8 +62,8 @@ fn folders() -> Vec<Case> {
     cases
 }
 
-/// What was found, but for the key of a hint: a hint of the short form has no time of its own, that
-/// of an export has (contract 8.4).
+/// What was found, without the key of a hint: a hint of the short form has no time, and that of an
+/// export has one (contract 8.4).
 fn without_hint_keys(found: &Explanation) -> Expected {
     let mut found = Expected::from_explanation(found);
     found.evidence.iter_mut().for_each(|evidence| {
@@ -91,7 +91,7 @@ fn what_was_imported_is_exported_and_imported_again_unchanged() {
     }
 }
 
-/// The classes that the scheduler does not read come out as they went in, line by line.
+/// The classes that the scheduler does not read are exported as they were imported, line by line.
 #[test]
 fn carried_lines_come_out_as_they_went_in() {
     const CARRIED: [&str; 4] =
@@ -130,7 +130,7 @@ fn an_exported_story_decides_as_its_ledger() {
     }
 }
 
-/// An observer of these entries.
+/// An observer of a ledger with these entries.
 fn observer(entries: &[EntryBytes]) -> Scheduler<MemoryLedger, VirtualClock, Elsewhere> {
     let mut machine = Machine::new(Options::new("default".into()));
     let mut ledger = MemoryLedger::default();
@@ -164,7 +164,7 @@ fn a_ledger_that_is_cut_anywhere_is_exported_as_what_its_folder_replays_as() {
             );
         }
     }
-    assert!(differ > 0, "epochs that only a driver knows are in some key");
+    assert!(differ > 0, "some key has an epoch that only a driver knows");
 }
 
 #[test]
@@ -179,8 +179,7 @@ fn what_cannot_be_exported_is_refused() {
 }
 
 #[test]
-fn the_folder_says_with_which_edition_and_policy_the_ledger_began_where_either_is_not_the_default()
-{
+fn the_folder_has_the_edition_and_policy_of_the_ledger_if_they_are_not_the_defaults() {
     let plain = Options::new("default".into());
     let policy = Policy { hint_ids: NonZeroU64::MIN, ..Policy::default() };
     let editions = [Edition::default(), Edition::Rfc20260508];

@@ -20,12 +20,12 @@ fn every_scenario_plays_as_it_says() {
     }
     assert!(
         wrong.is_empty(),
-        "{}\nUPDATE=1 takes over what was observed; review the diff",
+        "{}\nUPDATE=1 records what was observed; review the diff",
         wrong.join("\n")
     );
 }
 
-/// The first line in which two texts part.
+/// The first line in which two texts differ.
 fn diff(expected: &str, observed: &str) -> String {
     let lines = expected.lines().zip(observed.lines()).enumerate();
     let differing = lines.into_iter().find(|(_, (expected, observed))| expected != observed);

@@ -1,4 +1,5 @@
-//! Families of agents over virtual days, with faults at every import.
+//! Simulates a few families of agents over virtual days, with faults at every import. `cargo xtask
+//! sim` simulates more.
 
 use std::{fs, process::Command};
 

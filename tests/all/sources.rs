@@ -1,4 +1,4 @@
-//! What the layout of the sources promises: the sandbox and the core ask for nothing else.
+//! Checks that pages and generated files agree with the sources, and what the guest imports.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn the_published_schema_is_what_the_types_say() {
     );
 }
 
-/// The fenced blocks of a page in one language.
+/// The fenced code blocks of a page in one language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
     page.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("```").next()).collect()
@@ -42,7 +42,7 @@ fn the_snippets_on_embedding_are_parts_of_examples_that_run() {
         let blocks = blocks(&page, language);
         assert_eq!(blocks.len(), count, "{language}");
         for block in blocks {
-            assert!(example.contains(block), "no part of {file}:\n{block}");
+            assert!(example.contains(block), "not a part of {file}:\n{block}");
         }
     }
 }
@@ -72,7 +72,7 @@ fn the_page_on_embedding_has_every_code_and_every_limit() {
     }
 }
 
-/// With commas between thousands.
+/// The number with commas between thousands.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits

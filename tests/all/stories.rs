@@ -1,5 +1,5 @@
-//! Stories in which the provider does what it can do wrong: the invariants hold after every batch,
-//! and the agent comes to rest.
+//! Stories with adversarial providers: the invariants hold after every batch, and the agent reaches
+//! rest.
 
 use wakeful::provider::ScriptedProvider;
 use wakeful_core::{
@@ -17,10 +17,10 @@ use wakeful_host::{
 };
 use wakeful_tests::watched::WatchedLedger;
 
-/// For how many turns an adversary plays.
+/// The number of turns that an adversary plays.
 const TURNS: u64 = 12;
 
-/// Plays an adversary to the end of its story: the state, and the reasons of what was ignored.
+/// Plays an adversary to the end of its story. Returns the state, and why facts were ignored.
 fn played(adversary: Adversary) -> (State, Vec<Refusal>) {
     let script = r#"{"prompt":"do it"},{"hint":"look","text":"now"},{"prompt":"again"},{"wait_ms":3600000},{"deliver":"trigger-1","text":"ok"}"#;
     let (ledger, ignored) = played_with(adversary, script, &format!(r#","turns":{TURNS}"#));
@@ -46,7 +46,7 @@ fn played_with(adversary: Adversary, script: &str, turns: &str) -> (WatchedLedge
                 return (ledger, ignored);
             }
             Command::Propose { fact } => {
-                let receipt = engine.propose(fact.as_str()).expect("a fact that can be read");
+                let receipt = engine.propose(fact.as_str()).expect("the fact decodes");
                 let receipt: serde_json::Value = serde_json::from_str(&receipt).expect("a receipt");
                 if receipt["answer"] == "ignored" {
                     ignored
@@ -57,7 +57,7 @@ fn played_with(adversary: Adversary, script: &str, turns: &str) -> (WatchedLedge
             Command::SetClock { to } => clock.set(to),
         }
     }
-    panic!("{adversary} never comes to rest");
+    panic!("{adversary} never rests");
 }
 
 #[test]
@@ -119,33 +119,33 @@ fn a_provider_that_promises_and_completes_has_completed() {
     assert!(ignored.contains(&Refusal::AlreadyTerminal), "{ignored:?}");
 }
 
-/// contract 9.4, 9.5: whatever a provider does for ever, the agent starts no more turns by itself
-/// than the policy allows, the operator is told once, and is heard at once.
+/// contract 9.4, 9.5: whatever a provider does forever, the agent starts no more turns on its own
+/// than the policy allows. The operator is notified once, and operator input is taken at once.
 #[test]
 fn every_adversary_is_parked_and_the_operator_is_heard() {
     const BOUND: u64 = 40;
     let policy =
         format!(r#"{{"fact":{{"fact":"policy_set","policy":{{"autonomous_turns":{BOUND}}}}}}},"#);
-    // Four days are longer than all offers of one item together.
+    // Four days are longer than all offers of an item together.
     let days = r#"{"prompt":"do it"},{"wait_ms":345600000}"#;
     for adversary in Adversary::ALL {
         let (ledger, _) =
             played_with(*adversary, &format!(r#"{policy}{days},{{"prompt":"stop that"}}"#), "");
         let records = records(ledger);
         let said = |record: &Record| matches!(record, Record::Message(message) if message.body.as_text() == "stop that");
-        let at = records.iter().position(said).expect("the operator's word");
+        let at = records.iter().position(said).expect("the operator's message");
         let (before, after) = records.split_at(at);
         let turns = before.iter().filter_map(started).count() as u64;
-        assert!(turns <= BOUND + 1, "{adversary}: {turns} turns by itself");
+        assert!(turns <= BOUND + 1, "{adversary}: {turns} turns on its own");
         assert!(
             before.iter().filter(|record| is_parked(record)).count() <= 1,
-            "{adversary}: told more than once"
+            "{adversary}: reported more than once"
         );
         let Record::Message(word) = &after[0] else { panic!("{adversary}: {:?}", after[0]) };
         assert_eq!(
             after.iter().find_map(started),
             Some(&word.id),
-            "{adversary}: the operator is heard next"
+            "{adversary}: the operator's message starts the next turn"
         );
     }
 }
@@ -176,5 +176,5 @@ fn is_parked(record: &Record) -> bool {
 
 #[test]
 fn every_adversary_is_played_above() {
-    assert_eq!(Adversary::ALL.len(), 6, "a new one needs a test of its own");
+    assert_eq!(Adversary::ALL.len(), 6, "a new adversary needs its own test");
 }

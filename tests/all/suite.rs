@@ -1,5 +1,5 @@
-//! The suite for ledgers of one's own (contract 3.1, 3.2, 3.5): a ledger that does as it must
-//! passes, and each that does otherwise in one way is told which.
+//! The suite for ledgers that others write (contract 3.1, 3.2, 3.5): a correct ledger passes, and
+//! each ledger with one fault gets an error that names the fault.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -10,7 +10,7 @@ use wakeful_core::{
 };
 use wakeful_host::ledger::MemoryLedger;
 
-/// What a ledger does otherwise.
+/// The one thing that a ledger does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Otherwise {
     Nothing,
@@ -36,11 +36,11 @@ struct Kept {
     snapshot: Rc<RefCell<Option<String>>>,
 }
 
-/// A ledger that keeps to everything but one thing.
+/// A ledger that is right in everything except one thing.
 struct Odd {
     otherwise: Otherwise,
     kept: Kept,
-    /// What it knew when it was opened.
+    /// The entries that it saw when it was opened.
     seen: Option<Vec<EntryBytes>>,
 }
 
@@ -103,7 +103,7 @@ impl Ledger for Odd {
     }
 }
 
-/// What the suite says of it.
+/// What the suite says about a ledger with this fault.
 fn asked(otherwise: Otherwise) -> Result<(), suite::Fault> {
     let mut store: BTreeMap<String, Kept> = BTreeMap::new();
     suite::ledger(|agent_id| {
@@ -197,7 +197,7 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
         ),
     ];
     for (otherwise, says) in told {
-        let said = asked(otherwise).expect_err("it does otherwise").to_string();
+        let said = asked(otherwise).expect_err("the ledger has a fault").to_string();
         assert!(said.contains(says), "{otherwise:?}: {said}");
     }
 }

@@ -1,4 +1,5 @@
-//! A driver beside another writer: what comes first is read, and nothing is lost (contract 3.2).
+//! A driver beside another writer: the second reads what the first has appended, and nothing is
+//! lost (contract 3.2).
 
 use wakeful_core::{
     host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
@@ -16,7 +17,7 @@ fn prompt(id: &str) -> String {
     )
 }
 
-/// Somebody who says something as an observer.
+/// Reports a fact as an observer.
 fn says(ledger: &MemoryLedger, fact: &str) {
     let options = Options::new("default".into());
     let mut observer =
@@ -25,7 +26,7 @@ fn says(ledger: &MemoryLedger, fact: &str) {
     observer.propose(fact).expect("a fact");
 }
 
-/// A provider that cannot start its first turn, while somebody else says something.
+/// A provider that cannot start its first turn, while another writer appends.
 struct Failing {
     ledger: MemoryLedger,
     failed: bool,
@@ -49,7 +50,7 @@ fn the_failure_of_a_provider_is_not_lost_to_another_writer() {
         Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(NOW), provider)
             .expect("a ledger");
     driver.propose(&prompt("mine")).expect("a fact");
-    driver.run_until_rest().expect("the failure becomes a fact, after what the other writer said");
+    driver.run_until_rest().expect("the failure becomes a fact, after the other writer's entries");
     let turns = driver.state().turns();
     assert_eq!(
         turns.last_terminal.map(|last| (last.turn_index, last.kind)),
@@ -64,7 +65,7 @@ fn the_failure_of_a_provider_is_not_lost_to_another_writer() {
 }
 
 #[test]
-fn who_comes_second_reads_what_is_new_and_says_the_same_again() {
+fn the_second_writer_reads_what_is_new_and_proposes_again() {
     let ledger = MemoryLedger::default();
     let mut driver = Scheduler::drive(
         Options::new("default".into()),

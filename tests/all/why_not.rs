@@ -1,4 +1,4 @@
-//! Why not: each way leads to what was asked for, and none of its facts can be left out (contract
+//! Why not: each way leads to the wanted decision, and none of its facts can be left out (contract
 //! 11.2).
 
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use wakeful_tests::paths;
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const HERE: Boundary = Boundary::RunLoopIdle;
 
-/// Every fixture as a machine, by name: as it was imported, and once a driver took it over and
-/// brought it to rest.
+/// Every fixture as a machine, by name: as it was imported, and after a driver took it over and ran
+/// it to rest.
 fn fixtures() -> Vec<(String, Box<dyn Fn() -> Machine>)> {
     let cases = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures");
     let folders = cases.into_iter().filter_map(|case| match case.kind {
@@ -53,7 +53,7 @@ fn at_rest(mut machine: Machine) -> Machine {
     machine
 }
 
-/// What is decided once these facts were said.
+/// The decision after these facts.
 fn decided(mut machine: Machine, facts: &[&str]) -> DecisionKind {
     for fact in facts {
         machine.propose_json(fact, NOW).expect("a fact");
@@ -69,7 +69,10 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
     for (name, machine) in fixtures() {
         for &asked in DecisionKind::ALL {
             let WhyNot { decision, ways: found, .. } = machine().why_not(HERE, asked, NOW);
-            assert!(decision.kind != asked || found.is_empty(), "{name}: it is {asked:?} already");
+            assert!(
+                decision.kind != asked || found.is_empty(),
+                "{name}: the decision is {asked:?} already"
+            );
             for way in found {
                 let facts: Vec<_> = way.facts.iter().map(|fact| fact.as_str()).collect();
                 assert_eq!(decided(machine(), &facts), asked, "{name}: {:?}", way.says);
@@ -95,7 +98,7 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
         }
     }
     assert!(ways >= 100, "{ways} ways were found");
-    // Noop says that a run is open, and runs are opened by decisions, not by facts.
+    // Noop says that a run is open. Decisions open runs, and facts do not, so no facts lead there.
     for kind in DecisionKind::ALL.iter().copied().filter(|kind| *kind != DecisionKind::Noop) {
         assert!(reached.contains(&kind), "no fixture has a way to {kind:?}");
     }

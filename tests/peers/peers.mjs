@@ -1,9 +1,9 @@
-// What a decision costs in Node: that of an agent at rest, of an equivalent state machine of
-// XState, and of Cedar's stateful authorizer.
+// Measures what a decision costs in Node: by an agent at rest, by an equivalent state machine in
+// XState, and by Cedar's stateful authorizer.
 //
 //   node peers.mjs GUEST_FOLDER TURNS
 //
-// out: {"decision":20000,"xstate":..,"cedar":..}, in nanoseconds, of several turns the least
+// It prints {"decision":20000,"xstate":..,"cedar":..}: nanoseconds, the minimum of all turns.
 
 import { createRequire } from "node:module";
 
@@ -12,14 +12,14 @@ import { initialTransition, setup, transition } from "xstate";
 import { MemoryLedger } from "../../npm/src/ledger/memory.mjs";
 import { loadGuest } from "../../wasm/web/js/engine.mjs";
 
-// Its module for imports is without an ending in its imports, which Node does not find.
+// Its module for `import` imports files without their extension, which Node cannot resolve.
 const cedar = createRequire(import.meta.url)("@cedar-policy/cedar-wasm/nodejs");
 
-/** How many decisions are measured at once. */
+/** Decisions per measurement. */
 const TIMES = 2_000;
 
 /**
- * An agent at rest over a ledger in memory; it answers as text, and appends nothing, since nothing
+ * An agent at rest over a ledger in memory. It answers as text, and appends nothing because nothing
  * has changed.
  */
 function agent(guest) {
@@ -35,8 +35,8 @@ function agent(guest) {
 }
 
 /**
- * The ladder as a machine: looking, it goes to the first of the places whose guard holds, and is
- * asked to look again from there.
+ * The ladder as a state machine. From `looking` it goes to the first state whose guard holds, and
+ * the event `look` sends it back.
  */
 function machine() {
   const places = [
@@ -95,7 +95,7 @@ function xstate() {
   };
 }
 
-/** As many policies as the ladder has rules, which are parsed before. */
+/** Cedar with as many policies as the ladder has rules, parsed in advance. */
 function authorizer() {
   const policies = Array.from(
     { length: 16 },
@@ -119,7 +119,7 @@ function authorizer() {
 }
 
 function expect(holds, what) {
-  if (!holds) throw new Error(`not so: ${what}`);
+  if (!holds) throw new Error(`expected: ${what}`);
 }
 
 async function main([folder, turns]) {
@@ -128,8 +128,8 @@ async function main([folder, turns]) {
     xstate: xstate(),
     cedar: authorizer(),
   };
-  expect(JSON.parse(subjects.decision()).decision !== undefined, "a decision is given");
-  expect(subjects.xstate() === "idle", "the machine comes to rest");
+  expect(JSON.parse(subjects.decision()).decision !== undefined, "the agent decides");
+  expect(subjects.xstate() === "idle", "the machine reaches `idle`");
   expect(subjects.cedar().response?.decision === "allow", "Cedar allows it");
   const least = { decision: Infinity, xstate: Infinity, cedar: Infinity };
   for (let turn = 0; turn < Number(turns); turn += 1) {

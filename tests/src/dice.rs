@@ -1,11 +1,11 @@
-//! Numbers that a seed determines.
+//! Reproducible random numbers.
 
-/// Numbers that a seed determines: SplitMix64.
+/// A SplitMix64 generator: equal seeds give equal numbers.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The numbers of a seed.
+    /// A generator that starts at `seed`.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
         Self(seed)
@@ -18,17 +18,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 where that is 0.
+    /// A number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    /// Whether what happens once in `n` times happens.
+    /// `true` once in `n` calls on average.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// A place in a list of so many.
+    /// A random index of a list with `len` elements, or 0 if it is empty.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }

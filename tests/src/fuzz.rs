@@ -1,7 +1,8 @@
-//! What a fuzzer does with bytes. `cargo xtask fuzz` lets libFuzzer look for bytes that panic; a
-//! test replays those that it has kept.
+//! The targets of the fuzzer. `cargo xtask fuzz` lets libFuzzer look for bytes that panic. A test
+//! replays the inputs that it has kept.
 //!
-//! Bytes are lines of text, so that what is kept can be read: see each target for what a line says.
+//! Every input is lines of text, so that people can read the kept ones. Each target says what a
+//! line means.
 
 use std::sync::LazyLock;
 
@@ -28,7 +29,7 @@ use wakeful_host::{
 
 use crate::{paths, watched::WatchedLedger};
 
-/// What becomes of bytes.
+/// Feeds an input to the code under test; it panics if the code is wrong.
 pub type Target = fn(&[u8]);
 
 /// The targets, by name.
@@ -37,19 +38,19 @@ pub const TARGETS: [(&str, Target); 4] =
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// So many lines of an input are read; more of them find nothing that fewer do not.
+/// Only this many lines of an input are read: longer inputs find nothing that shorter ones do not.
 const LINES: usize = 64;
 
 fn lines(data: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(data).lines().take(LINES).map(str::to_owned).collect()
 }
 
-/// The fact decoder, the planes and the ladder. A line is a fact, after which the agent is run
-/// until it rests; or `+N`: N milliseconds pass.
+/// The fact decoder, the planes and the ladder. A line is a fact, or `+N` to let N milliseconds
+/// pass. After each line the agent runs until it rests.
 ///
 /// # Panics
-/// Where an invariant of contract 14 breaks, the loop comes to no rest, or the log does not fold to
-/// the state.
+/// If an invariant of contract 14 breaks, if the loop does not reach rest, or if the log does not
+/// fold to the state.
 pub fn facts(data: &[u8]) {
     let (ledger, clock) = (WatchedLedger::default(), VirtualClock::at(START));
     let mut now = START;
@@ -70,7 +71,7 @@ pub fn facts(data: &[u8]) {
                 Err(why) => panic!("{line}: {why}"),
             }
         }
-        agent.run_until_rest().expect("it comes to rest");
+        agent.run_until_rest().expect("the loop reaches rest");
         assert!(agent.next_wake().is_none_or(|wake| wake >= now), "a wake is never past");
     }
     assert_eq!(ledger.breaches(), [], "no invariant breaks");
@@ -79,10 +80,10 @@ pub fn facts(data: &[u8]) {
     assert!(folded.state() == agent.state(), "the log folds to the state");
 }
 
-/// The foreign reader. `=== PATH` begins a file of the folder, and its text follows.
+/// The foreign reader. `=== PATH` starts a file of the folder, and its text follows.
 ///
 /// # Panics
-/// Where what was imported cannot be explained, or not be read again.
+/// If an import cannot be explained or cannot be read again.
 pub fn foreign(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut folder = Folder::new();
@@ -105,11 +106,12 @@ pub fn foreign(data: &[u8]) {
     }
 }
 
-/// The ledger reader. `CLASS`, a tab and a record are sealed as the next entry, so that whatever a
-/// newer or broken writer could have stored is folded; any other line is an entry as it is stored.
+/// The ledger reader. A line with `CLASS`, a tab and a record is sealed as the next entry. So the
+/// fold also meets entries that only a newer or broken writer could have stored. Any other line is
+/// an entry as it is stored.
 ///
 /// # Panics
-/// Where what was read cannot be explained, or its snapshot is not the state.
+/// If the ledger cannot be explained, or if its snapshot is not the state.
 pub fn ledger(data: &[u8]) {
     let options = Options::new("a".into());
     let mut machine = Machine::new(options.clone());
@@ -126,6 +128,8 @@ pub fn ledger(data: &[u8]) {
             }
             None => machine.load(&EntryBytes::from_stored(line)),
         };
+        // A damaged ledger is refused from its first bad entry on, so the entries before it are all
+        // there is to check.
         if loaded.is_err() {
             break;
         }
@@ -141,14 +145,15 @@ pub fn ledger(data: &[u8]) {
     }
 }
 
-/// What the guest exports. A line is a call: its name and, where it takes something, the rest of
-/// the line.
+/// The exports of the guest. A line is a call: its name, then its argument if it takes one.
 ///
 /// # Panics
-/// Where the guest traps or reaches a limit.
+/// If the guest traps or reaches a limit.
 pub fn exports(data: &[u8]) {
+    // Loading and linking the guest is slow, so a thread does it once for all of its inputs.
     thread_local! {
-        static PLUGIN: Plugin<MemoryLedger, VirtualClock, Elsewhere> = Plugin::new(&GUEST).expect("it is linked");
+        static PLUGIN: Plugin<MemoryLedger, VirtualClock, Elsewhere> =
+            Plugin::new(&GUEST).expect("it is linked");
     }
     static GUEST: LazyLock<Guest> = LazyLock::new(|| {
         Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")
@@ -187,6 +192,7 @@ pub fn exports(data: &[u8]) {
             "next-wake" => engine.next_wake().map(drop),
             _ => Ok(()),
         };
+        // A refused call is fine. Only an error of the guest itself is a finding.
         if let Err(EngineError::Guest(why)) = answered {
             panic!("{line}: {why}");
         }

@@ -1,4 +1,4 @@
-//! Oracles and runners of Wakeful's tests; the tests themselves are in the one binary `all`.
+//! Oracles and runners of Wakeful's tests. The tests themselves are in the binary `all`.
 
 pub mod bench;
 pub mod crash;

@@ -1,8 +1,8 @@
-//! Where the tests' data and the built guests are.
+//! Paths of the tests' data and of the built guests.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the source tree.
+/// The root folder of the source tree.
 #[must_use]
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
@@ -23,7 +23,7 @@ pub fn data(relative: &str) -> PathBuf {
 /// A guest in the build folder.
 ///
 /// # Panics
-/// Where it was not built: a test that cannot run has failed.
+/// If it was not built: a test that cannot run has failed.
 #[must_use]
 pub fn guest(name: &str) -> PathBuf {
     let path = root().join("target/guest").join(name);
@@ -37,7 +37,7 @@ pub fn guest(name: &str) -> PathBuf {
 /// A program in the build folder.
 ///
 /// # Panics
-/// Where it was not built: a test that cannot run has failed.
+/// If it was not built: a test that cannot run has failed.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let path = root().join("target/debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
@@ -45,10 +45,10 @@ pub fn program(name: &str) -> PathBuf {
     path
 }
 
-/// All scenarios, in the order of their names.
+/// The files of all scenarios, in the order of their paths.
 ///
 /// # Panics
-/// Where the folder cannot be read.
+/// If the folder cannot be read.
 #[must_use]
 pub fn scenarios() -> Vec<PathBuf> {
     let mut folders = vec![data("scenarios")];

@@ -1,5 +1,5 @@
-//! Random sequences of what a host can do: facts over a few ids, steps, a clock, restarts. Proptest
-//! draws and shrinks them.
+//! Random sequences of what a host can do: report facts over a few ids, step, advance its clock,
+//! restart. Proptest draws and shrinks them.
 
 use std::fmt;
 
@@ -18,15 +18,15 @@ use crate::watched::WatchedLedger;
 /// One thing that a host does.
 #[derive(Clone)]
 pub enum Command {
-    /// It says a fact; `$run` stands for the open run.
+    /// It reports a fact; `$run` is replaced by the id of the open run.
     Say(String),
     /// It steps at a boundary.
     Step(Boundary),
     /// It steps until rest.
     Run,
-    /// Its clock goes on, in milliseconds.
+    /// Its clock advances by this number of milliseconds.
     Advance(u64),
-    /// It dies, and another one takes the ledger over.
+    /// Its process dies, and another one takes over the ledger.
     Restart,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for Command {
 
 /// A host that plays commands on a ledger that checks every batch.
 pub struct Host {
-    /// The ledger.
+    /// The ledger, which all processes of this host share.
     pub ledger: WatchedLedger,
     clock: VirtualClock,
     scheduler: Scheduler<WatchedLedger, VirtualClock, Elsewhere>,
@@ -65,7 +65,7 @@ impl Host {
         Self { ledger, clock, scheduler, options }
     }
 
-    /// The scheduler.
+    /// The scheduler of the current process.
     #[must_use]
     pub fn scheduler(&self) -> &Scheduler<WatchedLedger, VirtualClock, Elsewhere> {
         &self.scheduler
@@ -74,7 +74,7 @@ impl Host {
     /// Plays a command.
     ///
     /// # Errors
-    /// What the scheduler does not take; a sequence has no such command.
+    /// If the scheduler refuses the command. Drawn sequences contain no such command.
     pub fn play(&mut self, command: &Command) -> Result<(), SchedulerError> {
         match command {
             Command::Say(fact) => {
@@ -112,7 +112,7 @@ fn drive(
         .expect("the ledger opens")
 }
 
-/// Sequences of up to `longest` commands, in any order, with duplicates and losses as they come.
+/// Sequences of fewer than `longest` commands, in any order. Ids repeat, so duplicates are common.
 pub fn sequences(longest: usize) -> impl Strategy<Value = Vec<Command>> {
     vec(command(), 1..longest)
 }
@@ -323,7 +323,7 @@ fn evidence() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What a driver does by itself, and only an observer is told.
+/// Facts that only an observer accepts: a driver decides them itself.
 fn elsewhere() -> impl Strategy<Value = Value> {
     let message = select(&["dequeued", "processed", "aborted", "interjected"][..]);
     let timer = select(&["fired", "completed"][..]);

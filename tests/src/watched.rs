@@ -1,4 +1,4 @@
-//! A ledger that checks every batch against the invariants of contract 14 as it is appended.
+//! A ledger that checks every appended batch against the invariants of contract 14.
 
 use std::{cell::RefCell, num::NonZeroUsize, rc::Rc};
 
@@ -14,7 +14,7 @@ use wakeful_core::{
 };
 use wakeful_host::ledger::MemoryLedger;
 
-/// A ledger in memory, and what its batches broke. Clones share both.
+/// A ledger in memory, and the breaches of its batches. Clones share both.
 #[derive(Clone, Default)]
 pub struct WatchedLedger {
     entries: MemoryLedger,
@@ -22,13 +22,13 @@ pub struct WatchedLedger {
 }
 
 struct Seen {
-    /// How many more batches are checked.
+    /// The number of batches that are still to be checked.
     checks: usize,
-    /// One of how many is.
+    /// Every n-th batch is checked.
     one_in: usize,
     state: State,
     opened: Vec<Rc<Entry>>,
-    /// How many entries there were after each append.
+    /// The number of entries after each append.
     appends: Vec<usize>,
     breaches: Vec<Breach>,
     batches: usize,
@@ -49,52 +49,52 @@ impl Default for Seen {
 }
 
 impl WatchedLedger {
-    /// Checks only so many of the batches that are still to come.
+    /// Checks only the next `checks` batches.
     #[must_use]
     pub fn checking(self, checks: usize) -> Self {
         self.seen.borrow_mut().checks = checks;
         self
     }
 
-    /// Checks only one in so many batches, where a ledger grows long.
+    /// Checks only every n-th batch, for long ledgers: a check clones the whole state.
     #[must_use]
     pub fn checking_one_in(self, batches: NonZeroUsize) -> Self {
         self.seen.borrow_mut().one_in = batches.get();
         self
     }
 
-    /// The entries.
+    /// The entries as they are stored.
     #[must_use]
     pub fn entries(&self) -> &MemoryLedger {
         &self.entries
     }
 
-    /// What was broken, in order; empty where all held.
+    /// The breaches that were found, in order; empty if every invariant held.
     #[must_use]
     pub fn breaches(&self) -> Vec<Breach> {
         self.seen.borrow().breaches.clone()
     }
 
-    /// How many batches were checked.
+    /// The number of batches that were checked.
     #[must_use]
     pub fn batches(&self) -> usize {
         self.seen.borrow().batches
     }
 
-    /// A ledger with these entries, which are not checked.
+    /// A ledger with these entries, whose batches are not checked.
     ///
     /// # Errors
-    /// Where they are damaged.
+    /// If an entry is damaged.
     pub fn holding(entries: &[EntryBytes]) -> Result<Self, LedgerError> {
         let mut ledger = Self::default().checking(0);
         ledger.append(&Head::START, entries)?;
         Ok(ledger)
     }
 
-    /// A ledger of its own, with the first entries of this one.
+    /// A separate ledger with the first `len` entries of this one.
     ///
     /// # Panics
-    /// Never: a fresh ledger in memory takes what another one holds.
+    /// Never: a fresh ledger in memory accepts what another one holds.
     #[must_use]
     pub fn upto(&self, len: usize) -> Self {
         let held = self
@@ -111,24 +111,24 @@ impl WatchedLedger {
         part
     }
 
-    /// Every entry.
+    /// All entries, decoded.
     #[must_use]
     pub fn opened(&self) -> Vec<Rc<Entry>> {
         self.seen.borrow().opened.clone()
     }
 
-    /// How many entries there were after each append.
+    /// The number of entries after each append.
     #[must_use]
     pub fn appends(&self) -> Vec<usize> {
         self.seen.borrow().appends.clone()
     }
 
-    /// Looks at the state that the entries give.
+    /// Passes the state that the entries give, without a copy of it.
     pub fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
         at(&self.seen.borrow().state)
     }
 
-    /// The state that the entries give.
+    /// A copy of the state that the entries give.
     #[must_use]
     pub fn state(&self) -> State {
         self.seen.borrow().state.clone()
@@ -139,6 +139,7 @@ impl Ledger for WatchedLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         self.entries.append(expected, batch)?;
         let mut seen = self.seen.borrow_mut();
+        // Only a check needs the state before the batch, and the copy is large.
         let before = (seen.checks > 0 && seen.appends.len().is_multiple_of(seen.one_in))
             .then(|| seen.state.clone());
         let mut entries = Vec::new();

@@ -122,7 +122,7 @@ test("a bad file says what and where, and what was open stays open", () =>
       ["package.json", '{ "name": "x" }', /malformed story: unknown field name, .*line 1 column 3/],
     ]) {
       await openFile(page, name, file);
-      await alarm.getByText(`${name} cannot be opened`).waitFor();
+      await alarm.getByRole("heading", { name: `${name} cannot be opened` }).waitFor();
       assert.match(await alarm.innerText(), says, name);
       assert.equal(await text(page, ".sentence"), sentence, "what was open stays open");
     }
@@ -237,7 +237,7 @@ test("from why not, to a fork, to a fixture that the native core replays", () =>
     );
     await choose(page, asleep.case);
     await page.getByRole("tab", { name: "Why not" }).click();
-    await page.getByLabel("why does it not").selectOption("StartModelTurn");
+    await page.getByLabel("Expected decision").selectOption("StartModelTurn");
     await page.getByRole("button", { name: "Try it in a fork, way 1" }).click();
     await page.locator(".kind-fork").waitFor();
     await page.locator(".decision .strong", { hasText: "StartModelTurn" }).waitFor();
@@ -268,7 +268,7 @@ test("an agent runs in the page, crashes, and continues after a reload", () =>
     await page.getByRole("tab", { name: "Live" }).click();
     await page.getByRole("button", { name: "Start an agent" }).click();
     await opened(page, "live agent");
-    await page.getByLabel("virtual").click();
+    await page.getByLabel("Virtual").click();
     await page.getByLabel("message of the operator").fill("look at the build");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText(/ends 20/).waitFor();

@@ -58,7 +58,7 @@ test("at the boundaries of the trace, the page explains as the native core did",
   onPage(async (page) => {
     for (const { case: name, trace } of bundle.cases.slice(0, 12)) {
       await choose(page, name);
-      await page.getByLabel("asked").selectOption("run_loop_idle");
+      await page.getByLabel("Boundary").selectOption("run_loop_idle");
       const told = trace.steps.at(-1).explanation;
       await page.locator(".decision .strong", { hasText: told.decision.decision }).waitFor();
       assert.equal(
@@ -182,7 +182,7 @@ test("evidence and spent keys lead to their entries", () =>
       step.explanation.rules.some((rule) => rule.outcome === "suppressed"),
     ).explanation;
     await goTo(page, "heartbeat", suppressed.head.seq);
-    await page.getByLabel("asked").selectOption("run_loop_idle");
+    await page.getByLabel("Boundary").selectOption("run_loop_idle");
     const [{ key, spent_by }] = suppressed.rules.find((rule) => rule.outcome === "suppressed").keys;
     const shown = page.locator(".rule[data-outcome=suppressed]").first();
     await shown.getByText(key).waitFor();
@@ -195,7 +195,7 @@ test("another edition or policy is supposed, marked as supposed, and reset", () 
     await choose(page, "heartbeat");
     const rules = () => page.locator(".rule-id").allInnerTexts();
     const recorded = await rules();
-    await page.getByLabel("under").selectOption("2026-05-08");
+    await page.getByLabel("Edition", { exact: true }).selectOption("2026-05-08");
     await page.waitForFunction(
       (first) =>
         [...document.querySelectorAll(".rule-id")].map((rule) => rule.innerText).join() !== first,
@@ -228,7 +228,7 @@ test("the diff shows the changes of an entry, and those since the mark", () =>
     await page.keyboard.press("Home");
     await page.getByText(`from #1 to #${heartbeat.length}`).waitFor();
     await page.waitForFunction((few) => document.querySelectorAll(".diff li").length > few, one);
-    await page.getByLabel("beside the").selectOption("2026-05-08");
+    await page.getByLabel("Compare with edition").selectOption("2026-05-08");
     await page.locator(".editions [role=status]").waitFor();
   }));
 
@@ -327,7 +327,7 @@ test("what a fork adds is drawn in the timeline, each time", () =>
         await choose(page, "baseline_over_budget_terminal");
         assert.equal(await messageAt(page, 0.85), false, "it has no message");
         await page.getByRole("tab", { name: "Why not" }).click();
-        await page.getByLabel("why does it not").selectOption("StartModelTurn");
+        await page.getByLabel("Expected decision").selectOption("StartModelTurn");
         await page.getByRole("button", { name: "Try it in a fork, way 1" }).click();
         await page.locator(".kind-fork").waitFor();
         await page.locator(".decision .strong", { hasText: "StartModelTurn" }).waitFor();
@@ -351,7 +351,7 @@ test("a difference from native is shown, and the badge leads to it", async () =>
     await choose(page, "heartbeat");
     assert.equal(
       await text(page, ".badge"),
-      `✗ differs from native at step ${at + 1}, entry ${entry.seq}`,
+      `✗ Differs from native at step ${at + 1}, entry ${entry.seq}`,
     );
     await shoot(page, "differs-light");
     await page.click(".badge");
@@ -383,7 +383,7 @@ test("a story is played when it opens, and reaches the native head", () =>
     await openFile(page, "mine.json", story);
     await opened(page, "mine.json");
     assert.equal(await text(page, ".kind"), "story");
-    assert.equal(await text(page, ".badge"), `verified, ${heartbeat.at(-1).chain.slice(0, 8)}`);
+    assert.equal(await text(page, ".badge"), `Verified, ${heartbeat.at(-1).chain.slice(0, 8)}`);
   }));
 
 test("a ledger is pasted, dropped, and sent by another page", () =>
@@ -432,7 +432,7 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
       const badge = await text(page, ".badge");
       await page.keyboard.press("ArrowLeft");
       await page.getByRole("tab", { name: "Diff" }).click();
-      await page.getByLabel("under").selectOption("2026-05-08");
+      await page.getByLabel("Edition", { exact: true }).selectOption("2026-05-08");
       await page.getByRole("button", { name: "Export" }).click();
       await page.getByRole("menuitem", { name: /Copy a link/ }).click();
       await page.waitForFunction(() =>
@@ -447,7 +447,7 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
           .locator(".cursor-count strong", { hasText: `#${heartbeat.length - 1}` })
           .waitFor();
         await other.locator(".diff").waitFor();
-        assert.equal(await other.getByLabel("under").inputValue(), "2026-05-08");
+        assert.equal(await other.getByLabel("Edition", { exact: true }).inputValue(), "2026-05-08");
         await other.reload();
       }
     },

@@ -59,7 +59,7 @@ pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
         let expected = [
             "turn started for: check the build".to_owned(),
             "StartModelTurn (OperatorPrompt)".to_owned(),
-            format!("Working: {turn} runs on"),
+            format!("Working: {turn} on message"),
         ];
         if let Some(missing) = expected.iter().find(|line| !printed.contains(line.as_str())) {
             return Err(Failure {

@@ -73,7 +73,7 @@ pub struct Limits {
     /// The approximate number of output bytes that its file keeps. A command that writes more keeps
     /// running. 8 MiB by default.
     pub output_bytes: u64,
-    /// How long it may run before it is stopped; `None`, the default, is no limit.
+    /// How long it may run before it is stopped. `None`, the default, means no limit.
     pub wall: Option<Duration>,
     /// The time between the request to end and the kill; five seconds by default.
     pub stop_grace: Duration,

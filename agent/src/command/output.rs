@@ -24,7 +24,7 @@ pub(super) struct OutputFile {
     tail: u64,
     /// The length of the file.
     length: u64,
-    /// Where the part after the gap line begins.
+    /// The position of the part after the gap line.
     tail_start: u64,
     total: u64,
     left_out: u64,

@@ -55,7 +55,7 @@ pub(super) struct Streams {
     pub(super) is_terminal: bool,
 }
 
-/// Where the output goes, without secrets.
+/// The destination of the output, without secrets.
 pub(super) struct Output {
     file: OutputFile,
     stdout: RedactedStream,

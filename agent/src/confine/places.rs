@@ -94,12 +94,12 @@ impl Places {
         self.home.as_deref().is_some_and(|home| self.is_readable(&real_path(home)))
     }
 
-    /// Where a path leads from a folder.
+    /// The target of a path, relative to a folder.
     pub(super) fn resolve(&self, folder: &Path, text: &str) -> PathBuf {
         real_path(&folder.join(self.below_home(text).unwrap_or_else(|| text.into())))
     }
 
-    /// Where a word of a command leads, if it is a path. That is a path from the root whose first
+    /// The target of a word of a command, if it is a path. That is a path from the root whose first
     /// folder exists, one below the home folder, or one relative to a known folder. If the shell
     /// expands a part of the word, only the folder before that part counts.
     pub(super) fn meant(&self, word: &str, folder: Option<&Path>) -> Option<PathBuf> {

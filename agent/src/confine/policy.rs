@@ -208,7 +208,7 @@ impl std::fmt::Display for Words {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyLimits {
-    /// The longest run time in seconds; `None` is no limit.
+    /// The longest run time in seconds. `None` means no limit.
     #[serde(default)]
     pub seconds: Option<u64>,
     /// The approximate number of output bytes that are kept.

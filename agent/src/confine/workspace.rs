@@ -56,7 +56,7 @@ impl Workspace {
     }
 }
 
-/// Where a path leads. Links are resolved as far as the path exists; the rest is taken literally.
+/// The target of a path. Links are resolved as far as the path exists; the rest is taken literally.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut real = PathBuf::new();
     for component in path.components() {

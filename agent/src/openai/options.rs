@@ -6,7 +6,7 @@ use ureq::http::Uri;
 
 use super::secret::Secret;
 
-/// Where and how to ask for chat completions.
+/// The server and the options for chat completions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointOptions {

@@ -24,8 +24,8 @@ pub(super) struct SpawnAgent {
     /// The kind of agent.
     #[serde(default)]
     preset: Preset,
-    /// Where the child works: in your workspace, or in its own git worktree. The worktree is
-    /// removed when the child ends, unless it has changes.
+    /// The folder of the child: your workspace, or its own git worktree. The worktree is removed
+    /// when the child ends, unless it has changes.
     #[serde(default)]
     workspace_mode: Mode,
 }
@@ -39,7 +39,7 @@ enum Preset {
     PrivateChild,
 }
 
-/// Where a child works.
+/// The folder of a child.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {

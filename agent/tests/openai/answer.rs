@@ -28,7 +28,7 @@ pub(crate) enum Length {
     UntilClose,
 }
 
-/// Where the body is split.
+/// The positions at which the body is split.
 #[derive(Clone, Debug)]
 pub(super) enum Splits {
     Nowhere,

@@ -163,11 +163,11 @@ impl Crosscheck {
     }
 
     fn verdict(&self, report: &Report) -> Verdict {
+        // With `all`, an engine that cannot run here is not an error.
         let is_named =
             |missing: &CannotRun| self.engines.iter().any(|asked| asked.is(missing.engine));
         if !report.differences.is_empty() {
             Verdict::Differs
-        // With `all`, an engine that cannot run here is not an error.
         } else if report.engines.len() < 2 || report.cannot_run.iter().any(is_named) {
             Verdict::Incomplete
         } else {

@@ -74,6 +74,7 @@ impl Diff {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let (agent, ledger) = self.ledger.open()?;
         let unreadable = |why| self.ledger.unreadable(&agent, why);
+        // Nothing is proposed, so no entry gets this time.
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)
             .map_err(unreadable)?;
@@ -110,6 +111,7 @@ fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Di
         if decides == would_decide {
             continue;
         }
+        // Neighbouring ranges with the same two decisions become one range.
         match found.last_mut() {
             Some(last)
                 if last.to.0 + 1 == from.0

@@ -142,6 +142,7 @@ impl Export {
             agent: agent.clone(),
             why: Box::new(why),
         };
+        // Nothing is proposed, so no entry gets this time.
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)
             .map_err(unreadable)?;

@@ -77,6 +77,7 @@ impl Ledger {
             case: case.to_owned(),
             message: why.to_string(),
         };
+        // A fixed time, so that an import gives the same entries on every day.
         let imported = Imported::of_folder(folder, REPLAYED_AT).map_err(unreadable)?;
         let mut machine = Machine::new(Options::new(imported.agent_id().clone()));
         let mut entries = Vec::new();

@@ -304,7 +304,7 @@ enum CliError {
         .0.display()
     )]
     OnlyLines(PathBuf),
-    /// The file is empty.
+    /// The file holds no agent.
     #[error("`{}` holds no agent yet: start one with `wakeful run`", .0.display())]
     NoAgents(PathBuf),
     /// The file holds several agents, and none was named.

@@ -51,6 +51,7 @@ impl Status {
             say!("{}", json::write(&summary));
             return Ok(Verdict::Well);
         }
+        // The time of the newest entry, as `wakeful why` does it.
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at());
         let past =
             Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
@@ -59,7 +60,7 @@ impl Status {
     }
 }
 
-/// Where the old entries of a ledger are.
+/// The place of a ledger's old entries.
 enum Past {
     /// In the ledger itself.
     Here,

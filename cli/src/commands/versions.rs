@@ -68,7 +68,7 @@ fn lines() -> Vec<Line> {
         line(
             "payloads (`wakeful schema`)",
             SCHEMA_VERSION.to_owned(),
-            "any version; unknown fields are ignored".to_owned(),
+            "unknown fields are ignored".to_owned(),
             "when a fact, record, decision or explanation gains or loses a field",
         ),
         line(
@@ -137,7 +137,7 @@ fn page(lines: &[Line]) -> String {
     page.push_str(
         "\n\
          To upgrade, open the ledger with the new program.\n\
-         Entries are not converted; only the SQLite schema of a file is, by its first writer.\n\
+         Entries are never converted; the first writer of a file upgrades its SQLite schema.\n\
          `tests/ledgers` has ledgers of earlier versions, which are never written again.\n\
          Every later version reads, continues and compares them.\n\
          Before you change the edition of an agent, `wakeful diff LEDGER --edition EDITION` shows \

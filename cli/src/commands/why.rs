@@ -126,6 +126,8 @@ impl Why {
 
     fn answer(&self, mut subject: Subject) -> Result<(), CliError> {
         let asked = self.not.as_deref().and_then(DecisionKind::named);
+        // The time of the newest entry, so that the answer about a stored ledger does not depend on
+        // when it is asked for.
         let now = subject.machine.state().at();
         let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
         let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
@@ -145,6 +147,7 @@ impl Why {
 /// would lead to it.
 pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
     let mut subject = of_ledger(path, Some(agent.as_str()))?;
+    // A ledger can be ahead of the system clock, for example after `--virtual`.
     let now = SystemClock.now().max(subject.machine.state().at());
     let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
     let asked = not.and_then(DecisionKind::named);

@@ -1,9 +1,9 @@
 //! Conformance: our own functions answer the vectors of the reference runtime, and the answers are
 //! judged.
 //!
-//! A difference is deliberate only if the input meets the stated condition of a D of contract 13,
-//! *and* our answer is the one that the contract demands. `difference` has one narrow function for
-//! each D.
+//! A difference is deliberate only under two conditions: the input meets the stated condition of a
+//! D of contract 13, *and* our answer is the one that the contract demands. `difference` has one
+//! narrow function for each D.
 
 mod difference;
 mod ledger;

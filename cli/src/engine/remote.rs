@@ -106,6 +106,7 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
     }
 
     fn spend(&mut self, fuel: Option<u64>) {
+        // After one call without a count the sum is unknown.
         self.spent = self.spent.zip(fuel).map(|(spent, fuel)| spent.saturating_add(fuel));
     }
 

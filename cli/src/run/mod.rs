@@ -1,10 +1,10 @@
 //! A running agent: the loop over a ledger, a clock and a scripted provider. Other processes may
 //! write to the same ledger.
 //!
-//! The loop does one thing at a time, in this order: what the open run does next, what the
-//! scheduler decides, what the story brings from outside. If there is nothing to do, it waits until
-//! something is due, and meanwhile looks for entries of other processes. If another writer appended
-//! first, it reads the new entries and repeats its own call (contract 3.2).
+//! The loop does one thing at a time. First comes what the open run does next, then what the
+//! scheduler decides, then what the story brings from outside. If there is nothing to do, it waits
+//! until something is due, and meanwhile looks for entries of other processes. If another writer
+//! appended first, it reads the new entries and repeats its own call (contract 3.2).
 
 mod time;
 
@@ -179,6 +179,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         let now = self.time.now(self.driver.state().next_seq());
         self.clock.set(now);
         let mut player = self.provider.player();
+        // The ledger may be ahead of this clock, and a story must not go back in time.
         player.set_now(now.max(self.driver.state().at()));
         let (done, of) = player.lines();
         drop(player);
@@ -221,6 +222,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         if due.is_some_and(|due| self.time.jump(due)) {
             return Ok(());
         }
+        // A clock that jumps has nothing to wait for here, except entries of other processes.
         let left = due
             .filter(|_| matches!(self.time, Time::System))
             .map_or(POLL, |due| until(self.clock.now(), due).min(POLL));

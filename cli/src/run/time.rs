@@ -28,6 +28,8 @@ impl Time {
             Self::System => SystemClock.now(),
             Self::Virtual(now) => *now,
             Self::Recorded { clock, now } => {
+                // The earlier clock was behind its ledger here, and an entry reports that. The same
+                // reading gives the same entry again.
                 if let Some(behind) = clock.behind_at(next) {
                     return behind;
                 }

@@ -33,8 +33,8 @@
 //! - `look`: prints the sentence that people read about what the agent does and why.
 //! - `show PART`: prints a part of the state: `closure`, `context`, `deferred`, `diagnostics`,
 //!   `focus`, `items`, `owed`, `posture`, `queue` or `waits`. `show message ID` prints a message
-//!   that is not settled, `show newest N` the records of the newest entries, and `show provider`
-//!   the calls of the provider.
+//!   that is not settled. `show newest N` prints the records of the newest entries, and `show
+//!   provider` the calls of the provider.
 //! - `fold`: folds the log again, whole and from a snapshot after each entry, and compares the
 //!   results with the live state.
 
@@ -167,6 +167,7 @@ pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
 
 /// The value with this name.
 fn named<T: Readable>(name: &str) -> Option<T> {
+    // Read as JSON, so that the names are exactly those of the core.
     json::read(&json::write(&name)).ok()
 }
 

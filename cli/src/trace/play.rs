@@ -132,6 +132,7 @@ pub(super) fn perform<E: Engine>(
         let outcome = match act {
             Act::Open { mode, options, fresh } => {
                 if *fresh {
+                    // The entries of this step start at the beginning of the fresh ledger.
                     stage.ledger = MemoryLedger::default();
                     before = 0;
                 }

@@ -1,5 +1,5 @@
-//! The surroundings of a test's agent: a folder with a workspace that is a git repository, a
-//! ledger, a model server, and the program that drives the agent.
+//! The surroundings of a test's agent: a folder with a workspace and a ledger, a model server, and
+//! the program that drives the agent. The workspace is a git repository.
 
 use std::{
     fs,

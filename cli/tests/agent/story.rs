@@ -1,5 +1,6 @@
 //! A whole story, with both engines. It has two work items, a wait for a command of three seconds,
-//! an operator who interferes, a `kill -9` in the middle of a turn, and a child in a worktree.
+//! and an operator who interferes. The process is killed in the middle of a turn (`kill -9`), and a
+//! child works in a worktree.
 
 use std::time::Duration;
 

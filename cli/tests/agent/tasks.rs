@@ -264,8 +264,7 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
 }
 
 #[test]
-fn a_task_that_is_stopped_is_cancelled_and_one_that_ignores_that_is_killed_when_it_is_stopped_again()
- {
+fn a_stopped_task_is_cancelled_and_one_that_ignores_that_is_killed_at_the_second_stop() {
     let (place, answers) = answered(|round, results| match round {
         0 => Some(vec![
             ("ExecCommand", json!({ "cmd": "sleep 60", "yield_time_ms": 50 })),

@@ -178,7 +178,7 @@ fn the_list_shows_what_a_filter_asks_for_and_says_how_many_there_are() {
                 ("CompleteWorkItem", json!({ "work_item_id": id(0) })),
                 ("ListWorkItems", json!({ "filter": "completed" })),
                 ("ListWorkItems", json!({ "filter": "open" })),
-                // Without open items the agent comes to rest.
+                // Without open items the agent rests.
                 ("UpdateWorkItem", json!({ "work_item_id": id(1), "blocked_by": "" })),
                 ("CompleteWorkItem", json!({ "work_item_id": id(1) })),
                 ("CompleteWorkItem", json!({ "work_item_id": id(3) })),

@@ -42,6 +42,7 @@ impl Shape {
         let behind = self.names.split(',').zip(0..next.place);
         let (found, place) = ahead.chain(behind).find(|(name, _)| *name == key)?;
         *next = Next {
+            // No comma follows the last name.
             at: (begins(self.names, found) + found.len() + 1).min(self.names.len()),
             place: place + 1,
         };

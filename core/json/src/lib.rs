@@ -127,6 +127,7 @@ impl Serialize for AsIs<'_> {
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A raw value keeps the white space of its text.
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         read(raw.get()).map_err(Error::custom)
     }
@@ -232,6 +233,7 @@ impl JsonError {
     /// The same error for a text that starts `bytes` bytes into its line.
     #[must_use]
     pub fn shifted(mut self, bytes: usize) -> Self {
+        // Only the first line of the text starts in the middle of another one.
         if self.line == 1 {
             self.column += bytes as u64;
         }

@@ -130,6 +130,7 @@ macro_rules! numbers {
     ($($number:ident)*) => {$(
         impl Readable for $number {
             fn read(value: &Value<'_>) -> Self {
+                // `unsigned` returns at most this, so the conversion cannot fail.
                 $number::try_from(
                     value.unsigned(stringify!($number), $number::MAX.into()),
                 )
@@ -164,6 +165,7 @@ signed_numbers! { i32 i64 }
 
 impl Readable for NonZeroU64 {
     fn read(value: &Value<'_>) -> Self {
+        // Zero was noted as an error, and this value never leaves the reader.
         Self::new(value.nonzero()).unwrap_or(Self::MIN)
     }
 }

@@ -82,6 +82,7 @@ impl<'a> Reader<'a> {
                     message: message.to_string(),
                     path: String::new(),
                     at,
+                    // No other part was read, so nothing can show before this.
                     shows: 0,
                 })));
                 Value { form: Form::Blank, ..self.scanned(0..0) }
@@ -164,6 +165,7 @@ impl<'a> Value<'a> {
             return;
         }
         let before = self.reader.fault.take();
+        // Of two errors at one byte, the one noted first stays.
         let first = before.filter(|before| before.shows <= shows);
         self.reader
             .fault

@@ -88,6 +88,7 @@ pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 }
 
 pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
+    // contract 2.4: what another runtime decided is evidence only.
     if let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some())
     {
         let ruling =

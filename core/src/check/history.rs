@@ -16,6 +16,7 @@ pub(super) fn i15(_: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
         )
     };
     let Some(compaction) = batch.iter().find(compacts) else { return Ok(()) };
+    // A record of any other class could change what is decided.
     let decides = batch
         .iter()
         .find(|entry| !matches!(entry.record.class(), Class::Events | Class::Transcript));

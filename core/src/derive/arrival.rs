@@ -66,6 +66,7 @@ fn arrives(state: &State, arrival: &Arrival<'_>) -> bool {
         // owes a new retry.
         Arrival::Retry(retry) => return retry.message_id.is_none() && !autonomy::is_parked(state),
     };
+    // contract 5.20: only one message about it waits. One that a run has taken holds nothing back.
     let waits = message.is_some_and(|message| state.queue.is_queued(message));
     !waits && (arrival.is_from_outside() || !autonomy::is_parked(state))
 }
@@ -84,9 +85,11 @@ pub fn stalls_at(state: &State) -> Option<Timestamp> {
 #[must_use]
 pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let control = &state.control;
+    // contract 7.2 is live: an observer makes no messages.
     if control.live_from.is_none() {
         return Vec::new();
     }
+    // Compared with the host's clock itself, which is raised to the ledger's time below.
     let behind = clock_behind(state, now).filter(|_| !state.clock_behind);
     // contract 1.3: a clock that ran backwards makes nothing due that was not due before.
     let now = now.max(state.at);
@@ -94,7 +97,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, now, &diagnostic))
     };
     let mut records: Vec<_> = behind.map(told).into_iter().collect();
-    // While stopped or closing, nothing but a clock that is behind is reported.
+    // contract 7.2: nothing arrives while stopped or closing, so only the clock is reported.
     if control.stopped.is_some() || control.closing.is_some() {
         return records;
     }
@@ -106,6 +109,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     // contract 10: arrivals beyond the limit of a batch follow in the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
     for arrival in due(state, now).into_iter().take(room) {
+        // The id of a message comes from the place of its entry, so the records before it count.
         let seq = state.head.seq.plus(records.len() + 1);
         records.extend(arrival.records(state, seq, now));
     }
@@ -169,6 +173,7 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
     MessageRecord {
         origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
         work_item_id: retry.work_item_id.clone(),
+        // By this id the fold knows the message as the retry (`Turns::message_queued`).
         causation_id: Some(retry.failed_message_id.to_string()),
         metadata: Some(note::metadata(NoteKey::TurnRetry, &retry.note())),
         ..core_message(
@@ -251,6 +256,7 @@ impl<'a> Arrival<'a> {
             Self::Timer(timer) => {
                 let message = timer_tick(state, &timer.record, seq, at);
                 let fired = timer.record.fired(message.id.clone(), at);
+                // The message goes first, because its id names the entry at `seq`.
                 admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
             }
             Self::Deadline(wait) => {

@@ -150,6 +150,7 @@ impl Facts {
             agent_intents: state.waiting.intents_of(ExternalTriggerScope::Agent).count(),
             timers: state.waiting.timers.len(),
             agent: AgentWaits::new(state),
+            // Apart from `current`, because conformance vectors give the two independently.
             awaiting_operator: current == Some(SchedulingState::WaitingOperator),
             current,
             work_signal: work_signal(state, current),
@@ -286,6 +287,7 @@ pub static ROWS: [Row<Facts, Verdict>; 15] = [
         |facts| facts.item_is(SchedulingState::WaitingTimer),
         |_| waits(WaitingReason::AwaitingTimer),
     ),
+    // Not reached from a state, where `operator_input` holds first. Conformance vectors reach it.
     Row::new(
         "item_operator",
         |facts| facts.item_is(SchedulingState::WaitingOperator),
@@ -354,6 +356,7 @@ fn common_evidence(facts: &Facts) -> Vec<String> {
             .map(|(name, count)| format!("{name}={count}")),
     );
     if let Some(current) = facts.current {
+        // The reference runtime prints Rust names here (`observed-decisions.md` 5.2).
         evidence.push(format!("current_work_item_scheduling_state={current:?}"));
     }
     if let Some(signal) = &facts.work_signal {

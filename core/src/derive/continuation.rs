@@ -110,6 +110,7 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     }
     let trigger = Trigger::from_held(state, held)?;
     let prior = Prior::from_closure(&closure::decide(&closure::Facts::from_state(state)));
+    // contract 6.3: what the policy names needs content; the core's own messages do not.
     let overrides = (trigger.contentful
         && state.control.policy.overrides_waits.contains(&trigger.kind))
         || trigger.is_told_by_core(held);
@@ -217,6 +218,7 @@ impl Meeting {
             kind: trigger.kind,
             says_enough: trigger.says_enough_as(trigger.kind),
             names_a_wait: matches!(found, Found::ById(_)),
+            // D1: a trigger that names an id matches by it, and never by its class.
             is_expected: waiting
                 && matches!(found, Found::Nameless(_))
                 && reason.is_some()
@@ -272,6 +274,7 @@ impl Cell {
 /// The continuation table (contract 5.15, 6.3; `observed-decisions.md` section 6). The first row
 /// that holds decides, and the last one always holds.
 pub static ROWS: [Row<Meeting, Cell>; 10] = [
+    // contract 5.15: a trigger that names a wait resumes it, whatever the closure says.
     Row::new("named", |meeting| meeting.names_a_wait, |_| Cell::expected()),
     Row::new("local", Meeting::goes_on, |_| Cell::local()),
     Row::new("local_empty", |meeting| !meeting.waiting, |_| Cell::keeps_alive(None)),
@@ -280,6 +283,7 @@ pub static ROWS: [Row<Meeting, Cell>; 10] = [
         |meeting| meeting.is_expected && meeting.meets_enough,
         |_| Cell::expected(),
     ),
+    // contract 5.19: an empty prompt of anyone but the operator still overrides, in the next row.
     Row::new(
         "expected_empty",
         |meeting| meeting.is_expected && meeting.meets_as_itself,
@@ -300,6 +304,7 @@ pub static ROWS: [Row<Meeting, Cell>; 10] = [
         |meeting| meeting.overrides,
         |_| Cell::overriding("override_waiting_reason"),
     ),
+    // Decides as the last row does; only the marker of the reference runtime differs.
     Row::new(
         "tick",
         |meeting| meeting.kind == TriggerKind::SystemTick && meeting.says_enough,
@@ -329,10 +334,13 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
     let names = &trigger.names;
     let is_hint = trigger.kind == TriggerKind::SystemTick;
     let satisfied = match trigger.meets_as {
+        // contract 5.15: a tick about work names no wait, whatever else its metadata has.
         _ if names.no_wait => Satisfied::default(),
         TriggerKind::OperatorInput => operator_waits(state, message),
         TriggerKind::TaskResult if trigger.task_terminal => task_waits(state, names),
         TriggerKind::TimerFire => timer_waits(state, names),
+        // contract 5.15: a `task_restart` names its tasks; a deadline or system wait names its
+        // condition.
         TriggerKind::SystemTick if !names.tasks.is_empty() => task_waits(state, names),
         TriggerKind::SystemTick if names.condition.is_some() => Satisfied {
             conditions: names
@@ -463,6 +471,7 @@ fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<Wait
 pub fn ended_by(message: &MessageRecord) -> EndedBy {
     if message.is_operator_input() {
         EndedBy::Operator
+    // contract 5.19: a host may write this note too, but then it does not count.
     } else if message.is_runtime_owned() && message.raw_note(NoteKey::WaitDeadline).is_some() {
         EndedBy::Deadline
     } else {

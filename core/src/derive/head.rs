@@ -39,6 +39,7 @@ pub fn next(state: &State) -> Option<&Held> {
 /// would tell the model something that is no longer true.
 #[must_use]
 pub fn is_stale(state: &State, held: &Held) -> bool {
+    // contract 5.2: only messages of the core can be stale.
     if !held.is_core_made() {
         return false;
     }
@@ -88,6 +89,7 @@ fn is_stale_retry(state: &State, message: &MessageRecord, subject: &Subject) -> 
 }
 
 fn is_cancelled(state: &State, timer: &TimerId) -> bool {
+    // A timer that fired for the last time is completed, and that tick still counts.
     matches!(state.waiting.ended_timers.get(timer), Some((TimerStatus::Cancelled, _)))
 }
 

@@ -92,6 +92,7 @@ pub fn posture(state: &State) -> AgentPosture {
             ..AgentPosture::new(Posture::ActiveTurn, text::POSTURE_RUN)
         };
     }
+    // Before the queue: only outside input moves a parked agent, past the rest (contract 9.5).
     if autonomy::is_parked(state) {
         return AgentPosture::new(Posture::Blocked, text::POSTURE_PARKED);
     }
@@ -121,8 +122,10 @@ fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPos
     let task = (posture == Posture::WaitingForTask).then(|| state.blocking_tasks(id));
     let intent =
         state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
+    // An item is `Blocked` without a blocker only if it is parked.
     let is_parked =
         candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
+    // The reference runtime prints Rust names here (`observed-decisions.md` 7).
     let stands = if is_parked { "parked".to_string() } else { format!("{:?}", candidate.state) };
     AgentPosture {
         work_item_id: Some(id.clone()),

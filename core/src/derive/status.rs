@@ -9,6 +9,7 @@ pub fn status(state: &State) -> AgentStatus {
     if control.stopped.is_some() {
         return AgentStatus::Stopped;
     }
+    // contract 4.1: an imported status holds until the first live entry.
     if let Some(imported) = control.imported_status
         && control.live_from.is_none()
     {

@@ -259,6 +259,8 @@ impl AgentListEntry {
             lifecycle: Lifecycle::from_status(status),
             pending: state.queue.len(),
             current_run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
+            // The reference runtime gives a reason for this status alone (`observed-decisions.md`
+            // 2.18).
             waiting_reason: (status == AgentStatus::AwaitingTask)
                 .then_some(WaitingReason::AwaitingTaskResult),
         }

@@ -134,6 +134,8 @@ impl<'a> Candidate<'a> {
     fn classed(mut self) -> Self {
         self.class = match self.state {
             SchedulingState::Runnable if self.is_current => CandidateClass::CurrentRunnable,
+            // A blocker with a triggered wait outranks the state, as in the reference runtime
+            // (`observed-decisions.md` 3.3.5).
             _ if self.has_triggered_waits() && self.record.blocked_by.is_some() => {
                 CandidateClass::TriggeredBlocked
             }

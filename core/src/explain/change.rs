@@ -355,8 +355,8 @@ fn asks_operator(state: &State, view: &View) -> Vec<Change> {
     asked.into_iter().chain(waits(state, view, WaitConditionKind::Operator)).collect()
 }
 
-/// Waits of this kind for the agent and the current item. A wait for a task names an active one,
-/// so there is none without an active task.
+/// Waits of this kind for the agent and the current item. A wait for a task names an active one, so
+/// there is none without an active task.
 fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
     let task = state.tasks.active.keys().next();
     let source = match kind {

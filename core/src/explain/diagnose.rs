@@ -223,6 +223,7 @@ fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic
     let mut evidence = Vec::new();
     for source in &condition.wake_sources {
         let WakeSource::TaskResult { task_id } = source else { continue };
+        // A task that has not ended can still report.
         let (status, _) = state.tasks.ended.get(task_id)?;
         // A reported result may be the message that still waits.
         if state.tasks.told.contains_key(task_id) && !state.queue.is_empty() {

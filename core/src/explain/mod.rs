@@ -68,6 +68,7 @@ pub struct Explanation {
 /// Explains a state at a boundary. Appends nothing, releases nothing (contract 1.5).
 #[must_use]
 pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation {
+    // Not `to_decide`: an explanation names every item that could be offered.
     let ruling = ladder::decide(state.control.edition, &View::new(state, boundary, now));
     Explanation {
         head: state.head,

@@ -250,6 +250,7 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
         .filter(|source| may_come(state, source))
         .map(waker)
         .collect();
+    // Several waits may have the same waker, which is told once.
     sort_by(&mut wakers, Ord::cmp);
     wakers.dedup();
     let what = match conditions.first() {

@@ -18,6 +18,7 @@ use crate::{
 use wakeful_json::RawJson;
 
 /// The most changes that are combined.
+// Each try decides on a copy of the state. Both limits together allow 10,700 tries.
 const TOGETHER: usize = 3;
 
 /// The most changes that are tried. The list follows the ladder, so the nearest changes come first.
@@ -87,6 +88,7 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
 }
 
 fn decide(state: &State, boundary: Boundary, now: Timestamp) -> Decision {
+    // The time of a ledger never runs backwards (contract 1.3).
     ladder::decide(state.control.edition, &View::new(state, boundary, now.max(state.at))).decision
 }
 
@@ -121,6 +123,7 @@ fn candidates(
     let mut changes: Vec<Change> = Vec::new();
     let mut add = |more: Vec<Change>| {
         for change in more {
+            // Several rules share atoms, and so changes.
             if !changes.contains(&change) {
                 changes.push(change);
             }

@@ -95,6 +95,7 @@ pub(crate) fn evidence<T: Serialize>(kind: EventKind, fact: &T, at: Timestamp) -
 
 /// The transition of `checkpoint_recorded`. A checkpoint of an older state of the work is refused.
 pub(crate) fn checkpoint(state: &State, fact: &CheckpointRecorded, at: Timestamp) -> Outcome {
+    // The host asked for the text of an older checkpoint before the work changed (contract 5.22).
     match state.context.anchored_by {
         Some(seq) if fact.anchor_generation < state.context.anchor => {
             Outcome::ignored(Refusal::Stale, seq)
@@ -135,6 +136,7 @@ pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Tim
             turn_index: run.turn_index,
             tool_name: fact.tool_name,
             created_at: at,
+            // An imported run names no message, and without one nothing vouches for the call.
             trust: trust.unwrap_or(TrustLevel::UntrustedExternal),
             status: fact.status,
             input: fact.input,

@@ -37,6 +37,7 @@ pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
 pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Outcome {
     let said = Record::Event(EventRecord::new(EventKind::WakeHintCoalesced, at, &hint));
     let mut outcome = wake_hint(state, hint);
+    // A stopped agent ignores the hint, and then only the refusal is recorded (contract 4.2).
     if outcome.answer == Answer::Accepted {
         outcome.records.insert(0, said);
     }
@@ -65,6 +66,7 @@ pub(crate) fn stop(state: &State, at: Timestamp) -> Outcome {
         reason: AbortReason::AgentStopped,
     });
     let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
+    // contract 5.11 is live: an observer leaves tasks to the runtime that it observes.
     if state.control.live_from.is_some() {
         // The record of the stop comes first, so those of the tasks start one entry later.
         outcome.records.extend(result::interrupt(
@@ -109,7 +111,7 @@ pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outco
     if let Some(run) = &state.turns.run {
         records.push(Record::Turn(run.interrupted(&state.control.agent_id, at)));
     }
-    // The entry after the records so far.
+    // The id of the message comes from the place of its entry, so the records so far count.
     let first = state.head.seq.plus(records.len() + 1);
     records.extend(result::interrupt(
         state,

@@ -203,6 +203,7 @@ impl Fact {
     pub(crate) fn transition(self, state: &State, at: Timestamp) -> Outcome {
         let name = self.name();
         let mut outcome = self.route(state, at);
+        // contract 2.2: an ignored fact is recorded too, with the entry that decides so.
         if let Answer::Ignored { reason, because } = outcome.answer {
             let fact = FactIgnored { fact: name, reason, because };
             outcome.records =
@@ -215,6 +216,7 @@ impl Fact {
     pub(crate) fn new_id(&self) -> Option<&str> {
         Some(match self {
             Self::MessageQueued(fact) => fact.message.id.as_str(),
+            // A host may report any status of a task first, so each of these can bring a new id.
             Self::TaskCreated(fact)
             | Self::TaskRunning(fact)
             | Self::TaskCancelling(fact)

@@ -108,6 +108,7 @@ pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outco
             Vec::from([Record::Event(EventRecord::new(EventKind::TurnStarted, at, fact))])
         });
     }
+    // I2: at most one run is open.
     if let Some(run) = &state.turns.run {
         return Outcome::ignored(Refusal::RunOpen, run.seq);
     }
@@ -140,6 +141,8 @@ pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outc
         kind: fact.kind,
         reason: fact.reason,
         last_assistant_message: fact.last_assistant_message,
+        // The reference runtime keeps the checkpoint of a completed turn only
+        // (`observed-decisions.md` 2.13).
         checkpoint: fact.checkpoint.filter(|_| fact.kind == TurnTerminalKind::Completed),
     };
     in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
@@ -204,6 +207,7 @@ pub(crate) fn in_open_run(
 ) -> Outcome {
     match &state.turns.run {
         Some(run) if run.run_id == *run_id => Outcome::accepted(make(run)),
+        // The end of the newest run shows that no other run is open.
         _ => Outcome::ignored(Refusal::StaleRun, state.turns.settled.unwrap_or(state.head.seq)),
     }
 }
@@ -226,6 +230,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         completed_at: Some(at),
         ..run.record(&state.control.agent_id)
     };
+    // The fold asks the same of the same state when it meets the terminal, so the two agree.
     let progress = progress::of_turn(state, &turn);
     let exhausted =
         (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
@@ -250,6 +255,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
             &committed,
         )));
     }
+    // The state does not have the terminal yet, so the facts are settled here.
     let closure = closure::decide(&closure::Facts::from_state(state).settled(kind));
     records.push(Record::Event(EventRecord::new(
         EventKind::ClosureDecided,

@@ -85,6 +85,7 @@ pub(super) fn read(layout: &Layout<'_>) -> Result<AgentFile, ForeignError> {
     let (file, text) = layout.agent()?;
     let malformed = |why| ForeignError::at(file, 1, why);
     let form: Form = json::read(text).map_err(malformed)?;
+    // Before the rest is read, which a newer format may have in another form.
     ForeignError::newer(file, form.format)?;
     if form.status.is_some() { whole(text) } else { short(text) }.map_err(malformed)
 }
@@ -151,6 +152,8 @@ impl AgentFile {
         if self.focus.is_some() {
             controls.push(ControlRecord::FocusSet(FocusSet {
                 work_item_id: self.focus,
+                // An import does not say why the focus moved. A pick moves no epoch there (contract
+                // 8.2).
                 cause: FocusCause::Pick,
             }));
         }

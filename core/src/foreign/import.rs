@@ -40,6 +40,7 @@ impl Import {
                     carried.push(carry(class.as_str(), &line)?);
                     continue;
                 }
+                // The control records come first in the ledger, so their times do too.
                 let at = from.plus_ms((controls + records.len()) as u64);
                 let made = if full::is_full(class, line.text) {
                     full::records(class, line.text, mirrored)

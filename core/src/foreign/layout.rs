@@ -43,8 +43,8 @@ impl Line<'_> {
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` if it has a
-    /// `.holon`, else `agent.json` and `ledger/`.
+    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` if it has a `.holon`,
+    /// else `agent.json` and `ledger/`.
     pub(super) fn new(folder: &'a Folder) -> Self {
         if folder.keys().any(|path| path.starts_with(".holon/")) {
             Self { folder, agent: ".holon/state/agent.json", ledger: ".holon/ledger/" }
@@ -74,6 +74,7 @@ impl<'a> Layout<'a> {
             .filter_map(|file| file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".json")));
         let mut classes: Vec<_> = names.filter(|name| !name.contains('/')).collect();
         sorted::sort_by(&mut classes, Ord::cmp);
+        // A class may have both files; `lines` then reads `.jsonl`.
         classes.dedup();
         classes
     }
@@ -105,7 +106,8 @@ fn by_line(file: String, text: &str) -> Lines<'_> {
             text: line.trim(),
         })
         .collect();
-    // contract 3.5: a writer that died in the middle of a line leaves no line end.
+    // contract 3.5: a writer that died in the middle of a line leaves no line end. A last line that
+    // is JSON is complete even without one.
     let is_torn =
         !text.ends_with('\n') && lines.last().is_some_and(|line| !json::is_json(line.text));
     let torn = if is_torn { lines.pop() } else { None };

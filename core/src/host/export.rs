@@ -93,7 +93,8 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
         file.push('\n');
     }
     if state.control.closing.is_none() {
-        // A restart ended every shutdown that these lines request.
+        // A restart ended every shutdown that these lines request. Only such a record contains this
+        // name.
         keep_lines(&mut folder, |line| !line.contains("\"shutdown_requested\""));
     }
     // contract 8.4: for readers of the folder the hint was recorded elsewhere, so its time and not
@@ -131,6 +132,7 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
 fn replayed(folder: &Folder, at: Timestamp) -> Result<Explanation, SchedulerError> {
     let import = Import::of_folder(folder, at)?;
     let mut machine = Machine::new(Options::new(import.agent_id().clone()));
+    // No store is behind this machine, so each proposal counts as stored.
     machine.begin(at)?;
     machine.committed();
     machine.import(import, at)?;

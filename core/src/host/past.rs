@@ -107,11 +107,13 @@ impl Past {
         }
         // Distances count from the last entry, because the next question is likely near it.
         let is_kept = |seq: Seq| seq.0.is_multiple_of(grain(seq.0.abs_diff(last.0), coarsest));
+        // Before the next line forgets states that are too fine now.
         let mut machine = match self.kept.at_or_before(&first) {
             Some((_, state)) => Machine::standing(options.clone(), state.copied()),
             None => Machine::new(options.clone()),
         };
         self.kept.retain(|seq, _| is_kept(*seq));
+        // Then no entry that is still to be read leads to `first`.
         if machine.head().seq == first {
             show(&mut machine);
         }

@@ -138,6 +138,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         let mut scheduler = Self::observe(options, ledger, clock, provider)?;
         let active: Vec<TaskId> = scheduler.state().tasks.active.keys().cloned().collect();
         let alive_task_ids =
+            // Without active tasks a provider that fails does not stop the takeover.
             if active.is_empty() { active } else { scheduler.provider.alive(active)? };
         scheduler.propose_fact(Fact::RuntimeRestarted(Restarted { alive_task_ids }))?;
         Ok(scheduler)
@@ -153,6 +154,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
         let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
         let effects = self.machine.found();
+        // Not `carry_out`: it records failures at once, which can conflict and lead back here.
         self.ask_provider(&effects);
         Ok(loaded)
     }
@@ -162,6 +164,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// # Errors
     /// If the text is malformed or too long, or the ledger fails. Then nothing has changed.
     pub fn propose(&mut self, text: &str) -> Result<Receipt, SchedulerError> {
+        // A failure that the ledger did not take goes before anything else.
         self.say_unsaid()?;
         let now = self.clock.now();
         let proposal = self.machine.propose_json(text, now)?;
@@ -181,11 +184,15 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
             let proposal = self.machine.propose(fact, now)?;
             match self.commit(&proposal) {
                 Ok(effects) => {
+                    // Only now, so that a failed append leaves it for the next call.
                     self.unsaid.pop_front();
+                    // Not `carry_out`, which would lead back here. This loop takes new failures
+                    // too.
                     self.ask_provider(&effects);
                 }
                 // Another writer was first: try again after its entries.
                 Err(SchedulerError::Ledger(LedgerError::Conflict { .. }))
+                    // Without new entries the same conflict would come again and again.
                     if self.catch_up()? > 0 => {}
                 Err(why) => return Err(why),
             }
@@ -208,6 +215,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         let now = self.clock.now();
         let import = Import::of_folder(folder, now)?;
         let proposal = self.machine.import(import, now)?;
+        // An import has no effects to carry out.
         self.commit(&proposal)?;
         Ok(self.machine.head())
     }
@@ -234,6 +242,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// If the ledger is only observed, or fails. Then nothing has changed.
     pub fn step(&mut self, boundary: Boundary) -> Result<StepReport, SchedulerError> {
         self.say_unsaid()?;
+        // One reading of the clock per call, so that a replay at recorded instants gives the same
+        // entries (decision 015).
         let now = self.clock.now();
         let Some(proposal) = self.machine.step(boundary, now)? else {
             return Ok(StepReport {
@@ -257,9 +267,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         for _ in 0..MAX_STEPS {
             let before = self.machine.head();
             let report = self.step(self.machine.boundary())?;
+            // Nothing was recorded, so another step would find nothing either.
             if report.head == before {
                 return Ok(reports);
             }
+            // A step without a decision recorded arrivals, and the next one decides.
             let goes_on = report.decision.as_ref().is_none_or(|decision| decision.kind.goes_on());
             reports.push(report);
             if !goes_on {
@@ -301,6 +313,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// If there is no such entry, or the ledger cannot be read or is damaged before it.
     pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
         self.there_is(seq)?;
+        // The newest state is here already, so nothing has to be folded.
         if seq == self.machine.head().seq {
             return Ok(Machine::standing(
                 self.machine.options().clone(),
@@ -406,6 +419,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
             return;
         }
         let stored = self.ledger.store_snapshot(&head, &|| self.machine.snapshot());
+        // After a failure not with the very next append, which would ask a broken store each time.
         self.snapshot_due = if stored.is_ok() {
             doubled(head.seq)
         } else {

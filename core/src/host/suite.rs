@@ -72,6 +72,7 @@ pub struct Fault {
 /// The first law that the ledger breaks.
 pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Fault> {
     for (number, (law, holds)) in laws::<L>().into_iter().enumerate() {
+        // Each law has agents of its own, so none finds the entries of another.
         let mut open = |who: &str| open(&AgentId::from(format!("suite-{number}-{who}")));
         holds(&mut open).map_err(|does| Fault { law, does })?;
     }

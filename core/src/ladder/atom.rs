@@ -88,6 +88,7 @@ pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
     name: "no_runnable_work",
     holds: |view| {
         !view.work_before_waits
+            // contract 9.5: a parked agent starts no work, so what it waits for counts.
             || view.is_parked
             || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable))
     },
@@ -135,6 +136,7 @@ pub(super) const IS_NOT_ASLEEP: Atom =
 
 pub(super) const IS_ASLEEP: Atom = Atom {
     name: "already_asleep",
+    // D22: `awaiting_task` is treated like asleep.
     holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask),
 };
 

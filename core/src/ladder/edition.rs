@@ -22,6 +22,7 @@ impl Edition {
     #[must_use]
     pub fn work_before_waits(self) -> bool {
         let row = |id| self.rules().iter().position(|rule| rule.id == id);
+        // Every edition has both rules, so this compares two places.
         row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
     }
 
@@ -31,6 +32,7 @@ impl Edition {
     pub fn wait_above(self, row: &str, view: &View) -> Option<&'static str> {
         let above = self.rules().iter().take_while(|rule| !rule.id.starts_with(row));
         let mut waits = above
+            // Rules that only wait have the number 8 (contract 7.2).
             .filter(|rule| rule.id.starts_with("8.") && rule.evaluate(view) == RuleOutcome::Fired);
         waits.next().map(|rule| rule.id)
     }
@@ -69,6 +71,7 @@ static RFC_2026_05_08: [Rule; 21] = [
     rule::REPLAY_BUDGET,
     rule::HEAD_STARTS_TURN,
     rule::HEAD_REDUCED,
+    // contract 7.3: here active waits come before hints and work.
     rule::AGENT_EXTERNAL_WAIT,
     rule::TIMER_WAIT,
     rule::WAKE_HINT,

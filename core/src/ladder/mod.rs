@@ -41,6 +41,7 @@ pub(crate) fn decide_by<'a>(
 ) -> Result<Ruling, Vec<RuleTrace>> {
     let mut fired: Option<&Rule> = None;
     let mut trace = Vec::with_capacity(rules.size_hint().0);
+    // All rules are evaluated, also after one has fired: an explanation shows each (contract 7.1).
     for rule in rules {
         let outcome = match rule.evaluate(view) {
             RuleOutcome::Fired if fired.is_some() => RuleOutcome::Outranked,

@@ -33,6 +33,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
     let mut all: Vec<_> =
         takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let is_parked = autonomy::is_parked(state);
+    // The open run of an import names no message, so nothing of it can replay.
     let interrupted =
         state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
@@ -78,6 +79,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     // host would be woken repeatedly for nothing.
     let is_free = state.turns.run.is_none() && !autonomy::is_parked(state);
     let enabled = is_free.then(|| enabled_at(state)).flatten();
+    // Something may be due already, and then the host should look at once.
     earliest([enabled, arrival::next(state), arrival::stalls_at(state)]).map(|at| at.max(now))
 }
 
@@ -89,6 +91,7 @@ fn enabled_at(state: &State) -> Option<Timestamp> {
     let is_owed = |row| state.control.edition.wait_above(row, &view).is_none();
     let enabled = |key: &KeyView| key.enabled_at.filter(|_| key.spent_by.is_none());
     let current = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable);
+    // Both lists are sorted by instant, so the first item of each is enough.
     let first_of = |list| {
         progress::next_offer(
             state,

@@ -103,6 +103,7 @@ impl Rule {
             .iter()
             .filter_map(|key| Some(Spent { key: key.key.clone(), spent_by: key.spent_by? }))
             .collect();
+        // A rule with several keys goes on with those that are unspent.
         if !keys.is_empty() && spent.len() == keys.len() {
             return RuleOutcome::Suppressed { keys: spent };
         }
@@ -303,6 +304,7 @@ pub(super) const QUEUED_AVAILABLE: Rule = Rule {
     guard: &[NOT_PARKED, HAS_QUEUED],
     keys: |view| view.queued.iter().map(|item| &item.key).collect(),
     decide: |view| {
+        // In the order of offers (contract 5.13), so the first unspent one goes.
         let item = view.queued.iter().find(|item| item.key.spent_by.is_none());
         Verdict {
             because: because(ReasonCode::ItemRunnable, item.map(|item| item.seq)),
@@ -323,6 +325,7 @@ pub(super) const SYSTEM_WAIT: Rule = Rule {
             reason: "work_item_system_wait".into(),
             model_reentry: true,
             work_item_id: wait.and_then(|wait| wait.work_item_id.clone()),
+            // contract 7.2: the reference runtime's string, even if another item waits.
             evidence: Vec::from(["current_work_item_scheduling_state=WaitingSystem".into()]),
             because: because(ReasonCode::ItemWaitsForSystem, wait.map(|wait| wait.seq)),
             tick: wait.map(|wait| Tick::SystemWait(wait.wait_condition_id.clone())),
@@ -477,6 +480,7 @@ fn because_all(code: ReasonCode, seqs: &[Seq]) -> Vec<Because> {
 }
 
 fn status(view: &View) -> String {
+    // The reference runtime prints Rust names here (`observed-decisions.md` 4.4).
     format!("status={:?}", view.status)
 }
 
@@ -507,6 +511,8 @@ fn head_verdict(view: &View) -> Verdict {
     let kind = kind.map_or_else(String::new, |kind| format!("{kind:?}"));
     let mut evidence =
         Vec::from([format!("message_kind={kind}"), format!("trigger_kind={trigger:?}")]);
+    // Only conformance vectors get here: in a state rule 1 fires first (`observed-decisions.md`
+    // 4.3.6).
     if !view.turns_allowed {
         evidence.push("model_turn_blocked_by_control_posture".into());
     }

@@ -194,6 +194,8 @@ impl View {
     /// The view used to decide: it lists only the first offerable item.
     #[must_use]
     pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
+        // If no item can be offered, all are listed, so that the decision can name their spent keys
+        // (contract 8.3).
         let queued = readiness::first_offered(state, now)
             .map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
         Self::with(state, state.control.edition, boundary, now, queued)
@@ -298,6 +300,7 @@ fn item_key(
     now: Timestamp,
 ) -> KeyView {
     let (key, spent_by) = state.work.key(item, reason);
+    // An unspent key waits for no offer.
     let enabled_at = progress::next_offer(state, edition, item).filter(|_| spent_by.is_some());
     if enabled_at.is_some_and(|at| at <= now) {
         let epoch = Epoch { moved: item.moved + 1, ..item.epoch() };
@@ -325,6 +328,7 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
                 // A condition that claims to be the mirror of an intent belongs to that intent,
                 // never to the agent.
                 None => !wait.record.is_mirror(),
+                // contract 5.13: any other wait of the item counts before its system wait.
                 Some(item) => {
                     readiness::standing(state, item?).state == SchedulingState::WaitingSystem
                 }
@@ -346,6 +350,7 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
             })
         })
         .collect();
+    // The sort is stable, so apart from this the waits stay in the order of their ids.
     sort_by_key(&mut waits, |wait| wait.work_item_id.as_ref() != current);
     waits
 }

@@ -258,6 +258,7 @@ impl Machine {
             }
         }
         self.state.apply(&entry);
+        // A head names the whole history (contract 3.4), so this batch was stored after all.
         let stored =
             self.doubtful.iter().position(|doubtful| doubtful.heads.contains(&self.state.head));
         if let Some(at) = stored {
@@ -294,6 +295,7 @@ impl Machine {
         if self.state.head != Head::START {
             return Ok(None);
         }
+        // The core makes other ids from this one, and they must be valid too.
         within("agent_id", self.options.agent_id.as_str().len(), MAX_STEM_BYTES as u64)?;
         let genesis = Genesis {
             agent_id: self.options.agent_id.clone(),
@@ -373,6 +375,7 @@ impl Machine {
         }
         // The host's clock and not `at`: only it shows a clock that is behind (contract 1.3).
         let arrived = arrival::records(&self.state, now);
+        // contract 7.2: arrivals are proposed alone, and the next step decides.
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::new(arrived))));
         }
@@ -466,6 +469,7 @@ impl Machine {
         let mut state = self.state;
         let set = supposed.over(&state.control.policy);
         state.control.set(set);
+        // The lists depend on policy and edition.
         state.relist_all();
         Self::standing(self.options, state)
     }

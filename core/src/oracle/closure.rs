@@ -65,6 +65,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         intents: given.active_waiting_intents,
         agent_intents: given.active_agent_waiting_intents,
         timers: given.active_timers,
+        // The reference runtime has no waits of the agent itself (`observed-decisions.md` 3.2.5).
         agent: closure::AgentWaits::default(),
         awaiting_operator: given.awaiting_operator_input,
         current: given.current_work_item_scheduling_state,

@@ -172,6 +172,8 @@ impl Ladder<'_> {
     }
 
     fn item(&self, view: View, input: ItemInput, reason: TickReason) -> Option<Decision> {
+        // The reference runtime asks for waits only without runnable work (`observed-decisions.md`
+        // 4.6.5).
         let has_runnable =
             !view.queued.is_empty() || view.current_state() == Some(SchedulingState::Runnable);
         if !has_runnable && let Some(mut decision) = self.asked(WAIT_ROWS, &at_tick(&view)) {
@@ -189,12 +191,14 @@ impl Ladder<'_> {
                 ("6.", "queued_available_message", "duplicate_queued_available", "message_id")
             }
         };
+        // A duplicate of another kind does not count there (`observed-decisions.md` 4.6.5).
         let duplicate = input.duplicate.filter(|given| given.kind == kind);
         let evidence =
             vec!["duplicate_tick_suppressed".to_string(), named(names_duplicate, &duplicate)];
         let item =
             item_view(&input.work_item, SchedulingState::Runnable, reason, duplicate.is_some());
         let mut view = view;
+        // The item of the question need not be in the projection, so the view has it alone.
         match reason {
             TickReason::ContinueActive => {
                 (view.current, view.queued) = (Some((item, Seq(0))), Vec::new())
@@ -284,6 +288,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
             .collect(),
         system_waits: waits_for_system
             .map(|(item, _)| SystemWaitView {
+                // A projection does not name the condition, and no answer has its id.
                 wait_condition_id: item.id.as_str().into(),
                 seq: Seq(0),
                 work_item_id: Some(item.id.clone()),
@@ -294,6 +299,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
         intents: vec![Seq(0); projection.active_waiting_intents],
         agent_intents: vec![Seq(0); projection.active_agent_waiting_intents],
         timers: vec![Seq(0); projection.active_timers],
+        // The reference runtime has no waits of the agent itself (`observed-decisions.md` 3.2.5).
         agent_waits: Map::new(),
         work_before_waits: Edition::default().work_before_waits(),
     }

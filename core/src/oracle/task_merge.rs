@@ -110,6 +110,7 @@ impl Store {
                 !record.status.is_terminal() && of.is_none_or(|agent| record.agent_id == *agent)
             })
             .collect();
+        // The limit cuts in the order of appends, and only then the rest is sorted by update.
         active.sort_by_key(|(order, _)| Reverse(*order));
         active.truncate(limit);
         active.sort_by_key(|(_, record)| Reverse(record.updated_at));

@@ -97,6 +97,7 @@ impl From<Trigger> for Read {
 
 pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     let Input { message, prior, status } = json::read(input)?;
+    // Not live, because live messages have rules that the reference runtime lacks.
     let held = Held { seq: Seq(0), live: false, record: message.admitted() };
     let trigger = Trigger::read(&held);
     let resolution = trigger.as_ref().map(|trigger| {

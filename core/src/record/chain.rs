@@ -74,6 +74,7 @@ impl fmt::Debug for Chain {
 
 impl Serialize for Chain {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The name lets `shape` recognise a chain, which it leaves out.
         serializer.serialize_newtype_struct("Chain", &json::Printed(self))
     }
 }

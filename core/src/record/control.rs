@@ -88,6 +88,7 @@ names! {
         /// At rest.
         Asleep,
         /// Stopped until the next start.
+        // contract 4.1: `paused` is read as `stopped`.
         Stopped | "paused",
     }
 }
@@ -241,6 +242,8 @@ impl WakeHint {
             return self;
         }
         match before.body {
+            // Only the content moves over. The ids that the older hint named are kept in
+            // `Coalesced`.
             Some(body) if body.is_contentful() => {
                 Self { body: Some(body), content_type: before.content_type, ..self }
             }

@@ -47,6 +47,7 @@ pub struct EntryBytes(String);
 /// the canonical bytes.
 const CHAIN_PREFIX: &str = ",\"chain\":\"";
 
+// The chain is at a fixed place, so verification hashes stored text and needs no second serialiser.
 const CHAIN_SUFFIX_LEN: usize = CHAIN_PREFIX.len() + 64 + "\"}".len();
 
 #[derive(Serialize)]
@@ -167,6 +168,8 @@ impl EntryBytes {
             .split()
             .ok_or_else(|| malformed(JsonError::at_field("chain", "missing chain at the end")))?;
         let stored: Stored = json::read(&canonical).map_err(malformed)?;
+        // Before the chain is checked: a missing entry breaks the chain too, and this error names
+        // the cause.
         if stored.seq != expected {
             return Err(EntryError::OutOfOrder { expected, found: stored.seq });
         }
@@ -175,7 +178,9 @@ impl EntryBytes {
         }
         // Hashed first: the record is read only when its bytes are known to be right.
         let Part(Range { start, end }) = stored.record;
+        // Not scanned again: scanning is much of what opening a ledger costs.
         let record = json::read_scanned_by(&canonical[start..end], Record::way(stored.class));
+        // The error counts from the start of the record, but people see the whole line.
         let record = record.map_err(|why| malformed(why.shifted(start)))?;
         Ok(Entry { seq: stored.seq, at: stored.at, record, chain })
     }

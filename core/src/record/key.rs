@@ -101,6 +101,7 @@ impl Key {
         let scope = intent
             .or_else(|| hint.external_trigger_id.as_ref().map(ToString::to_string))
             .or_else(|| hint.source.clone())
+            // The scope that the reference runtime uses then (`observed-decisions.md` 4.7).
             .unwrap_or_else(|| "unknown".into());
         Self(format!("wake_hint:{scope}:{generation}"))
     }

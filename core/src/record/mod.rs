@@ -58,6 +58,7 @@ macro_rules! classes {
         /// A record of one of the classes.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        // An entry has the class beside the record, so the record has no tag of its own.
         #[serde(untagged)]
         pub enum Record { $( $(#[$doc])* $Record($Payload), )* }
 
@@ -78,6 +79,8 @@ macro_rules! classes {
 
             /// The function that reads records of a class.
             fn way(class: Class) -> fn(&Value<'_>) -> Self {
+            // In the order of the declaration, so the number of a class is the place of its
+            // function.
             const WAYS: &[fn(&Value<'_>) -> Record] =
                 &[$(|value| Record::$Record(Readable::read(value))),*];
                 WAYS[class as usize]

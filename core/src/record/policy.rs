@@ -12,6 +12,7 @@ use wakeful_json::{Readable, Value, through_readable};
 /// "never" or "at once", so both are malformed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// contract 1.4: a setting that a policy does not name gets its default.
 #[serde(default)]
 pub struct Policy {
     /// The number of messages in a row that may pass over waiting operator input or a lower lane.
@@ -81,6 +82,7 @@ impl Delays {
     /// The delay at index `n`, from 0, in milliseconds; the last one if there are fewer.
     #[must_use]
     pub fn nth_ms(&self, n: u64) -> u64 {
+        // `read` refuses an empty list, and nothing else makes one.
         let last = self.0.len() - 1;
         self.0[usize::try_from(n).map_or(last, |n| n.min(last))].get()
     }

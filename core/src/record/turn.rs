@@ -110,6 +110,7 @@ impl TurnRecord {
     #[must_use]
     pub fn was_aborted_by(&self, reason: AbortReason) -> bool {
         self.kind == Some(TurnTerminalKind::Aborted)
+            // The reason is text, because a provider gives reasons of its own to other terminals.
             && self.reason.as_deref() == Some(reason.to_string().as_str())
     }
 }

@@ -58,6 +58,7 @@ fn numbered(tree: &Node) -> BTreeMap<String, usize> {
     let mut by_age: Vec<_> = ids
         .first_at
         .iter()
+        // An id whose entry is unknown counts as the youngest.
         .map(|(id, at)| (ids.oldest.get(id).copied().unwrap_or(Seq(u64::MAX)), *at, *id))
         .collect();
     by_age.sort_unstable();

@@ -248,6 +248,7 @@ impl Serializer for Tree {
 /// Free JSON, which may contain ids too.
 fn free(text: &str) -> Result<Node, NoTree> {
     let read = |why| ser::Error::custom(why);
+    // The text is known to be JSON, so its first byte tells what it is.
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
             let fields: BTreeMap<String, RawJson> = json::read(text).map_err(read)?;

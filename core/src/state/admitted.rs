@@ -54,18 +54,22 @@ impl TurnBinding {
         ended_waits_of: &[WorkItemId],
     ) -> Option<Self> {
         let focus = state.work.current();
+        // A replay comes first: if the first turn had no item, the replay has none either.
         let item = match (state.queue.about(&message.id), &message.work_item_id) {
             (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,
             (None, Some(id)) => state.work.items.get(id)?,
             (None, None) => focus?,
         };
         let id = &item.record.id;
+        // Each end of a wait moves the epoch by one, so this counts ends and not items.
         let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
         let by_operator =
             u64::from(state.control.live_from.is_some() && message.is_operator_input());
         let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
         Some(Self {
             work_item_id: id.clone(),
+            // The fold moves the epoch for the same reasons. Otherwise a turn without progress
+            // would seem to have moved its item (contract 9.4).
             epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
             offered_as: if has_focus {
                 TickReason::ContinueActive

@@ -11,6 +11,8 @@ impl<'a> Arrival<'a> {
     /// The instant at which it becomes a message.
     #[must_use]
     pub fn at(&self) -> Timestamp {
+        // The index lists only waits with a deadline and items with a pending recheck, so no
+        // default is ever used.
         match self {
             Self::Timer(timer) => timer.record.due_at(),
             Self::Deadline(wait) => wait.record.deadline().unwrap_or_default(),

@@ -30,6 +30,7 @@ pub fn is_from_outside(state: &State, message: &MessageRecord) -> bool {
         |id| state.waiting.timers.get(id).is_some_and(|timer| keeps_coming(&timer.record));
     match (admission::admitted_as(message.kind), &message.origin) {
         (Some(TriggerKind::OperatorInput | TriggerKind::ExternalEvent), _) => true,
+        // A `task_status` reports progress and is not a result.
         (Some(TriggerKind::TaskResult), _) => message.kind == MessageKind::TaskResult,
         (Some(TriggerKind::TimerFire), MessageOrigin::Timer { timer_id }) => is_interval(timer_id),
         (Some(TriggerKind::SystemTick), _) => message.raw_note(NoteKey::WakeHint).is_some(),

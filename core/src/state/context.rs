@@ -95,6 +95,7 @@ impl Context {
 
     /// Folds the completion of a turn of our own, which clears earlier errors.
     pub(crate) fn turn_completed(&mut self, at: Timestamp) {
+        // An error may be later than the turn, because records carry their own times.
         self.error = self.error.filter(|error| error.at > at);
     }
 }

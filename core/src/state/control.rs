@@ -39,6 +39,7 @@ impl PendingHint {
     #[must_use]
     pub fn generation(&self) -> i64 {
         match self.created_at {
+            // The keys of the reference runtime have microseconds (`observed-decisions.md` 4.7).
             Some(at) => at.as_nanos().div_euclid(1_000),
             None => i64::try_from(self.seq.0).unwrap_or(i64::MAX),
         }
@@ -163,6 +164,8 @@ impl Control {
             }
             ControlRecord::AgentImported(agent) => {
                 self.imported_status = Some(agent.status);
+                // contract 4.1: an imported `stopped` holds until a start, as a stop of our own
+                // does.
                 self.stopped = (agent.status == AgentStatus::Stopped).then_some(place.seq);
                 self.hint = agent.wake_hint.as_ref().map(|recorded| PendingHint {
                     seq: place.seq,
@@ -179,6 +182,7 @@ impl Control {
                     || (hint.clone(), Coalesced::default()),
                     |before| {
                         let mut coalesced = before.coalesced;
+                        // The new hint has its own ids; those of the hint before it would be lost.
                         coalesced.keep(&before.hint, waiting, self.policy.hint_ids.get());
                         (hint.clone().with_content_of(before.hint), coalesced)
                     },
@@ -188,6 +192,7 @@ impl Control {
             ControlRecord::WakeHintCleared(_) => self.hint = None,
             ControlRecord::StartRequested(_) => {
                 self.booted = true;
+                // contract 4.1: a start ends a rest.
                 self.stopped = None;
                 self.resting = None;
                 // contract 4.1: an imported status stands until a start at the latest.
@@ -206,6 +211,8 @@ impl Control {
                     self.live_from = Some(place.seq);
                 }
                 self.booted = true;
+                // Kept after the restart: the interruptions in its batch are folded next, and those
+                // of a shutdown do not count (contract 5.24).
                 self.was_closing = self.closing.take().is_some();
             }
             ControlRecord::PolicySet(set) => self.set(set.clone()),

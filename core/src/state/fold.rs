@@ -36,12 +36,15 @@ impl State {
     pub fn apply(&mut self, entry: &Entry) {
         self.clock_behind &= entry.at <= self.at;
         self.at = entry.at;
+        // Taken before the fold: the restart that makes a ledger live is not live itself (contract,
+        // preface).
         let place = Place { seq: entry.seq, live: self.control.live_from.is_some() };
         if self.is_own(&entry.record) {
             self.fold(&place, &entry.record);
         } else {
             self.foreign_records += 1;
         }
+        // After the fold, because the listings follow from the state that it leaves.
         self.relist(&place, &entry.record);
         self.head = entry.head();
     }
@@ -59,6 +62,7 @@ impl State {
             Record::Tool(record) => &record.agent_id,
             Record::Brief(record) => &record.agent_id,
             Record::Turn(record) => &record.agent_id,
+            // These records name no owner.
             Record::Event(_) | Record::Control(_) | Record::Carried(_) => return true,
         };
         *owner == self.control.agent_id
@@ -79,6 +83,8 @@ impl State {
                 if record.status.is_terminal() {
                     self.turns.message_settled(&record.message_id);
                 }
+                // An import queues messages too. Its rest begins with the first restart, which
+                // looks at the queue itself.
                 if place.live && record.status == QueueStatus::Queued {
                     self.control.wake();
                 }
@@ -88,6 +94,8 @@ impl State {
             Record::Task(record) => self.fold_task(place, record),
             Record::WorkItem(record) => {
                 self.context.work_changed(place);
+                // contract 5.14: completion ends the turn. The effect for that is released once per
+                // run (contract 3.2), so the run notes it.
                 if place.live && record.state == WorkItemState::Completed {
                     self.turns.set_yields();
                 }
@@ -98,6 +106,8 @@ impl State {
                 self.wait_ended(place, record.ended_by, record.work_item_id.as_ref());
             }
             Record::WaitCondition(record) => {
+                // contract 5.17: a registered condition ends the turn. The mirror of an intent is
+                // not registered.
                 if place.live && record.status == WaitConditionStatus::Active && !record.is_mirror()
                 {
                     self.turns.set_yields();
@@ -118,6 +128,7 @@ impl State {
             Record::Turn(record) => self.fold_turn(place, record),
             Record::Carried(_) => self.carried_records += 1,
             Record::Control(record) => {
+                // Before the match: this takes over an imported rest, which a branch below may end.
                 self.control.apply(place, record, &self.waiting);
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
@@ -164,6 +175,8 @@ impl State {
         if place.live {
             self.turns.message_queued(record);
         }
+        // contract 5.19: a live tick counts only if the runtime owns it. An imported one is known
+        // by its origin (`observed-decisions.md` 4.8.1).
         let is_tick = record.kind == MessageKind::SystemTick
             && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
         if !is_tick {
@@ -177,6 +190,7 @@ impl State {
             }
             self.work.spend(&note.work_item_id, note.reason, key, place.seq);
         }
+        // Also in an import: a hint that was ticked there is not ticked again (contract 5.21).
         if let Some(note) = record.note::<HintTickNote>() {
             self.control.hint_ticked =
                 Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
@@ -250,6 +264,7 @@ impl State {
     }
 
     fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
+        // Before `apply` below, which forgets the interrupted runs by which a replay is known.
         if place.live && record.status == RunStatus::Started {
             let message = self.queue.message(&record.message_id);
             self.turns.autonomous =
@@ -284,6 +299,8 @@ impl State {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
                 }
                 if was_open && place.live {
+                    // The message is still in the queue: in a settlement its entry follows the
+                    // terminal.
                     let retry = (retry::owed(self, record) == Owed::Retry)
                         .then(|| retry::next_retry(self, record, place.seq));
                     self.turns.set_owed(record, retry);
@@ -316,6 +333,7 @@ impl State {
     }
 
     fn wait_ended(&mut self, place: &Place, by: Option<EndedBy>, item: Option<&id::WorkItemId>) {
+        // contract 8.2: the epoch of an imported item is its revision.
         if let (true, Some(item)) = (place.live && by.is_some_and(EndedBy::moves_epoch), item) {
             self.work.move_epoch(item);
         }

@@ -89,6 +89,7 @@ impl List {
 
 impl Listing {
     pub(super) fn then(mut self, number: u64) -> Self {
+        // Big-endian, so that the order of the bytes is the order of the numbers.
         self.0.extend_from_slice(&number.to_be_bytes());
         self
     }
@@ -112,6 +113,8 @@ impl<'a> Iterator for Listed<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<&'a Subject> {
         let (listing, subject) = self.iter.next()?;
+        // Only the beginning counts: after it a place has its sort key and subject, which `end`
+        // lacks.
         let is_within =
             listing.0.get(..self.end.0.len()).is_some_and(|begin| begin <= self.end.0.as_slice());
         is_within.then_some(subject)
@@ -130,6 +133,7 @@ impl Index {
                 self.lists.insert(listing.clone(), subject.clone());
             }
         }
+        // What is listed nowhere is forgotten, so the index does not grow with history (I24).
         if !standing.listings.is_empty() {
             self.stands.insert(subject, standing);
         }

@@ -102,6 +102,7 @@ impl State {
             Record::WaitCondition(record) => self.list(Subject::new(CONDITION, record.id.as_str())),
             Record::WaitingIntent(record) => self.list(Subject::new(INTENT, record.id.as_str())),
             Record::Timer(record) => self.list(Subject::new(TIMER, record.id.as_str())),
+            // Policy and edition say when a resting item is offered again (contract 9.4).
             Record::Control(ControlRecord::PolicySet(_)) => self.relist_all(),
             // From this entry on it matters which entries a driver recorded.
             Record::Control(ControlRecord::RuntimeRestarted(_))
@@ -111,7 +112,8 @@ impl State {
             }
             _ => {}
         }
-        // The plane notes each item it changes; a listed wait adds its owner.
+        // The plane notes each item it changes; a listed wait adds its owner. An item has no owner
+        // itself, so the loop ends.
         while let Some(item) = self.work.touched.pop() {
             self.list(Subject::new(ITEM, item.as_str()));
         }
@@ -144,6 +146,7 @@ impl State {
         for subject in all {
             self.list(subject);
         }
+        // All items were listed after the waits that touched them.
         self.work.touched.clear();
     }
 
@@ -180,6 +183,8 @@ impl State {
         {
             standing.of_item(self, item);
         }
+        // The subject makes each place unique: otherwise subjects with equal sort keys would
+        // replace each other.
         for listing in &mut standing.listings {
             listing.0.extend_from_slice(subject.0.as_bytes());
         }
@@ -223,6 +228,7 @@ impl Standing {
             list.prefix(None).at(item.record.updated_at).then(recorded).at(item.record.created_at)
         };
         self.listings.push(in_order(List::Runnable));
+        // `Offered`, `Due` and `Resting` are lists of items without the focus, so this key decides.
         let (_, spent_by) = state.work.key(item, TickReason::QueuedAvailable);
         let next =
             progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());

@@ -31,12 +31,16 @@ pub(crate) enum Step {
 pub(crate) fn of_turn(state: &State, turn: &TurnRecord) -> Option<(WorkItemId, Step)> {
     let binding = turn.work_item.as_ref().filter(|_| state.control.live_from.is_some())?;
     let item = state.work.items.get(&binding.work_item_id)?;
+    // contract 8.2: the fold moves the epoch of an item whose turn a stop aborted, but only after
+    // this.
     let is_unchanged =
         item.epoch() == binding.epoch && !turn.was_aborted_by(AbortReason::AgentStopped);
+    // contract 9.4: an abort that the operator asked for parks the item even if it has moved.
     let step = if turn.was_aborted_by(AbortReason::OperatorAborted) {
         Step::Parks(ParkCause::OperatorAborted)
     } else if !is_unchanged || retry::owed(state, turn) == Owed::Retry {
         Step::Moved
+    // Not only if equal: a new policy may have fewer offers than the item has had.
     } else if state.control.edition.has_offers()
         && item.progress.offer >= state.control.policy.offer_backoff_ms.count()
     {

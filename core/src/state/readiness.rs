@@ -175,6 +175,7 @@ pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
             || progress::next_offer(state, state.control.edition, item).is_some_and(|at| at <= now)
     };
     let offered = state.items_in(List::Offered, Timestamp::MAX).find(is_enabled);
+    // `Resting` is in the order of instants, so all that are due are compared.
     let due = state.items_in(List::Resting, now);
     offered.into_iter().chain(due).min_by_key(|item| offer_order(state, item))
 }

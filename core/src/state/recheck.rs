@@ -17,6 +17,8 @@ use wakeful_json::sort::sort_by_key;
 pub fn pending_at(item: &Item) -> Option<Timestamp> {
     let record = &item.record;
     let at = record.recheck_at.filter(|_| record.blocked_by.is_some())?;
+    // Our own turns note it beside the item, without a snapshot (D29). An import has it in the
+    // record.
     if item.recheck.as_ref().is_some_and(|told| told.consumed && told.recheck_at == at) {
         return None;
     }

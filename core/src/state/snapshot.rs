@@ -100,6 +100,7 @@ impl Snapshot {
                 format: snapshot.format,
             });
         }
+        // Before the state is read, because a damaged state can still be a valid one.
         if Chain::START.extend(snapshot.state.as_str()) != snapshot.digest {
             return Err(SnapshotIgnored::WrongDigest);
         }

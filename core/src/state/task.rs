@@ -51,6 +51,7 @@ pub struct Tasks {
 impl Tasks {
     pub(crate) fn apply(&mut self, place: &Place, record: &TaskRecord) {
         if let Some((status, seq)) = self.ended.get_mut(&record.id) {
+            // contract 3.3: the same status replaces the record, and another one is refused.
             if *status == record.status {
                 *seq = place.seq;
             } else {
@@ -63,6 +64,8 @@ impl Tasks {
             self.ended.insert(record.id.clone(), (record.status, place.seq));
             return;
         }
+        // Phases are not compared here: that is a rule of transitions, and the fold takes the
+        // latest record (contract 2.4).
         let record = record.clone().inheriting(before.as_ref().map(|task| &task.record));
         let task = Task {
             seq: place.seq,
@@ -75,6 +78,7 @@ impl Tasks {
 
     pub(crate) fn apply_message(&mut self, place: &Place, message: &MessageRecord) {
         if let Some(task) = message::task_of(message) {
+            // contract 5.11: a task has one result, so the first message counts.
             self.told.get_or_insert(task, place.seq);
         }
     }

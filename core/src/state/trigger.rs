@@ -44,6 +44,7 @@ impl Trigger {
     pub fn from_held(state: &State, held: &Held) -> Option<Self> {
         let mut trigger = Self::read(held)?;
         if trigger.kind == TriggerKind::TaskResult {
+            // contract 5.11: the metadata comes first, because the origin may name another task.
             let task = trigger.names.tasks.first().cloned().or_else(|| held.record.task_id.clone());
             let ended = task.filter(|id| state.tasks.ended.contains_key(id));
             // I5: a live message is a result only if the ledger has the end of its task.
@@ -60,6 +61,7 @@ impl Trigger {
     pub fn read(held: &Held) -> Option<Self> {
         let message = &held.record;
         let kind = match message.kind {
+            // Admission gives these a kind for the record only (`observed-decisions.md` 1.3.4).
             MessageKind::TaskStatus
             | MessageKind::Control
             | MessageKind::BriefAck
@@ -103,6 +105,7 @@ impl Trigger {
                 .or_else(|| held.record.raw_note(NoteKey::WakeHint))
                 .is_some()
         };
+        // A task result meets waits by the end of its task, also if the core queued it.
         held.is_core_made() && self.kind != TriggerKind::TaskResult && !is_offer()
     }
 
@@ -133,6 +136,7 @@ impl Trigger {
             .extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
         let Some(hint) = message.raw_note(NoteKey::WakeHint) else { return };
         let text = |key: &str| hint.field(key).and_then(|raw| raw.read::<String>().ok());
+        // contract 5.21: the tick always has a text, so only the body of the hint is content.
         self.contentful = hint
             .field("body")
             .and_then(|raw| raw.read::<MessageBody>().ok())
@@ -176,7 +180,9 @@ pub struct Names {
 }
 
 fn external_names(message: &MessageRecord) -> Names {
+    // An imported message may lack its references, so they are filled in as at admission.
     let mut refs = message.clone().admitted().source_refs;
+    // Intents without a trigger have an empty id, which no message can mean.
     let mut named = |key: &str| refs.remove(key).filter(|id| !id.is_empty());
     Names {
         intents: named("waiting_intent_id").map(WaitingIntentId::from).into_iter().collect(),

@@ -220,6 +220,7 @@ impl Turns {
                     seq: place.seq,
                 });
             }
+            // contract 3.3: the run has ended, and its first end counts.
             RunStatus::Terminal | RunStatus::Interrupted => {}
         }
     }
@@ -271,6 +272,8 @@ impl Turns {
     /// done.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
+        // In a settlement the terminal came before: a retry that it owes anew has another message,
+        // or none yet.
         self.retries.retain(|_, retry| retry.message_id.as_ref() != Some(id));
     }
 
@@ -291,6 +294,7 @@ impl Turns {
         let Some(failed) = note::continues(message) else { return };
         let retry = self
             .retries
+            // contract 5.6: the first follow-up takes the place, and a second one is a duplicate.
             .find_mut(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
         if let Some(retry) = retry {
             retry.message_id = Some(message.id.clone());

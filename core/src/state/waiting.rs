@@ -134,6 +134,7 @@ impl Waiting {
                 let wait = Active { seq: place.seq, record: record.clone() };
                 self.intents.insert(id.clone(), wait);
             }
+            // An intent has only one terminal status, so a second end contradicts nothing.
             WaitingIntentStatus::Cancelled => {
                 self.intents.remove(id);
                 self.ended_intents.insert(id.clone(), place.seq);
@@ -144,6 +145,7 @@ impl Waiting {
     pub(crate) fn apply_condition(&mut self, place: &Place, record: &WaitConditionRecord) {
         let id = &record.id;
         if let Some((status, seq)) = self.ended_conditions.get_mut(id) {
+            // contract 3.3: the same status replaces the record, and another one is refused.
             if *status == record.status {
                 *seq = place.seq;
             } else {
@@ -154,6 +156,7 @@ impl Waiting {
             self.conditions.insert(id.clone(), wait);
         } else {
             self.conditions.remove(id);
+            // The keys of an ended wait cannot be used again, so nothing of it stays (I24).
             self.ticked.remove(id);
             self.deadlines_told.remove(id);
             self.ended_conditions.insert(id.clone(), (record.status, place.seq));

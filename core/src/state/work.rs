@@ -236,6 +236,7 @@ impl Work {
 
     pub(crate) fn recheck_consumed(&mut self, note: &RecheckNote) {
         let told = self.item(&note.work_item_id).and_then(|item| item.recheck.as_mut());
+        // The item may have a new recheck by now, which no turn was told.
         if let Some(told) = told.filter(|told| told.recheck_at == note.recheck_at) {
             told.consumed = true;
         }
@@ -250,6 +251,7 @@ impl Work {
     ) {
         let Some(id) = id else { return };
         let known = self.delegations.get(&id).map(|(state, _)| *state);
+        // contract 3.3: a completed delegation stays completed.
         if known != Some(DelegationState::Completed) {
             self.delegations.insert(id, (to, place.seq));
         }
@@ -265,6 +267,7 @@ impl Work {
     /// Folds an offer, which moves the epoch of a resting item (contract 9.4).
     pub(crate) fn offered(&mut self, id: &WorkItemId, offer: u64) {
         if let Some(item) = self.item(id) {
+            // Not `Item::move_epoch`, which would start the offers again.
             item.moved += 1;
             item.progress = Progress { offer, ..Progress::default() };
         }
@@ -289,6 +292,7 @@ impl Work {
         if self.ended.contains_key(id) {
             return;
         }
+        // A spent key takes the item off the list of those that can be offered.
         self.touched.push(id.clone());
         let spent = self.spent.get_or_insert(id.clone(), Spent::default());
         let slot = match reason {

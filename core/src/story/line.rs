@@ -158,6 +158,7 @@ impl Line {
             Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
                 external_trigger_id: trigger.clone(),
                 body: text.as_ref().map(MessageBody::text),
+                // A hint has no id of its own; `Recall` knows it by this one.
                 correlation_id: Some(id.to_string()),
                 ..said::hint(reason.as_str())
             }),

@@ -134,6 +134,7 @@ impl Player {
         }
         match self.in_turn() {
             Some(Act::Propose(fact)) => {
+                // The agent gets its steps when the turn has no more facts of its own.
                 self.run_next = self.inbox.is_empty();
                 return Command::Propose { fact };
             }
@@ -176,6 +177,7 @@ impl Player {
                 Some(Act::Propose(fact))
             }
             Step::Crash => {
+                // `start_turn` goes on after the steps that were played.
                 self.inbox.clear();
                 Some(Act::Crash)
             }
@@ -189,6 +191,7 @@ impl Player {
         while let Some(Step::Delay(_) | Step::Task(_)) = self.inbox.front() {
             match self.next_step() {
                 Some(Step::Delay(ms)) => {
+                    // Delays in a row add up.
                     self.resumes_at = Some(self.resumes_at.unwrap_or(self.now).plus_ms(ms))
                 }
                 Some(Step::Task(task)) => self.schedule(&task.id, self.now),
@@ -229,6 +232,7 @@ impl Player {
         }
         let due = match self.script.front()? {
             Line::Wait(ms) => self.now.plus_ms(*ms),
+            // An agent that has no wake of its own can still wait for the end of a task.
             Line::UntilWake => next_wake.or_else(|| self.next_task()).unwrap_or(self.now),
             line => {
                 let fact = match line {
@@ -236,6 +240,8 @@ impl Player {
                     line => line.fact(&self.line_id()),
                 };
                 self.line_done();
+                // After the fact: a process that dies between the two reports the fact again, and
+                // its id is refused.
                 self.mark(Marker { line: self.line, until: None, ..Marker::new(&self.name) });
                 return fact;
             }

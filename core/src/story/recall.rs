@@ -98,6 +98,7 @@ impl Recall {
     /// Reads the next entry, starting with entry 1.
     pub fn read(&mut self, entry: &Entry) {
         self.player.set_now(entry.at);
+        // Before the entry is folded, because the fact of a step meets the state before it.
         if let Some(turn) = &mut self.open {
             turn.read(&self.state, entry);
         }

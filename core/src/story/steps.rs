@@ -123,6 +123,7 @@ impl Telling<'_> {
                 self.steps.push(Step::Fact(fact));
             }
             Move::Delay(ms) => {
+                // Later instants of this turn count from the end of the delay.
                 self.now = self.now.plus_ms(*ms);
                 self.steps.push(Step::Delay(*ms));
             }
@@ -180,6 +181,7 @@ impl Telling<'_> {
 
     fn call(&mut self, call: &Call) {
         self.calls += 1;
+        // Named after the message and not the run, so that a replay makes the same id.
         let id = format!("{}/tool-{}", self.cue.message_id, self.calls);
         let status = call.status.unwrap_or(ToolExecutionStatus::Success);
         let nothing = || RawJson::from_value(&());
@@ -264,6 +266,7 @@ fn ends(fact: &RawJson) -> bool {
 fn with_ids(fact: &RawJson, cue: &Cue) -> RawJson {
     let text = fact.as_str().replace(&json::write(&RUN), &json::write(&cue.run_id));
     let text = text.replace(&json::write(&MESSAGE), &json::write(&cue.message_id));
+    // Ids are written as JSON strings, so the text stays JSON.
     json::read(&text).unwrap_or_else(|_| fact.clone())
 }
 
@@ -311,6 +314,7 @@ pub(super) fn result_of(task: &TaskPlan, status: TaskStatus) -> RawJson {
         task_detail: detail(task),
     };
     let origin = MessageOrigin::Task { task_id: task.id.clone() };
+    // Named after the task, so that its result is recorded once, whichever process reports it.
     let id = MessageId::from(format!("{}/result", task.id));
     RawJson::from_value(&Fact::MessageQueued(MessageQueued {
         message: NewMessage {

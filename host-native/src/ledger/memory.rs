@@ -14,7 +14,7 @@ pub struct MemoryLedger {
 #[derive(Debug, Default)]
 struct Lines {
     text: String,
-    /// Where each line ends, in bytes.
+    /// The end of each line, in bytes.
     ends: Vec<usize>,
     /// The head after the last line.
     head: Head,

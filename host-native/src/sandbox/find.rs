@@ -20,7 +20,7 @@ const EMBEDDED: Option<&[u8]> =
 #[cfg(not(feature = "embed-guest"))]
 const EMBEDDED: Option<&[u8]> = None;
 
-/// Where the build puts the guest, relative to the target folder.
+/// The path at which the build puts the guest, relative to the target folder.
 const BUILT: &str = "guest/wakeful.component.wasm";
 
 /// No guest was found.

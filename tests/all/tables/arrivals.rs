@@ -1,5 +1,5 @@
-//! What the core itself makes messages of: ends of tasks, deadlines, rechecks, failed turns
-//! (contract 5.6, 5.11, 5.17, 7.2).
+//! Arrivals: the events of which the core itself makes messages. These are ends of tasks,
+//! deadlines, rechecks and failed turns (contract 5.6, 5.11, 5.17, 7.2).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -41,7 +41,7 @@ fn a_terminal_task_queues_its_one_result() {
             (result.kind, result.task_id.as_ref(), result.work_item_id.as_ref()),
             (MessageKind::TaskResult, Some(&ended.id), Some(&"w".into()))
         );
-        // A second result, whoever tells it and how often, is a duplicate.
+        // Every further result is a duplicate, however it is reported.
         for again in [
             of_task("task_failed", "t"),
             task_message("m", "task_result", "t", "completed"),
@@ -58,7 +58,7 @@ fn a_terminal_task_queues_its_one_result() {
             "{ends}: one turn, about the item"
         );
     }
-    // A status message that ends the task is followed by its result too.
+    // If a status message ends the task, its result follows too.
     let mut driven =
         Driven::told(&[task("t", None, false), task_message("m", "task_status", "t", "failed")]);
     driven.run_to_rest();
@@ -128,7 +128,7 @@ fn a_reached_deadline_ends_its_condition() {
             assert_eq!(
                 driven.events_of_subsystem("wait_deadline"),
                 1,
-                "{what}, {owner:?}: told once"
+                "{what}, {owner:?}: one message"
             );
         }
     }
@@ -150,7 +150,8 @@ fn a_recheck_arrives_once_per_instant() {
         revision,
         "D29: without a snapshot"
     );
-    // A new instant is told again; one whose turn was interrupted replays and is not told twice.
+    // A new instant gives a new message. A recheck whose turn was interrupted replays, and gives no
+    // second message.
     driven.tell(&[block(90_000)]);
     driven.now = later(90_000);
     driven.run();
@@ -161,7 +162,7 @@ fn a_recheck_arrives_once_per_instant() {
     assert_eq!(driven.events_of_subsystem("work_item_recheck"), 2);
 }
 
-/// Fails the open run in one of the ways that owe a retry.
+/// Fails the open run in one of the three ways that owe a retry.
 fn fail(driven: &mut Driven, way: usize) {
     match way % 3 {
         0 => driven.tell(&[end("provider_failed_needs_recovery")]),
@@ -200,11 +201,11 @@ fn a_failed_turn_owes_its_retries() {
         assert_eq!(
             (driven.started().len(), driven.state().turns().retries.len()),
             (4, 0),
-            "no more than the policy says"
+            "no more retries than the policy allows"
         );
         assert_eq!(driven.diagnostics("retries_exhausted"), 1);
     }
-    // What ended well, on purpose, or because it does not fit, owes nothing.
+    // A turn that completed, was aborted on purpose, or was over budget owes nothing.
     let ended = TurnTerminalKind::ALL.iter().filter(|kind| {
         matches!(kind, TurnTerminalKind::Completed | TurnTerminalKind::BaselineOverBudget)
     });

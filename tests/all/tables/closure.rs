@@ -1,5 +1,5 @@
-//! Closure priority: every combination of what closure is derived from, in the order of contract
-//! 6.1.
+//! Closure priority: every combination of the facts that closure is derived from, in the order of
+//! contract 6.1.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use wakeful_core::{
     state::readiness::SchedulingState,
 };
 
-/// The first line of contract 6.1 that holds: its words, and what follows.
+/// The first line of contract 6.1 that holds: its name, and the closure that follows.
 fn first_line(facts: &Facts) -> (&'static str, ClosureOutcome, Option<WaitingReason>) {
     use ClosureOutcome::{Completed, Continuable, Failed, Waiting};
     use WaitingReason as Reason;
@@ -86,7 +86,7 @@ fn signal() -> WorkSignal {
     }
 }
 
-/// All facts for eleven flags, a terminal and a state of the current item.
+/// The facts for eleven flags, a terminal and a state of the current item.
 fn facts(
     flags: u16,
     terminal: Option<TurnTerminalKind>,
@@ -102,7 +102,7 @@ fn facts(
         agent: AgentWaits { operator: set(5), external: set(6), timer: set(7), task: set(8) },
         agent_intents: usize::from(set(9)),
         timers: usize::from(set(10)),
-        // contract 6.1 names neither: they are evidence.
+        // contract 6.1 names neither of these two: they are only evidence.
         blocking_tasks: usize::from(set(3)),
         intents: usize::from(set(5)),
         current,
@@ -127,8 +127,8 @@ fn closure_priority() {
                     (outcome, reason),
                     "{line}: {facts:?}"
                 );
-                // Waiting always has a reason, continuable always a signal, and nothing else has
-                // one.
+                // Only waiting has a reason, and it always has one. The same goes for continuable
+                // and its signal.
                 assert_eq!(
                     closure.waiting_reason.is_some(),
                     outcome == ClosureOutcome::Waiting,
@@ -147,14 +147,13 @@ fn closure_priority() {
     assert_eq!(
         lines.len(),
         closure::ROWS.len(),
-        "every line decides somewhere, and there is no other: {lines:?}"
+        "every line decides some case, and there is no other line: {lines:?}"
     );
 }
 
-/// The evidence says what is counted, also where another line decides (`observed-decisions.md`
-/// 5.2).
+/// The evidence has all counts, even if another line decides (`observed-decisions.md` 5.2).
 #[test]
-fn what_is_counted_is_evidence_whatever_decides() {
+fn what_is_counted_is_evidence_even_if_another_line_decides() {
     for flags in 0..1_u16 << 11 {
         let facts = facts(flags, None, None);
         let evidence = closure::decide(&facts).evidence;

@@ -10,19 +10,18 @@ use wakeful_core::{
     state::trigger::{Names, Trigger},
 };
 
-/// A row of the matrix: what comes, and, by what is waited for, what it then means.
+/// A row of the matrix: a trigger, and what it means under each waiting reason.
 struct Row {
     kind: TriggerKind,
-    /// The kind under which it meets waits; another one only for a prompt that is not operator
-    /// input (contract 5.19).
+    /// The kind with which it meets waits. It differs from `kind` only for a prompt that is not
+    /// operator input (contract 5.19).
     meets_as: TriggerKind,
     contentful: Option<bool>,
     terminal: Option<bool>,
-    /// Where nothing is waited for: does it go on?
+    /// Whether it starts a turn if nothing is waited for.
     goes_on: bool,
-    /// `R` resumes what was expected; `o`, `t` resume it whatever is expected; `M` matches and only
-    /// keeps alive; `s`, `.` only keep alive. Operator, external, task, timer, and a wait without
-    /// reason.
+    /// The cells: `R` resumes the expected wait; `o` and `t` override it; `M` matches, but is
+    /// liveness only; `s` and `.` are liveness only. The columns are those of [`COLUMNS`].
     waiting: [char; 5],
 }
 
@@ -54,7 +53,8 @@ const MATRIX: [Row; 11] = [
     row(TriggerKind::SystemTick, Some(false), None, false, ['.', 'M', '.', '.', '.']),
     row(TriggerKind::TimerFire, None, None, true, ['.', '.', '.', 'R', '.']),
     row(TriggerKind::InternalFollowup, None, None, true, ['.', '.', '.', '.', '.']),
-    // D21: a prompt of anybody else meets waits as an external event, and goes on like a prompt.
+    // D21: a prompt of anybody else meets waits as an external event, but starts turns like a
+    // prompt.
     Row {
         meets_as: TriggerKind::ExternalEvent,
         ..row(TriggerKind::OperatorInput, Some(true), None, true, ['o', 'R', 'o', 'o', 'o'])
@@ -65,9 +65,9 @@ const MATRIX: [Row; 11] = [
     },
 ];
 
-/// The cell of a row for what was found. Ids that meet nothing take the cell of a reason that is
-/// not met (contract 5.15); an override lifts what only keeps alive and matched nothing (contract
-/// 6.3).
+/// The cell of a row for what was found. If its ids name no active wait, the trigger has the cell
+/// of a reason that it does not match (contract 5.15). An override of the policy lifts a trigger
+/// that is liveness only and matched nothing (contract 6.3).
 fn cell(row: &Row, reason: Option<WaitingReason>, named_in_vain: bool, overrides: bool) -> char {
     let at = COLUMNS.iter().position(|column| *column == reason).expect("a column per reason");
     let cell = match row.waiting[at] {
@@ -82,7 +82,7 @@ fn cell(row: &Row, reason: Option<WaitingReason>, named_in_vain: bool, overrides
     if overrides && matches!(cell, '.' | 's') { 'o' } else { cell }
 }
 
-/// Class, re-entry, matched and the marker of a cell.
+/// The class, the re-entry, whether the reason matched, and the marker in the evidence.
 fn read(cell: char) -> (Class, bool, bool, &'static str) {
     match cell {
         'R' => (Class::ResumeExpectedWait, true, true, "matches_waiting_reason"),
@@ -93,7 +93,7 @@ fn read(cell: char) -> (Class, bool, bool, &'static str) {
             (Class::LivenessOnly, false, false, "contentful_system_tick_expected_external_recheck")
         }
         '.' => (Class::LivenessOnly, false, false, "does_not_satisfy_waiting_reason"),
-        other => panic!("`{other}` is no cell"),
+        other => panic!("`{other}` is not a cell"),
     }
 }
 
@@ -137,7 +137,7 @@ fn trigger(
     }
 }
 
-/// Each kind as it meets waits, the prompt of anybody else included.
+/// Each kind with the kind as which it meets waits, including the prompt of anybody else.
 fn kinds() -> Vec<(TriggerKind, TriggerKind)> {
     let own = TriggerKind::ALL.iter().map(|kind| (*kind, *kind));
     own.chain([(TriggerKind::OperatorInput, TriggerKind::ExternalEvent)]).collect()
@@ -164,8 +164,8 @@ fn continuation_matrix() {
             {
                 for found in &found {
                     let expected = match (found, outcome) {
-                        // contract 5.15: what names an active wait and can end it resumes it,
-                        // whatever the closure.
+                        // contract 5.15: a trigger that names an active wait and can end it resumes
+                        // it under every closure.
                         (Found::ById(_), _) => read('R'),
                         (_, ClosureOutcome::Waiting) => {
                             read(cell(row, waiting_reason, *found == Found::Mismatch, overrides))
@@ -217,8 +217,8 @@ fn continuation_matrix() {
     );
 }
 
-/// `observed-decisions.md` 6.4.1: the wait policy of a task, and whether it blocks, are evidence
-/// and change nothing.
+/// `observed-decisions.md` 6.4.1: the wait policy of a task, and whether it blocks, are only
+/// evidence.
 #[test]
 fn the_wait_policy_of_a_task_changes_no_cell() {
     use wakeful_core::record::task::TaskWaitPolicy;

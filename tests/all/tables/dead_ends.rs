@@ -1,5 +1,5 @@
-//! Dead ends: which trigger ends which wait, for every wait and every owner, running and across a
-//! stop (contract 4.2, 5.15, 5.16, 5.21).
+//! No dead ends: which trigger ends which wait, for every wait and every owner, while running and
+//! across a stop (contract 4.2, 5.15, 5.16, 5.21).
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -12,7 +12,7 @@ use super::driven::{
     of_item, prompt, prompt_with, task, task_message, timer, webhook,
 };
 
-/// What comes, in the order of the columns.
+/// The triggers, in the order of the columns.
 const TRIGGERS: [&str; 18] = [
     "prompt",
     "prompt about the item",
@@ -34,14 +34,13 @@ const TRIGGERS: [&str; 18] = [
     "nothing",
 ];
 
-/// Owner, wait, and what each trigger does: `E` ends it, `M` reaches the model as what was waited
-/// for and leaves it standing, `t` starts a turn that is about something else, `.` only keeps
-/// alive.
+/// Owner, wait, and what each trigger does: `E` ends the wait, `M` reaches the model as a match but
+/// leaves the wait active, `t` starts a turn about something else, `.` is liveness only.
 ///
-/// An item without the focus is not what the agent waits for, so what names nothing goes on there
-/// as if nothing were waited for. A timer that runs is waited for by the agent, whoever asked for
-/// it. An intent of the agent stands until it is revoked, and an item asks for input until its next
-/// snapshot.
+/// The agent does not wait for an item without the focus. So a trigger that names nothing acts
+/// there as if nothing were waited for. The agent waits for every active timer, even if a wait of
+/// an item names it. An intent of the agent is active until it is revoked, and an item needs input
+/// until its next snapshot.
 const TABLE: [(&str, &str, &str); 31] = [
     ("item", "task t", "tttEt.t.tttt..t.t."),
     ("current", "task t", "tttEt.....tt....t."),
@@ -72,19 +71,18 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("item", "blocking task t", "tttEt.t.tttt..t.t."),
     ("current", "blocking task t", "tttEt.....tt....t."),
     ("agent", "timer itself", "ttttt.....Et....t."),
-    // Two waits of two owners at once: each ends by its own.
+    // Two waits of two owners at once: `E` if at least one of them ends.
     ("item and agent", "external e", "ttMtt.M.E.tt.EM.t."),
     ("item and agent", "operator", "EEttt.....tt....t."),
 ];
 
-/// Whether a task is in it: a stop ends tasks, so what it does to waits for them is another
-/// table's.
+/// Whether a task is involved: a stop interrupts tasks, so another test has the waits for them.
 fn is_about_tasks(wait: &str, trigger: &str) -> bool {
     wait.contains("task") || ["result", "progress"].iter().any(|what| trigger.starts_with(what))
 }
 
-/// The facts that make the owner wait so. The tasks t and x, or a timer, are there where the wait
-/// or the trigger is about one.
+/// The facts after which the owner has this wait. They include the tasks t and x, or timers, if the
+/// wait or the trigger needs them.
 fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
     let item_of_wait = (owner != "agent").then_some("w");
     let scope = if owner == "agent" { "agent" } else { "work_item" };
@@ -94,7 +92,7 @@ fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
     }
     match owner {
         "current" => facts.push(of_item("work_item_picked", "w")),
-        // An item that nobody waits for would be offered; this one is blocked.
+        // The item has no wait of its own, so it would be offered if it were not blocked.
         "agent" => facts.push(
             json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"}),
         ),
@@ -129,7 +127,7 @@ fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
         "intent" => vec![intent("i", scope, owner, "")],
         "needs_input" => vec![needs_input("w")],
         "blocking task t" | "timer itself" => Vec::new(),
-        other => panic!("`{other}` is no wait"),
+        other => panic!("`{other}` is not a wait"),
     };
     facts.extend(of_owner("c", item_of_wait));
     if owner == "item and agent" {
@@ -138,7 +136,7 @@ fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
     facts
 }
 
-/// The fact that is the trigger; none where time or the runtime itself is.
+/// The fact of the trigger; `None` if time or the runtime itself is the trigger.
 fn comes(trigger: &str) -> Option<Value> {
     Some(match trigger {
         "prompt" => prompt("m"),
@@ -164,11 +162,11 @@ fn comes(trigger: &str) -> Option<Value> {
         "blank hint" => hint(json!({})),
         "follow-up" => followup("m", "go on"),
         "timer k" | "timer l" | "nothing" => return None,
-        other => panic!("`{other}` is no trigger"),
+        other => panic!("`{other}` is not a trigger"),
     })
 }
 
-/// How many of the waits still stand.
+/// The number of these waits that are still active.
 fn standing(driven: &Driven, wait: &str) -> usize {
     let state = driven.state();
     match wait {
@@ -193,22 +191,25 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
     if let Some(fact) = comes(trigger) {
         driven.say(&fact);
     }
-    // contract 8.4: a wait for the runtime is ticked a minute after it began; before, whatever else
-    // comes is told.
+    // contract 8.4: a wait for the runtime is ticked after a minute. Other triggers come earlier,
+    // so that the tick does not hide them.
     driven.now = NOW.plus_ms(if wait == "system" && (stopped || trigger == "nothing") {
         60_000
     } else {
         1_000
     });
     if stopped {
-        // contract 4.2: nothing comes of it until the agent is started.
+        // contract 4.2: it has no effect until the agent is started.
         driven.run();
         assert_eq!(standing(&driven, wait), before, "{owner} {wait}, {trigger}: while stopped");
         driven.tell(&[fact("start_requested")]);
     }
     let since = driven.records.len();
     let taken = |driven: &Driven| {
-        driven.records[since..].iter().any(|record| matches!(record, Record::QueueEntry(entry) if entry.status == QueueStatus::Dequeued))
+        driven.records[since..].iter().any(|record| {
+            matches!(record, Record::QueueEntry(entry)
+                if entry.status == QueueStatus::Dequeued)
+        })
     };
     while !taken(&driven) {
         let before = driven.records.len();
@@ -245,8 +246,7 @@ fn differing(stopped: bool) -> Vec<String> {
                 .filter(|(_, trigger)| !stopped || !is_about_tasks(wait, trigger))
         };
         let nothing = row.chars().last();
-        // contract 4.2: a hint to a stopped agent is answered as ignored, so it does what nothing
-        // does.
+        // contract 4.2: a stopped agent ignores hints, so a hint acts like the trigger `nothing`.
         let expected: String = cells()
             .map(|(cell, trigger)| {
                 nothing.filter(|_| stopped && trigger.contains("hint")).unwrap_or(cell)
@@ -276,7 +276,7 @@ fn what_comes_while_the_agent_is_stopped_ends_its_wait_after_start() {
     assert!(wrong.is_empty(), "columns: {TRIGGERS:?}\n{}", wrong.join("\n"));
 }
 
-/// contract 5.11: a stop or a restart that interrupts a task ends the waits for it, by the one tick
+/// contract 5.11: a stop or a restart that interrupts tasks ends the waits for them, by one tick
 /// that names all of them.
 #[test]
 fn a_task_that_a_stop_or_a_restart_interrupts_is_no_dead_end() {
@@ -296,12 +296,12 @@ fn a_task_that_a_stop_or_a_restart_interrupts_is_no_dead_end() {
             );
             assert_eq!(standing(&driven, wait), 0, "{owner} {wait} {halt:?}");
             let named: Vec<_> = driven.records.iter().filter_map(interrupted).collect();
-            assert_eq!(named, [["t", "x"]], "{owner} {wait} {halt:?}: one tick for all");
+            assert_eq!(named, [["t", "x"]], "{owner} {wait} {halt:?}: one tick names all");
         }
     }
 }
 
-/// The tasks that a tick tells the interruption of.
+/// The interrupted tasks that a tick names.
 fn interrupted(record: &Record) -> Option<Vec<String>> {
     let Record::Message(message) = record else { return None };
     let note: InterruptedTasksNote = message.noted("interrupted_tasks")?.read().ok()?;
@@ -312,11 +312,8 @@ fn interrupted(record: &Record) -> Option<Vec<String>> {
 fn no_wait_is_a_dead_end() {
     for (owner, wait, row) in TABLE {
         assert_eq!(row.len(), TRIGGERS.len(), "{owner} {wait}");
-        assert!(
-            row.contains(['E', 'M']),
-            "{owner} {wait}: nothing that comes is what was waited for"
-        );
-        // D26: also across a stop something is left that ends it, though hints are refused.
+        assert!(row.contains(['E', 'M']), "{owner} {wait}: no trigger ends it or matches it");
+        // D26: something ends it even across a stop, during which hints are refused.
         let left = row
             .chars()
             .zip(TRIGGERS)
@@ -334,7 +331,7 @@ fn no_wait_is_a_dead_end() {
     }
 }
 
-/// I12: what a trigger ended is ended once; the same trigger again ends nothing.
+/// I12: a wait ends once; the same trigger again ends nothing.
 #[test]
 fn a_wait_that_was_ended_is_not_ended_again() {
     for (owner, wait, row) in TABLE {

@@ -1,5 +1,5 @@
-//! Every rule of both editions fires once, and says what its decision rests on: evidence in words
-//! and the entries behind it (contract 7.2, 7.3, 7.4).
+//! Every rule of both editions fires at least once. Its decision has its reasons: evidence in
+//! words, and the entries behind it (contract 7.2, 7.3, 7.4).
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,11 @@ use super::driven::{
     prompt_with, task, timer, webhook,
 };
 
-/// What leads to a decision, and all that it says.
+/// What leads to a decision, and its reasons.
 struct Case {
     rule: &'static str,
-    /// What the agent is told; `run` lets it step until there is nothing to do.
+    /// The facts. `run` steps until there is nothing to do, `step` steps once, and `later` advances
+    /// the clock by two minutes.
     facts: Vec<Value>,
     at: Boundary,
     evidence: &'static str,
@@ -37,7 +38,7 @@ fn case(
     Case { rule, facts, at: Boundary::RunLoopIdle, evidence, because }
 }
 
-/// The reasons of a decision, each with the records that it rests on, by class and id.
+/// The reasons of a decision, each with the class and id of the records that it rests on.
 fn reasons(driven: &Driven, decision: &Decision) -> String {
     let named = |record: &Record| {
         let told = serde_json::to_value(record).expect("JSON");
@@ -50,7 +51,7 @@ fn reasons(driven: &Driven, decision: &Decision) -> String {
     };
     let reason = |because: &wakeful_core::record::decision::Because| {
         let code = serde_json::to_value(because.code).expect("JSON");
-        // The first entry is not among the records, and seqs begin at one.
+        // The records lack the first entry, and seqs start at 1.
         let entries = because
             .seqs
             .iter()
@@ -271,7 +272,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_rule_fires_once_and_says_what_its_decision_rests_on() {
+fn every_rule_fires_and_says_what_its_decision_rests_on() {
     let mut seen = BTreeSet::new();
     for Case { rule, facts, at, evidence, because } in cases() {
         let mut driven = Driven::new();
@@ -291,7 +292,7 @@ fn every_rule_fires_once_and_says_what_its_decision_rests_on() {
         assert_eq!(reasons(&driven, &decision), because, "{rule} after {facts:?}");
         seen.insert(rule);
     }
-    // No state of ours reaches it: a message that waits is a head.
+    // No state of our core reaches this rule: a queue with messages has a head.
     seen.insert("9.queue_not_empty");
     let all: BTreeSet<_> =
         Edition::ALL.iter().flat_map(|edition| edition.rules()).map(|rule| rule.id).collect();

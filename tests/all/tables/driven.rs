@@ -1,4 +1,4 @@
-//! A machine that is told facts and asked for steps, and what it recorded; and the facts that many
+//! A machine that gets facts and takes steps, with all that it recorded. Also the facts that many
 //! tables need.
 
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-/// When every table begins.
+/// The instant at which every table starts.
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
 /// A machine whose batches are committed at once, with its clock and all that it recorded.
@@ -29,7 +29,7 @@ pub(crate) struct Driven {
     pub(crate) now: Timestamp,
     pub(crate) records: Vec<Record>,
     pub(crate) effects: Vec<Effect>,
-    /// What the ledger got, the first entry included.
+    /// All entries of the ledger, the first one included.
     pub(crate) entries: Vec<EntryBytes>,
 }
 
@@ -46,7 +46,7 @@ impl Driven {
         driven
     }
 
-    /// A fresh ledger that nobody drives: facts tell what another runtime did.
+    /// An observer of a fresh ledger: its facts say what another runtime did.
     pub(crate) fn observed() -> Self {
         Self::observing(Policy::default())
     }
@@ -62,7 +62,7 @@ impl Driven {
         Self { machine, now: NOW, records: Vec::new(), effects: Vec::new(), entries }
     }
 
-    /// A folder of another runtime as it was imported; nobody drives it yet.
+    /// An imported folder of another runtime, without a driver.
     pub(crate) fn imported(folder: &Folder) -> Self {
         let mut driven = Self::begun(Options::new(foreign::agent_of(folder).expect("an agent")));
         let import = Import::of_folder(folder, NOW).expect("a folder");
@@ -71,7 +71,7 @@ impl Driven {
         driven
     }
 
-    /// A driver of a fresh ledger that was told these facts.
+    /// A driver of a fresh ledger, after these facts.
     pub(crate) fn told(facts: &[Value]) -> Self {
         let mut driven = Self::new();
         driven.tell(facts);
@@ -86,14 +86,14 @@ impl Driven {
         &self.machine
     }
 
-    /// Tells facts that must be accepted.
+    /// Reports facts that must be accepted.
     pub(crate) fn tell(&mut self, facts: &[Value]) {
         for fact in facts {
             assert_eq!(self.say(fact), Answer::Accepted, "{fact}");
         }
     }
 
-    /// Tells one fact; `$run` stands for the open run.
+    /// Reports one fact; `$run` is replaced by the id of the open run.
     pub(crate) fn say(&mut self, fact: &Value) -> Answer {
         let run =
             self.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
@@ -106,19 +106,20 @@ impl Driven {
         proposal.answer
     }
 
-    /// One step between two messages: the decision that it recorded, if it recorded one.
+    /// Takes one step at `run_loop`. Returns the decision that it recorded, if any.
     pub(crate) fn step(&mut self) -> Option<Decision> {
         self.step_at(Boundary::RunLoop)
     }
 
-    /// One step at a boundary. None where there was nothing new to say, or where something arrived.
+    /// Takes one step at a boundary. `None` if there was nothing new to record, or if something
+    /// arrived.
     pub(crate) fn step_at(&mut self, boundary: Boundary) -> Option<Decision> {
         let proposal = self.machine.step(boundary, self.now).expect("a driven ledger")?;
         self.keep(&proposal.batch);
         proposal.decision
     }
 
-    /// Steps until nothing new is recorded: the decisions on the way.
+    /// Steps until nothing new is recorded, and returns the decisions on the way.
     pub(crate) fn run(&mut self) -> Vec<Decision> {
         let mut decisions = Vec::new();
         for _ in 0..50 {
@@ -131,7 +132,7 @@ impl Driven {
         panic!("no rest after fifty steps: {decisions:?}");
     }
 
-    /// Runs, and ends every turn well, until the agent rests.
+    /// Runs and completes every turn until the agent rests.
     pub(crate) fn run_to_rest(&mut self) -> Vec<Decision> {
         let mut decisions = self.run();
         for _ in 0..20 {
@@ -144,17 +145,17 @@ impl Driven {
         panic!("no rest after twenty turns: {decisions:?}");
     }
 
-    /// What would be decided now.
+    /// The decision that the agent would make now.
     pub(crate) fn decided(&self) -> Decision {
         self.machine.explain(Boundary::RunLoopIdle, self.now).decision
     }
 
-    /// The same ledger in another process, that takes it over.
+    /// Lets another process take over the ledger.
     pub(crate) fn restart(&mut self) {
         self.tell(&[fact("runtime_restarted")]);
     }
 
-    /// The runtime's ticks that were queued: their idempotency keys, in order.
+    /// The idempotency keys of the queued ticks, in order.
     pub(crate) fn tick_keys(&self) -> Vec<String> {
         let ticks = self.records.iter().filter_map(|record| match record {
             Record::Message(message) if message.kind == MessageKind::SystemTick => Some(message),
@@ -176,7 +177,7 @@ impl Driven {
             .collect()
     }
 
-    /// What happened to a message, in order.
+    /// The statuses of a message, in order.
     pub(crate) fn way_of(&self, message: &str) -> Vec<QueueStatus> {
         let entries = self.records.iter().filter_map(|record| match record {
             Record::QueueEntry(entry) if entry.message_id.as_str() == message => Some(entry.status),
@@ -185,7 +186,7 @@ impl Driven {
         entries.collect()
     }
 
-    /// The messages whose turns were started, in order.
+    /// The messages that started turns, in order.
     pub(crate) fn started(&self) -> Vec<String> {
         let turns = self.records.iter().filter_map(|record| match record {
             Record::Turn(turn) if turn.status == RunStatus::Started => {
@@ -196,7 +197,7 @@ impl Driven {
         turns.collect()
     }
 
-    /// How many events of this kind were recorded.
+    /// The number of recorded events of this kind.
     pub(crate) fn events(&self, kind: EventKind) -> usize {
         self.records
             .iter()
@@ -204,16 +205,16 @@ impl Driven {
             .count()
     }
 
-    /// How many messages this subsystem of the core queued.
+    /// The number of messages that this subsystem of the core queued.
     pub(crate) fn events_of_subsystem(&self, name: &str) -> usize {
         let is_its = |record: &&Record| {
-            matches!(record, Record::Message(message)
-                if matches!(&message.origin, MessageOrigin::System { subsystem } if subsystem == name))
+            let Record::Message(message) = record else { return false };
+            matches!(&message.origin, MessageOrigin::System { subsystem } if subsystem == name)
         };
         self.records.iter().filter(is_its).count()
     }
 
-    /// How many diagnostics of this kind were recorded.
+    /// The number of recorded diagnostics of this kind.
     pub(crate) fn diagnostics(&self, kind: &str) -> usize {
         let events = self.records.iter().filter_map(|record| match record {
             Record::Event(event) if event.kind == EventKind::SchedulerDiagnostic.as_str() => {
@@ -236,7 +237,7 @@ impl Driven {
     }
 }
 
-/// A fact that says all with its name.
+/// A fact that has only a name.
 pub(crate) fn fact(name: &str) -> Value {
     json!({ "fact": name })
 }
@@ -266,7 +267,7 @@ pub(crate) fn prompt_with(id: &str, more: Value) -> Value {
     message(id, "operator_prompt", json!({"kind": "operator"}), "trusted_operator", "hello", more)
 }
 
-/// An event of a webhook.
+/// A webhook event.
 pub(crate) fn webhook(id: &str, text: &str) -> Value {
     message(
         id,
@@ -290,7 +291,7 @@ pub(crate) fn callback(id: &str, trigger: &str, text: &str) -> Value {
     )
 }
 
-/// A message of the runtime about a task, with the status that its metadata says.
+/// A message of the runtime about a task, with a status in its metadata.
 pub(crate) fn task_message(id: &str, kind: &str, task: &str, status: &str) -> Value {
     let more = json!({"task_id": task, "delivery_surface": "task_rejoin", "admission_context": "runtime_owned",
         "metadata": {"task_id": task, "task_kind": "command_task", "task_status": status}});
@@ -319,12 +320,12 @@ pub(crate) fn of_item(name: &str, id: &str) -> Value {
     json!({"fact": name, "work_item_id": id})
 }
 
-/// The operator is asked first.
+/// The item needs input of the operator.
 pub(crate) fn needs_input(id: &str) -> Value {
     json!({"fact": "work_item_updated", "work_item_id": id, "plan_status": "needs_input"})
 }
 
-/// A new command task, perhaps of an item; one that blocks makes the item wait.
+/// A new command task, which may belong to an item; a blocking task makes its item wait.
 pub(crate) fn task(id: &str, item: Option<&str>, blocks: bool) -> Value {
     let policy = if blocks { "blocking" } else { "background" };
     json!({"fact": "task_created", "task_id": id, "task_kind": "command_task", "work_item_id": item, "detail": {"wait_policy": policy}})
@@ -335,13 +336,13 @@ pub(crate) fn of_task(name: &str, id: &str) -> Value {
     json!({"fact": name, "task_id": id})
 }
 
-/// A condition of an item, or of the agent where there is none.
+/// A condition of an item, or of the agent if `item` is `None`.
 pub(crate) fn condition(id: &str, kind: &str, item: Option<&str>, source: Value) -> Value {
     json!({"fact": "wait_condition_registered", "wait_condition_id": id, "work_item_id": item, "kind": kind, "waiting_for": "it",
            "wake_sources": [source]})
 }
 
-/// An intent of one scope.
+/// An intent of this scope.
 pub(crate) fn intent(id: &str, scope: &str, item: Option<&str>, trigger: &str) -> Value {
     json!({"fact": "waiting_intent_created", "waiting_intent_id": id, "scope": scope, "work_item_id": item, "description": "it",
            "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": trigger})
@@ -352,7 +353,7 @@ pub(crate) fn timer(id: &str, ms: u64) -> Value {
     json!({"fact": "timer_created", "timer_id": id, "duration_ms": ms})
 }
 
-/// A wake hint; `more` adds what it names and says.
+/// A wake hint; `more` adds ids and content.
 pub(crate) fn hint(more: Value) -> Value {
     let mut hint = json!({"fact": "wake_hint_submitted", "reason": "look"});
     let Value::Object(more) = more else { panic!("more fields are an object") };
@@ -365,7 +366,7 @@ pub(crate) fn end(kind: &str) -> Value {
     json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})
 }
 
-/// The open run is broken off.
+/// The open run is aborted.
 pub(crate) fn abort(reason: &str) -> Value {
     json!({"fact": "turn_aborted", "run_id": "$run", "reason": reason})
 }

@@ -1,4 +1,4 @@
-//! Keys: what moves an item's epoch and what does not, what spends a key, and one tick per key
+//! Keys: what moves the epoch of an item and what does not, what spends a key, and one tick per key
 //! (contract 8; I9).
 
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use super::driven::{
     of_task, prompt, prompt_with, task, task_message, timer,
 };
 
-/// The epoch of the item `w`, as its keys write it.
+/// The epoch of the item `w`, as it is in its keys.
 fn epoch(driven: &Driven) -> String {
     driven.state().work().items[&"w".into()].epoch().to_string()
 }
@@ -28,8 +28,7 @@ fn spent(driven: &Driven, reason: TickReason) -> bool {
     work.key(&work.items[&"w".into()], reason).1.is_some()
 }
 
-/// The epoch of `w` after these facts, each of which must be taken; `step` starts or settles what
-/// is next.
+/// The epoch of `w` after these facts, which must all be accepted; `step` among them takes a step.
 fn moved_by(facts: &[Value]) -> String {
     let mut driven = Driven::told(&[item("w"), item("other")]);
     for fact in facts {
@@ -53,8 +52,8 @@ fn waits(kind: &str) -> Value {
 #[test]
 fn each_way_in_which_a_wait_ends_moves_the_epoch_or_does_not() {
     for by in EndedBy::ALL {
-        // contract 8.2: by a trigger, a deadline or the operator; not by the model, by superseding
-        // or by completion.
+        // contract 8.2: a trigger, a deadline or the operator moves it. The model, superseding and
+        // completion do not.
         let expected = match by {
             EndedBy::Trigger | EndedBy::Deadline | EndedBy::Operator => "1~1",
             EndedBy::Model | EndedBy::Superseded | EndedBy::Completion => "1",
@@ -92,7 +91,7 @@ fn these_things_move_an_epoch() {
             vec![waits("operator"), prompt_with("m", json!({"work_item_id": "w"})), json!("step")],
             "1~2",
         ),
-        // The mirror of an intent ends with it; the epoch moves once.
+        // The mirror of the intent ends too, but the epoch moves only once.
         ("the trigger of its intent", vec![intent, callback("m", "e", "go"), json!("step")], "1~1"),
         (
             "the end of its blocking task",
@@ -207,7 +206,7 @@ fn these_things_move_no_epoch() {
     }
 }
 
-/// contract 8.2: for what another runtime recorded the epoch is the revision.
+/// contract 8.2: for records of another runtime the epoch is the revision.
 #[test]
 fn what_was_observed_elsewhere_moves_no_epoch() {
     let mut driven = Driven::observed();
@@ -222,10 +221,10 @@ fn what_was_observed_elsewhere_moves_no_epoch() {
     assert_eq!(epoch(&driven), "1");
     driven.restart();
     driven.tell(&[of_item("work_item_picked", "w")]);
-    assert_eq!(epoch(&driven), "1", "it was picked before, if elsewhere");
+    assert_eq!(epoch(&driven), "1", "it was picked before, by another runtime");
 }
 
-/// The tick of each reason, and its key (contract 8.1).
+/// The key of the tick for each reason, and the facts that lead to it (contract 8.1).
 fn ticks() -> Vec<(&'static str, Vec<Value>)> {
     let system = condition("c", "system", Some("w"), json!({"kind": "system_tick"}));
     vec![
@@ -254,22 +253,22 @@ fn ticks() -> Vec<(&'static str, Vec<Value>)> {
 fn work_queue_tick_idempotency() {
     for (key, facts) in ticks() {
         let mut driven = Driven::told(&facts);
-        // contract 8.4: a wait for the runtime is ticked after a while.
+        // contract 8.4: a wait for the runtime is ticked after a delay.
         driven.now = super::driven::NOW.plus_ms(60_000);
         let first = driven.step().expect("a tick");
         assert_eq!(first.kind, DecisionKind::EmitSystemTick, "{key}");
         assert_eq!(driven.tick_keys(), [key]);
         driven.run_to_rest();
-        // contract 8.3: one tick per key, however often one looks, also after the process died.
+        // contract 8.3: one tick per key, however many steps follow, even in another process.
         driven.restart();
         driven.run_to_rest();
         assert_eq!(driven.tick_keys(), [key], "one tick for {key}");
     }
 }
 
-/// contract 8.3: admitting the tick to the queue spends its key, before any turn; so does the
-/// settlement of a turn about the item, of whatever kind, for the reason for which it would have
-/// been offered.
+/// contract 8.3: admitting the tick to the queue spends its key, before any turn. Every settlement
+/// of a turn about the item also spends the key of the reason for which the item would have been
+/// offered.
 #[test]
 fn admission_and_every_settlement_spend_a_key() {
     for (reason, picked) in
@@ -294,17 +293,14 @@ fn admission_and_every_settlement_spend_a_key() {
             assert!(spent(&driven, reason), "{reason} {kind}: by settlement");
             let other =
                 TickReason::ALL.iter().find(|other| **other != reason).expect("a second reason");
-            assert!(
-                !spent(&driven, *other),
-                "{reason} {kind}: {other} was not what it was offered as"
-            );
+            assert!(!spent(&driven, *other), "{reason} {kind}: the key for {other} is not spent");
             let rest = driven.step().expect("a rest");
             assert_eq!(
                 (rest.kind, driven.tick_keys().len()),
                 (DecisionKind::Sleep, 0),
                 "{reason} {kind}: no immediate duplicate"
             );
-            // The suppressed duplicate is recorded with the entry that spent the key.
+            // The decision lists the suppressed duplicate with the entry that spent the key.
             let by = driven.state().turns().settled.expect("a settlement");
             assert_eq!(
                 (rest.ignored.len(), &rest.ignored[0].seqs[..]),
@@ -312,13 +308,13 @@ fn admission_and_every_settlement_spend_a_key() {
                 "{reason} {kind}"
             );
             let kinds: Vec<_> = driven.run().iter().map(|decision| decision.kind).collect();
-            assert_eq!(kinds, [DecisionKind::StayIdle], "{reason} {kind}: and not with every look");
+            assert_eq!(kinds, [DecisionKind::StayIdle], "{reason} {kind}: it is listed only once");
             assert_eq!(driven.run(), [], "{reason} {kind}");
         }
     }
 }
 
-/// contract 8.3: a wait that ends without a turn about the item gives one tick.
+/// contract 8.3: if a wait ends without a turn about the item, there is one tick.
 #[test]
 fn a_wait_that_ends_without_a_turn_gives_one_tick() {
     for (what, waits, ends) in [
@@ -340,7 +336,7 @@ fn a_wait_that_ends_without_a_turn_gives_one_tick() {
     }
 }
 
-/// contract 4.2, 8.2: a stop breaks off the turn about an item; once started, the item is offered
+/// contract 4.2, 8.2: a stop aborts the turn about an item. After the start the item is offered
 /// again, once.
 #[test]
 fn an_item_whose_turn_was_aborted_by_stop_is_offered_again() {
@@ -356,8 +352,7 @@ fn an_item_whose_turn_was_aborted_by_stop_is_offered_again() {
     );
 }
 
-/// contract 8.4: of two items that wait for the runtime, the one that has the focus is looked at
-/// first.
+/// contract 8.4: of two items that wait for the runtime, the one with the focus is ticked first.
 #[test]
 fn the_item_in_focus_is_ticked_before_others_that_wait_for_the_runtime() {
     for focus in ["w", "v"] {
@@ -377,8 +372,8 @@ fn the_item_in_focus_is_ticked_before_others_that_wait_for_the_runtime() {
     }
 }
 
-/// contract 8.3: what another runtime calls a tick of ours spends nothing where it is not
-/// runtime-owned (contract 5.19).
+/// contract 8.3: a message that looks like our tick spends no key if it is not runtime-owned
+/// (contract 5.19).
 #[test]
 fn a_strangers_tick_spends_no_key() {
     let note = json!({"metadata": {"work_queue": {"reason": "queued_available", "idempotency_key": "work_queue:queued_available:w:1",
@@ -396,9 +391,9 @@ fn a_strangers_tick_spends_no_key() {
     assert!(!spent(&driven, TickReason::QueuedAvailable));
 }
 
-/// A tick carries its own key, and a result that came back as a message of the task is no tick.
+/// The result of a task is not a tick, so no tick follows its turn.
 #[test]
-fn a_task_result_is_no_tick_and_commits_its_turn() {
+fn a_task_result_is_not_a_tick_and_commits_its_turn() {
     let mut driven =
         Driven::told(&[item("w"), of_item("work_item_picked", "w"), task("t", Some("w"), true)]);
     driven.run_to_rest();
@@ -407,13 +402,13 @@ fn a_task_result_is_no_tick_and_commits_its_turn() {
     assert_eq!(
         driven.started(),
         ["r"],
-        "the turn of the result is the model's chance; no tick follows it"
+        "the turn of the result is the model's chance, so no tick follows"
     );
     assert_eq!(driven.events(EventKind::WorkItemTurnEndCommitted), 1);
 }
 
-/// contract 9.2: the ties of an instant are broken by what was recorded first, and what moves goes
-/// behind the others.
+/// contract 9.2: among items of the same instant the one recorded first is offered first, and an
+/// item that changes goes behind the others.
 #[test]
 fn items_that_are_touched_at_one_instant_take_turns() {
     let mut driven = Driven::told(&[item("c"), item("a"), item("b")]);
@@ -429,7 +424,11 @@ fn items_that_are_touched_at_one_instant_take_turns() {
             .iter()
             .map(|item| item.record.id.clone())
             .collect();
-        assert_eq!(shown, next, "people are shown the order in which they are offered");
+        assert_eq!(shown, next, "people see the order in which items are offered");
     }
-    assert_eq!(offered, ["c", "a", "b", "c", "a", "b", "c"], "the clock stands still");
+    assert_eq!(
+        offered,
+        ["c", "a", "b", "c", "a", "b", "c"],
+        "they take turns although the clock does not advance"
+    );
 }

@@ -1,5 +1,5 @@
-//! Tables: rules that are asked for every combination of their inputs, made from the enums
-//! themselves; and, by name, a test for each thing that the RFC wants covered.
+//! Tables: rules are checked for every combination of their inputs, which come from the enums
+//! themselves. `coverage` has a test for each thing that the RFC wants covered, by name.
 
 mod arrivals;
 mod closure;

@@ -1,6 +1,6 @@
-//! Progress: what becomes of an item that no turn moves, of an agent that goes on by itself, of a
-//! message that reached no turn or whose runs are interrupted, of a run that says nothing, and of a
-//! wait for the runtime (contract 5.3, 5.8, 5.24, 8.4, 9.4, 9.5).
+//! Progress (contract 5.3, 5.8, 5.24, 8.4, 9.4, 9.5): items that no turn moves, agents that start
+//! too many turns on their own, messages that reached no turn or whose runs are interrupted, silent
+//! runs, and waits for the runtime.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -18,8 +18,7 @@ use super::driven::{
 
 const MINUTE: u64 = 60_000;
 
-/// When the item of a fresh agent is offered, in minutes from its first turn on, where nothing
-/// moves it.
+/// The instants at which an item is offered if nothing moves it, in minutes after its first turn.
 fn offers(driven: &mut Driven) -> Vec<u64> {
     let mut at = Vec::new();
     loop {
@@ -42,7 +41,7 @@ fn an_item_without_progress_is_offered_again() {
         assert_eq!(
             offers(&mut driven),
             [1, 11, 71, 431, 1871],
-            "1 min, 10 min, 1 h, 6 h, 24 h, each after the turn before"
+            "1 min, 10 min, 1 h, 6 h and 24 h, each after the previous turn"
         );
         assert_eq!(
             (driven.tick_keys().len(), driven.diagnostics("parked")),
@@ -55,7 +54,7 @@ fn an_item_without_progress_is_offered_again() {
             "{posture:?}"
         );
 
-        // Nothing but a move of its epoch ends it.
+        // Only a move of its epoch ends the parking.
         for fact in [prompt_with("m", json!({"work_item_id": "v"})), fact("runtime_restarted")] {
             driven.say(&fact);
             driven.run_to_rest();
@@ -66,7 +65,7 @@ fn an_item_without_progress_is_offered_again() {
         assert_eq!(
             (driven.tick_keys().len(), driven.diagnostics("parked")),
             (7, 1),
-            "it is offered at once, and the intervals begin again"
+            "it is offered at once, and the intervals start again"
         );
         assert_eq!(driven.machine().next_wake(driven.now), Some(driven.now.plus_ms(MINUTE)));
     }
@@ -90,8 +89,8 @@ fn every_end_of_a_turn_but_a_retry_and_a_stop_is_no_progress() {
     }
 }
 
-/// contract 9.3, 7.2: what becomes a message is due during a run too; what only a step after the
-/// run can do is no instant to wake at.
+/// contract 9.3, 7.2: arrivals are due during a run too. Something that only a step after the run
+/// can do is not a reason to wake.
 #[test]
 fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
     let mut driven = Driven::told(&[item("w")]);
@@ -104,19 +103,19 @@ fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
     assert_eq!(
         driven.machine().next_wake(driven.now),
         Some(started.plus_ms(lease)),
-        "the offer waits for the end of the run"
+        "an offer waits for the end of the run"
     );
     driven.now = started.plus_ms(2 * MINUTE);
     assert_eq!(
         driven.machine().next_wake(driven.now),
         Some(started.plus_ms(lease)),
-        "also once it is due"
+        "even when it is due"
     );
     driven.tell(&[timer("t", MINUTE)]);
     assert_eq!(
         driven.machine().next_wake(driven.now),
         Some(started.plus_ms(3 * MINUTE)),
-        "a timer does not"
+        "a timer does not wait"
     );
     driven.now = started.plus_ms(3 * MINUTE);
     driven.run();
@@ -132,12 +131,12 @@ fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
     assert_eq!(
         driven.machine().next_wake(driven.now),
         Some(driven.now),
-        "and what is due by then is due at once"
+        "and the overdue offer is due at once"
     );
 }
 
-/// contract 1.3, 11.3: each kind of oddity is recorded for itself: a run that is silent says
-/// nothing of the clock.
+/// contract 1.3, 11.3: each kind of diagnostic is recorded separately: a silent run does not hide a
+/// clock that is behind.
 #[test]
 fn a_silent_run_and_a_clock_that_is_behind_are_both_recorded() {
     let mut driven = Driven::told(&[prompt("m")]);
@@ -220,7 +219,7 @@ fn a_system_wait_ticks_after_its_delay() {
     }
 }
 
-/// What comes to an agent that has started as many turns by itself as it may.
+/// The input of an agent that has started as many turns on its own as it may.
 #[test]
 fn a_parked_agent_takes_input_from_outside_only() {
     let interval = json!({"fact": "timer_created", "timer_id": "k", "duration_ms": MINUTE, "interval_ms": MINUTE});
@@ -257,7 +256,7 @@ fn a_parked_agent_takes_input_from_outside_only() {
         driven.run();
         assert_eq!(driven.started().len(), if wakes { 4 } else { 3 }, "{what}");
         if wakes {
-            // It goes past the rest of the queue, and ends the parking.
+            // It passes the rest of the queue, and ends the parking.
             assert_ne!(driven.started().last().map(String::as_str), Some("before"), "{what}");
             driven.run_to_rest();
             assert!(driven.started().contains(&"before".to_owned()), "{what}");
@@ -265,8 +264,8 @@ fn a_parked_agent_takes_input_from_outside_only() {
     }
 }
 
-/// contract 5.3, D11: what was said and reached no turn is told by every turn until one that was
-/// told completes.
+/// contract 5.3, D11: a message with content that reached no turn is listed by every turn until one
+/// that lists it completes.
 #[test]
 fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
     let listed = |driven: &Driven| -> Vec<Vec<String>> {
@@ -278,8 +277,7 @@ fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
         });
         started.collect()
     };
-    // An event under a wait for the operator is reduced; one that says nothing is not worth
-    // telling.
+    // An event under a wait for the operator is reduced. One without content is not listed.
     let waits = condition("c", "operator", None, json!({"kind": "operator_input"}));
     let mut driven = Driven::told(&[waits, webhook("w1", "it happened"), webhook("blank", " ")]);
     driven.run();
@@ -297,14 +295,14 @@ fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
     let both = || vec!["w1".to_owned(), "m2".to_owned()];
     assert_eq!(listed(&driven), [vec!["w1".to_owned()], both(), both(), vec![]]);
 
-    // What goes into a run that completes was read.
+    // The model has read an interjection if its run completes.
     driven.tell(&[prompt_with("m5", json!({"priority": "interject"}))]);
     driven.step_at(Boundary::AfterProviderRound);
     driven.tell(&[end("completed"), prompt("m6")]);
     driven.run();
     assert_eq!(listed(&driven).last(), Some(&vec![]));
 
-    // At most as many as the policy says; that there were more is told.
+    // A turn lists at most as many as the policy allows, and says how many more there were.
     let waits = condition("c", "operator", None, json!({"kind": "operator_input"}));
     let mut driven =
         Driven::told(&[json!({"fact": "policy_set", "policy": {"deferred_cap": 2}}), waits]);
@@ -318,8 +316,8 @@ fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
     assert_eq!((request.deferred.len(), request.deferred_overflow), (2, 1));
 }
 
-/// contract 5.8, 9.3: a run that says nothing for as long as its lease is reported once; a fact of
-/// it begins the lease again.
+/// contract 5.8, 9.3: a run that is silent for its whole lease is reported once. A fact of the run
+/// starts the lease again.
 #[test]
 fn a_silent_run_is_reported_once() {
     let mut driven = Driven::told(&[prompt("m")]);
@@ -327,7 +325,7 @@ fn a_silent_run_is_reported_once() {
     let lease = 30 * MINUTE;
     assert_eq!(driven.machine().next_wake(driven.now), Some(NOW.plus_ms(lease)));
     driven.now = NOW.plus_ms(10 * MINUTE);
-    // What comes from outside is no fact of the run.
+    // Input from outside is not a fact of the run.
     driven.tell(&[
         webhook("w", "it happened"),
         json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1}),
@@ -350,5 +348,5 @@ fn a_silent_run_is_reported_once() {
     driven.tell(&[json!({"fact": "tool_round_completed", "run_id": "$run", "round": 1})]);
     driven.now = NOW.plus_ms(500 * MINUTE);
     driven.run();
-    assert_eq!(driven.diagnostics("stalled_run"), 2, "it is silent again");
+    assert_eq!(driven.diagnostics("stalled_run"), 2, "it was silent again");
 }

@@ -1,5 +1,5 @@
-//! Work item readiness: every plan status, blocker and set of waits, open and completed (contract
-//! 5.13, 5.14; I6, I8).
+//! Readiness of work items: every plan status, blocker and set of waits, open and completed
+//! (contract 5.13, 5.14; I6, I8).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -14,7 +14,7 @@ use wakeful_core::{
 
 use super::driven::{Driven, condition, intent, item, of_item, task};
 
-/// What an item can wait for, and the state that it then has, in the order of contract 5.13.
+/// What an item can wait for and the state that it then has, in the order of contract 5.13.
 const WAITS: [(&str, SchedulingState); 7] = [
     ("blocking task", SchedulingState::WaitingTask),
     ("task", SchedulingState::WaitingTask),
@@ -25,7 +25,7 @@ const WAITS: [(&str, SchedulingState); 7] = [
     ("system", SchedulingState::WaitingSystem),
 ];
 
-/// The fact that makes the item wait so.
+/// The fact after which the item has this wait.
 fn wait(name: &str) -> Value {
     let by = |kind: &str, source| condition(kind, kind, Some("w"), source);
     match name {
@@ -36,11 +36,11 @@ fn wait(name: &str) -> Value {
         "external" => by("external", json!({"kind": "external_ingress"})),
         "intent" => intent("i", "work_item", Some("w"), "e"),
         "system" => by("system", json!({"kind": "system_tick"})),
-        other => panic!("`{other}` is no wait of an item"),
+        other => panic!("`{other}` is not a wait of an item"),
     }
 }
 
-/// The state by contract 5.13: the first that matches.
+/// The state by contract 5.13: the first line that matches.
 fn expected(plan: WorkItemPlanStatus, waits: u8, blocked: bool) -> SchedulingState {
     match plan {
         WorkItemPlanStatus::NeedsInput => return SchedulingState::WaitingOperator,
@@ -53,8 +53,8 @@ fn expected(plan: WorkItemPlanStatus, waits: u8, blocked: bool) -> SchedulingSta
     )
 }
 
-/// An item with these waits. Nobody drives the ledger, so that an owner may have several conditions
-/// (contract 5.17 is live).
+/// An item with these waits. The ledger is observed, so an owner may have several conditions
+/// (contract 5.17 is only for live ledgers).
 fn with(plan: WorkItemPlanStatus, waits: u8, blocked: bool) -> Driven {
     let mut driven = Driven::observed();
     driven.tell(&[
@@ -66,7 +66,7 @@ fn with(plan: WorkItemPlanStatus, waits: u8, blocked: bool) -> Driven {
         driven.tell(&[wait(name)]);
     }
     if blocked {
-        // contract 5.13: even an empty text blocks, since the field is there.
+        // contract 5.13: even an empty text blocks, because the field is there.
         driven.tell(&[json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": ""})]);
     }
     driven
@@ -93,7 +93,7 @@ fn work_item_readiness() {
                     assert_eq!(
                         view.queued.len(),
                         usize::from(runnable && !focused),
-                        "{case}: only what can go on without the focus is queued"
+                        "{case}: only a runnable item without the focus is queued"
                     );
                     assert_eq!(view.current_state(), focused.then_some(expected), "{case}");
                 }
@@ -152,7 +152,7 @@ fn completed_work_items_are_never_runnable() {
     }
 }
 
-/// contract 5.13: the waits of an item are its own; those of another item, and those of the agent,
+/// contract 5.13: only an item's own waits make it wait. Those of another item or of the agent
 /// leave it runnable.
 #[test]
 fn what_another_owner_waits_for_leaves_an_item_runnable() {

@@ -1,5 +1,5 @@
-//! What people are shown beside the decision: what is owed and when, the posture and what it is
-//! about (contract 6.4, 9.1).
+//! What people see beside the decision: obligations with their instants, and the posture with its
+//! subject (contract 6.4, 9.1).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -28,8 +28,8 @@ use super::driven::{
     prompt, prompt_with, task, timer,
 };
 
-/// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the
-/// instant.
+/// contract 9.1: an obligation has the entry that made it, and the instant at which it becomes
+/// enabled, if there is one.
 #[test]
 fn what_is_owed_says_since_when_and_from_when() {
     let mut driven = Driven::told(&[timer("k", 1_500)]);
@@ -59,7 +59,7 @@ fn what_is_owed_says_since_when_and_from_when() {
     assert_eq!(driven.machine().next_wake(NOW), Some(NOW.plus_ms(1_500)));
 }
 
-/// What each posture is about.
+/// The subject of a posture.
 struct About {
     item: Option<&'static str>,
     intent: Option<&'static str>,
@@ -70,7 +70,7 @@ struct About {
 const NOTHING: About = About { item: None, intent: None, task: None, run: false };
 
 #[test]
-fn each_posture_says_what_it_is_about() {
+fn each_posture_names_its_subject() {
     let blocked =
         json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"});
     let waits = || intent("i", "work_item", Some("w"), "e");
@@ -86,8 +86,7 @@ fn each_posture_says_what_it_is_about() {
         ),
         (Posture::HasQueuedInput, vec![item("w"), prompt("m")], false, NOTHING),
         (Posture::HasRunnableWork, vec![item("w")], false, about_item()),
-        // A task is waited for first; the intent that is there too is not what the posture is
-        // about.
+        // A task is waited for first, so the posture does not name the intent.
         (
             Posture::WaitingForTask,
             vec![item("w"), waits(), task("t", Some("w"), true)],
@@ -131,9 +130,9 @@ fn each_posture_says_what_it_is_about() {
     assert_eq!(seen, Posture::ALL, "a posture without a case");
 }
 
-/// contract 11.3: whoever reads that something looks wrong is told where to look.
+/// contract 11.3: a diagnostic names the item, intent or condition that looks wrong.
 #[test]
-fn each_oddity_says_what_it_is_about() {
+fn each_diagnostic_names_its_subject() {
     let files = [
         ("agent.json", r#"{"id":"default","status":"asleep","turn_index":0}"#),
         (
@@ -181,10 +180,10 @@ fn each_oddity_says_what_it_is_about() {
     );
 }
 
-/// contract 9.4, 11.3: an item that was offered looks stuck only where the edition does not offer
-/// it again.
+/// contract 9.4, 11.3: an item that was offered looks stuck only if the edition does not offer it
+/// again.
 #[test]
-fn an_item_at_rest_looks_wrong_where_it_is_not_offered_again() {
+fn an_item_at_rest_looks_wrong_if_it_is_not_offered_again() {
     for (edition, expected) in [
         (Edition::Pages20260527, vec![]),
         (Edition::Rfc20260508, vec![(DiagnosticKind::RunnableWorkAtRest, Some("w".into()))]),
@@ -202,7 +201,7 @@ fn an_item_at_rest_looks_wrong_where_it_is_not_offered_again() {
     }
 }
 
-/// contract 4.1: an agent whose ledger has begun, and whose runtime has not, is booting.
+/// contract 4.1: an agent is booting if its ledger has started but its runtime has not.
 #[test]
 fn an_agent_that_was_never_started_is_booting() {
     let mut driven = Driven::observed();
@@ -211,8 +210,8 @@ fn an_agent_that_was_never_started_is_booting() {
     assert_eq!(driven.machine().summary().status, AgentStatus::AwakeIdle);
 }
 
-/// contract 3.3: a record that comes after the end of what it is about changes nothing, and all
-/// such records are counted.
+/// contract 3.3: a record that comes after the end of its subject changes nothing, and all such
+/// records are counted.
 #[test]
 fn what_comes_after_an_end_is_counted() {
     let files = [
@@ -255,8 +254,8 @@ fn what_comes_after_an_end_is_counted() {
     assert_eq!(driven.machine().summary().set_aside.refused_records, 4);
 }
 
-/// contract 6.4: the summary and the line in a list are read from the state when they are asked
-/// for.
+/// contract 6.4: the summary and the line in a list are read from the state when they are
+/// requested.
 #[test]
 fn an_agent_in_short() {
     let mut driven = Driven::told(&[
@@ -287,7 +286,11 @@ fn an_agent_in_short() {
     let ids = |path: &str| {
         at(path).as_array().expect("a list").iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(ids("/active_waiting_intents"), ["i1", "i2"], "of one instant, so by id");
+    assert_eq!(
+        ids("/active_waiting_intents"),
+        ["i1", "i2"],
+        "both are of one instant, so ordered by id"
+    );
     assert_eq!(at("/active_waiting_intents/0/work_item_id"), "w");
     assert_eq!(ids("/active_wait_conditions").last(), Some(&"waiting_intent:i2".into()));
     assert_eq!(
@@ -339,8 +342,8 @@ fn the_summary_counts_what_stays_of_what_is_over() {
     assert_eq!(told, expected);
 }
 
-/// What the agent would be said to do at a boundary, once it has been told these facts; `run` lets
-/// it step until there is nothing to do.
+/// The sentence that says what the agent would do at a boundary after these facts. `run` among them
+/// steps until there is nothing to do.
 fn said(facts: &[Value], boundary: Boundary) -> String {
     let mut driven = Driven::new();
     for fact in facts {
@@ -353,8 +356,8 @@ fn said(facts: &[Value], boundary: Boundary) -> String {
     driven.machine().explain(boundary, driven.now).sentence
 }
 
-/// What a rest leaves lying is said, and a wait is named by what the decision rests on (contract
-/// 11.1).
+/// contract 11.1: the sentence of a rest says what is left undone, and names the waits that the
+/// decision rests on.
 #[test]
 fn the_sentence_says_what_a_rest_leaves_lying() {
     let run = || json!("run");
@@ -413,8 +416,8 @@ fn the_sentence_says_what_a_rest_leaves_lying() {
     );
 }
 
-/// An event of another kind that carries the words of a diagnostic is none, and neither is a
-/// diagnostic of another kind.
+/// An event of another kind with the data of a diagnostic is not a diagnostic, and a diagnostic of
+/// another kind does not count either.
 #[test]
 fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
     let said = |kind: &str, of: &str| {
@@ -432,7 +435,7 @@ fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
     assert_eq!(said("scheduler_diagnostic", "stalled_run"), None);
 }
 
-/// `wakeful why --not` takes a decision by its name, however it is written.
+/// `wakeful why --not` accepts the name of a decision in upper and lower case.
 #[test]
 fn a_decision_is_found_by_its_name_in_any_case_of_letters() {
     for kind in DecisionKind::ALL {
@@ -444,8 +447,8 @@ fn a_decision_is_found_by_its_name_in_any_case_of_letters() {
     assert_eq!(DecisionKind::named("Dance"), None);
 }
 
-/// contract 3.6: a queue entry whose message is nowhere waits for nobody, and is counted; an event
-/// that names a delegation is not one.
+/// contract 3.6: a queue entry whose message is missing makes nothing wait, and is counted. An
+/// event that names a delegation is not one.
 #[test]
 fn what_an_import_names_and_does_not_have_is_not_there() {
     let files = [
@@ -463,7 +466,8 @@ fn what_an_import_names_and_does_not_have_is_not_there() {
     assert!(driven.state().queue().is_empty() && driven.state().work().delegations.is_empty());
 }
 
-/// contract 5.23: the message that an observed runtime has taken waits to replay, and was taken.
+/// contract 5.23: a message that an observed runtime has taken waits to replay, but does not count
+/// as untaken.
 #[test]
 fn a_message_that_was_taken_waits_and_is_not_untaken() {
     let mut driven = Driven::observed();
@@ -475,8 +479,8 @@ fn a_message_that_was_taken_waits_and_is_not_untaken() {
     assert_eq!((driven.state().queue().len(), driven.state().queue().untaken()), (2, 1));
 }
 
-/// contract 5.2, 5.4: an observed runtime says which turn it is, a host withdraws what no run has
-/// taken.
+/// contract 5.2, 5.4: an observed runtime says which turn it is. A host may withdraw a message that
+/// no run has taken.
 #[test]
 fn what_a_host_says_of_a_run_is_about_that_run() {
     let mut observed = Driven::observed();
@@ -497,8 +501,8 @@ fn what_a_host_says_of_a_run_is_about_that_run() {
     assert_eq!(driven.way_of("n"), [QueueStatus::Queued, QueueStatus::Dropped]);
 }
 
-/// contract 5.17, 8.2: a new snapshot of an item is the same item: that it was picked, and that its
-/// recheck was told, stay.
+/// contract 5.17, 8.2: a new snapshot is still the same item. It stays picked, and its recheck
+/// stays reported.
 #[test]
 fn a_snapshot_of_an_item_keeps_what_was_done_with_it() {
     let due = NOW.plus_ms(60_000);

@@ -1,5 +1,5 @@
-//! What is recorded again and what is not: rests and Noop that say nothing new (contract 7.5),
-//! every other decision always.
+//! What is recorded again and what is not. A rest or Noop that says nothing new is not (contract
+//! 7.5); every other decision is always recorded.
 
 use serde_json::json;
 use wakeful_core::{
@@ -15,7 +15,7 @@ use super::driven::{
     webhook,
 };
 
-/// An agent whose next decision is of this kind, and again of this kind once `again` has happened.
+/// An agent whose next decision is of this kind.
 fn deciding(kind: DecisionKind) -> Driven {
     let focused = [item("w"), of_item("work_item_picked", "w")];
     let mut driven = Driven::told(match kind {
@@ -43,8 +43,8 @@ fn deciding(kind: DecisionKind) -> Driven {
     driven
 }
 
-/// Whether contract 7.5 lets an equal decision of this kind go unrecorded. Stop is read so too:
-/// asking a stopped agent must not grow its ledger.
+/// Whether an equal decision of this kind is not recorded again (contract 7.5). This includes Stop:
+/// steps of a stopped agent must not grow its ledger.
 fn goes_unrecorded(kind: DecisionKind) -> bool {
     match kind {
         DecisionKind::StartModelTurn
@@ -71,12 +71,11 @@ fn a_rest_that_says_nothing_new_is_recorded_once() {
         let mut driven = deciding(kind);
         assert_eq!(driven.step().map(|decision| decision.kind), Some(kind));
         let head = driven.state().head();
-        // The first Sleep puts the agent to rest, so the next decision says something new: that it
-        // stays there.
+        // The first Sleep puts the agent to rest, so the next decision is new: it stays idle.
         let next = (kind == DecisionKind::Sleep).then_some(DecisionKind::StayIdle);
         assert_eq!(driven.step().map(|decision| decision.kind), next, "{kind:?}");
         let grown = driven.state().head().seq.0 - head.seq.0;
-        // A wait tells the status in its evidence nowhere, so nothing changes by resting.
+        // The evidence of a wait does not contain the status, so resting changes nothing there.
         assert_eq!(grown, u64::from(next.is_some()), "{kind:?}");
         for _ in 0..3 {
             assert_eq!(driven.step(), None, "{kind:?}: a third time");
@@ -95,7 +94,7 @@ fn every_other_decision_is_recorded_each_time() {
         let mut seen = 0;
         for round in 0..3 {
             seen += driven.run_to_rest().iter().filter(|decision| decision.kind == kind).count();
-            assert_eq!(seen, round + 1, "{kind:?}: one for each time");
+            assert_eq!(seen, round + 1, "{kind:?}: one decision for each cause");
             let mut again = again.clone();
             if let Some(message) = again.get_mut("message") {
                 message["id"] = json!(format!("m{}", round + 2));
@@ -105,9 +104,9 @@ fn every_other_decision_is_recorded_each_time() {
     }
 }
 
-/// Every field but `because` counts: one that differs makes a decision that is recorded.
+/// Every field except `because` counts: if one differs, the decision is recorded.
 #[test]
-fn a_rest_says_the_same_whatever_it_rests_on_and_nothing_else_may_differ() {
+fn a_rest_says_the_same_if_only_its_because_differs() {
     let mut driven = deciding(DecisionKind::WaitForTimer);
     let decision = driven.step().expect("a wait");
     let other = |change: fn(&mut Decision)| {
@@ -144,8 +143,8 @@ fn a_rest_says_the_same_whatever_it_rests_on_and_nothing_else_may_differ() {
     }
 }
 
-/// In a ledger: a wait that only rests on other entries is not recorded again, one that counts more
-/// of them is.
+/// In a ledger, a wait is not recorded again if it only rests on other entries. It is if it counts
+/// more of them.
 #[test]
 fn a_wait_that_rests_on_another_entry_is_not_recorded_again() {
     let registered =
@@ -154,13 +153,13 @@ fn a_wait_that_rests_on_another_entry_is_not_recorded_again() {
     let first = driven.step().expect("a wait");
     driven.tell(&[registered("d")]);
     let second = driven.decided();
-    assert_ne!(first.because, second.because, "the newer condition took the place of the older");
+    assert_ne!(first.because, second.because, "the newer condition superseded the older one");
     assert_eq!(driven.step(), None, "but the wait says the same");
     driven.tell(&[intent("i", "agent", None, "e")]);
-    assert!(driven.step().is_some(), "an intent counts");
+    assert!(driven.step().is_some(), "the evidence counts one more intent");
 }
 
-/// I22: a stop and a shutdown name the entry that asked for them.
+/// I22: the decision of a stop or a shutdown names the entry of the request.
 #[test]
 fn a_stop_rests_on_the_entry_that_asked_for_it() {
     for (asked, code) in [
@@ -174,9 +173,9 @@ fn a_stop_rests_on_the_entry_that_asked_for_it() {
     }
 }
 
-/// contract 4.2, 4.3: either of the two alone forbids turns, and the view says so.
+/// contract 4.2, 4.3: stop and shutdown each forbid turns, and the view says so.
 #[test]
-fn turns_are_allowed_only_where_the_agent_is_neither_stopped_nor_closing() {
+fn turns_are_allowed_only_if_the_agent_is_neither_stopped_nor_closing() {
     use wakeful_core::ladder::View;
     for (facts, allowed) in [
         (vec![], true),
@@ -194,7 +193,7 @@ fn turns_are_allowed_only_where_the_agent_is_neither_stopped_nor_closing() {
     }
 }
 
-/// One event per decision: the batch of a step records the decision once.
+/// There is one event per decision: the batch of a step records the decision once.
 #[test]
 fn each_step_records_one_decision() {
     let mut driven = Driven::told(&[prompt("m")]);
@@ -204,8 +203,8 @@ fn each_step_records_one_decision() {
     assert_eq!(driven.events(EventKind::SchedulerDecision), decisions.len() + more.len());
 }
 
-/// contract 2.2, 5.23: a host that is not sure whether a tool call was recorded says it again, and
-/// it is one call.
+/// contract 2.2, 5.23: a host that does not know whether a tool call was recorded may report it
+/// again, and it stays one call.
 #[test]
 fn a_tool_call_of_a_run_is_recorded_once() {
     let call = |id: &str| {

@@ -1,4 +1,4 @@
-//! Restart replay classification: every queue status and every end of a run (contract 5.5, 5.23;
+//! What replays after a restart: every queue status and every end of a run (contract 5.5, 5.23;
 //! I18).
 
 use serde_json::{Value, json};
@@ -13,18 +13,18 @@ use wakeful_core::{
 
 use super::driven::{Driven, abort, fact, prompt};
 
-/// Where the run of the message stands when the process dies.
+/// The run of the message when the process dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Run {
-    /// It has none.
+    /// The message has no run.
     None,
-    /// It is open.
+    /// The run is open.
     Open,
-    /// Its driver was asked to shut down and broke it off: interrupted before the restart.
+    /// Its driver was asked to shut down and aborted it, so it was interrupted before the restart.
     BrokenOff,
 }
 
-/// The fact with which another runtime says this status, besides queued.
+/// The fact with which another runtime reports this status; `None` for queued.
 fn said(status: QueueStatus) -> Option<Value> {
     let name = match status {
         QueueStatus::Queued => return None,
@@ -47,7 +47,8 @@ fn restart_replay_classification() {
             if run != Run::None {
                 driven.tell(&[json!({"fact": "turn_started", "run_id": "r", "message_id": "m"})]);
             }
-            // A runtime that withdraws a message has not taken it.
+            // A runtime can withdraw only a message that it has not taken, so this case does not
+            // exist.
             if *status == QueueStatus::Dropped && run != Run::None {
                 continue;
             }
@@ -60,8 +61,8 @@ fn restart_replay_classification() {
             }
             driven.restart();
             assert!(driven.state().turns().run.is_none(), "{case}: no run survives");
-            // contract 5.23: queued and dequeued replay; processed, aborted, dropped, interjected
-            // do not.
+            // contract 5.23: queued and dequeued messages replay; processed, aborted, dropped and
+            // interjected ones do not.
             let replays = match status {
                 QueueStatus::Queued | QueueStatus::Dequeued => true,
                 QueueStatus::Processed
@@ -93,7 +94,8 @@ fn a_message_replays_until_its_turn_reaches_a_terminal_of_any_kind() {
         driven.run();
         assert_eq!(driven.started(), ["m", "m"], "{kind}: it replays");
         driven.tell(&[json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})]);
-        // contract 5.5: the message settles as processed, for aborted as aborted.
+        // contract 5.5: an aborted turn settles its message as aborted, every other end as
+        // processed.
         let settled = match kind {
             TurnTerminalKind::Aborted => QueueStatus::Aborted,
             TurnTerminalKind::Completed
@@ -108,12 +110,12 @@ fn a_message_replays_until_its_turn_reaches_a_terminal_of_any_kind() {
         );
         driven.restart();
         driven.run();
-        assert_eq!(driven.started(), ["m", "m"], "{kind}: and no more");
+        assert_eq!(driven.started(), ["m", "m"], "{kind}: and does not replay again");
     }
 }
 
-/// contract 4.3, 5.5: an abort settles the message, whoever asked; while closing it interrupts, so
-/// that the message replays.
+/// contract 4.3, 5.5: an abort settles the message for every reason. While closing, it interrupts
+/// the run instead, so that the message replays.
 #[test]
 fn an_abort_settles_its_message_unless_the_agent_is_closing() {
     for reason in AbortReason::ALL {
@@ -141,7 +143,7 @@ fn an_abort_settles_its_message_unless_the_agent_is_closing() {
     }
 }
 
-/// contract 3.4, 3.5: a snapshot is gone on from only in the history in which it was made.
+/// contract 3.4, 3.5: a snapshot continues only the history in which it was made.
 #[test]
 fn a_snapshot_stands_at_the_newest_entry_of_its_own_history_and_at_no_other() {
     let [one, other] = ["one", "other"].map(|id| Driven::told(&[prompt(id)]));

@@ -1,4 +1,4 @@
-//! What the records of turns open and end in a fold, in any order (contract 5.4, 5.8, 5.23).
+//! What the records of turns open and end in a fold, in every order (contract 5.4, 5.8, 5.23).
 
 use serde_json::json;
 use wakeful_core::{
@@ -16,7 +16,7 @@ fn record(run: &str, message: &str, status: &str) -> Record {
     Record::Turn(read(&record.to_string()).expect("a record"))
 }
 
-/// A state with nothing but these records.
+/// The state of a ledger with only these records.
 fn folded(records: &[(&str, &str, &str)]) -> State {
     let mut state = Driven::observed().state().clone();
     let records =
@@ -26,7 +26,7 @@ fn folded(records: &[(&str, &str, &str)]) -> State {
     state
 }
 
-/// The messages of which runs were interrupted and not started again.
+/// The messages whose runs were interrupted and that did not start again.
 fn interrupted(records: &[(&str, &str, &str)]) -> Vec<String> {
     folded(records).turns().interrupted.iter().map(|run| run.message_id.to_string()).collect()
 }
@@ -56,7 +56,8 @@ fn a_message_that_is_started_again_is_interrupted_no_more_and_the_others_are() {
     ];
     assert_eq!(interrupted(&lost), ["a", "b"]);
     assert_eq!(interrupted(&[lost.as_slice(), &[("r3", "a", "started")]].concat()), ["b"]);
-    // The open run of an import does not say whose it was: it is the first that starts.
+    // The open run of an import has no message, so the first message that starts a run is taken for
+    // its message.
     let imported = [("r0", "", "started"), ("r0", "", "interrupted")];
     assert_eq!(interrupted(&imported), [""]);
     assert_eq!(interrupted(&[imported.as_slice(), &[("r1", "a", "started")]].concat()), [""; 0]);

@@ -1,5 +1,4 @@
-//! What exactly a trigger ends, where several waits stand beside one another (contract 5.15, 5.16;
-//! I12, I13).
+//! What exactly a trigger ends if several waits are active (contract 5.15, 5.16; I12, I13).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -16,19 +15,19 @@ use super::driven::{
     prompt_with, webhook,
 };
 
-/// The entries of the waits that the decision says its turn satisfies.
+/// The entries of the waits that the turn of this decision satisfies.
 fn satisfied(decision: &Decision) -> Vec<Seq> {
     let of_waits =
         decision.because.iter().filter(|because| because.code == ReasonCode::WaitSatisfied);
     of_waits.flat_map(|because| because.seqs.clone()).collect()
 }
 
-/// The ids of the conditions that still stand.
+/// The ids of the active conditions.
 fn standing(driven: &Driven) -> Vec<String> {
     driven.state().waiting().conditions.keys().map(ToString::to_string).collect()
 }
 
-/// An external condition with these triggers; with any where there are none.
+/// An external condition for these triggers, or for every trigger if the list is empty.
 fn external(id: &str, item: Option<&str>, triggers: &[&str]) -> Value {
     let named = triggers
         .iter()
@@ -51,7 +50,7 @@ fn every(id: &str, ms: u64) -> Value {
     json!({"fact": "timer_created", "timer_id": id, "duration_ms": ms, "interval_ms": ms})
 }
 
-/// contract 5.15: a tick about work ends no wait, not even one that names no trigger.
+/// contract 5.15: a tick about work ends no wait, even if the wait names no trigger.
 #[test]
 fn a_work_queue_tick_ends_no_wait() {
     for (owner, ticks) in [(None, 2), (Some("v"), 1)] {
@@ -101,7 +100,7 @@ fn operator_input_ends_no_other_kind_of_wait() {
     assert_eq!(standing(&driven), ["of the agent", "of w"]);
 }
 
-/// An item that asks for input is answered by input about it, and by no other (I8).
+/// Only input about an item answers its question (I8).
 #[test]
 fn the_question_of_an_item_is_what_input_about_it_satisfies() {
     let mut driven =
@@ -117,7 +116,7 @@ fn the_question_of_an_item_is_what_input_about_it_satisfies() {
         .into_iter()
         .find(|decision| decision.message_id == Some("m2".into()))
         .expect("a turn");
-    assert_eq!(satisfied(&decision), [], "w asks for nothing");
+    assert_eq!(satisfied(&decision), [], "w needs no input");
 }
 
 #[test]
@@ -130,8 +129,8 @@ fn a_condition_with_several_triggers_is_ended_by_each_of_them() {
     }
 }
 
-/// A trigger with an id ends what names it and what names nothing; a hint that names an intent and
-/// no trigger ends that intent alone; one that names both ends all of these.
+/// A trigger with an id ends the waits that name it and those that name nothing. A hint that names
+/// only an intent ends only that intent. A hint that names both ends all of these.
 #[test]
 fn a_name_ends_what_it_names_and_a_trigger_also_what_names_nothing() {
     let facts = [
@@ -159,12 +158,13 @@ fn a_name_ends_what_it_names_and_a_trigger_also_what_names_nothing() {
     }
 }
 
-/// What is read and starts no turn ends no wait: nobody would see that it ended.
+/// A message that starts no turn ends no wait: otherwise the model would not see that the wait
+/// ended.
 #[test]
 fn what_starts_no_turn_ends_no_wait() {
     let mut driven = Driven::told(&[external("c", None, &["e"])]);
     driven.tell(&[callback("m", "e", "")]);
-    let decision = driven.step().expect("it is read");
+    let decision = driven.step().expect("a decision");
     assert_eq!(
         (decision.kind, satisfied(&decision)),
         (DecisionKind::ReduceMessageOnly, Vec::new())
@@ -172,8 +172,8 @@ fn what_starts_no_turn_ends_no_wait() {
     assert_eq!(standing(&driven), ["c"]);
 }
 
-/// contract 5.19: who says of a message that it is a tick does not speak for the runtime, and what
-/// it notes is not read.
+/// contract 5.19: a message that only claims to be a tick does not speak for the runtime, so its
+/// note about a hint is not read.
 #[test]
 fn a_tick_that_the_runtime_did_not_make_says_nothing_of_a_hint() {
     let noted = json!({"wake_hint": {"source": "ci", "external_trigger_id": "e", "body": {"type": "text", "text": "it happened"}}});
@@ -191,7 +191,8 @@ fn a_tick_that_the_runtime_did_not_make_says_nothing_of_a_hint() {
     }
 }
 
-/// contract 5.16: an intent of the agent counts its trigger and stays, and so does its mirror.
+/// contract 5.16: an intent of the agent counts its triggers and stays active, and so does its
+/// mirror.
 #[test]
 fn the_mirror_of_a_standing_intent_stands_with_it() {
     let mut driven =
@@ -205,7 +206,7 @@ fn the_mirror_of_a_standing_intent_stands_with_it() {
     assert!(driven.state().waiting().ended_conditions.is_empty());
 }
 
-/// An interval timer that fires is itself what was waited for, and no other timer is.
+/// An interval timer that fires satisfies itself and the waits that name it, and no other timer.
 #[test]
 fn a_timer_satisfies_itself_and_what_waits_for_it() {
     let mut driven = Driven::told(&[item("w"), every("k", 1_000), every("l", 5_000)]);
@@ -216,15 +217,15 @@ fn a_timer_satisfies_itself_and_what_waits_for_it() {
     ]);
     let condition_seq = driven.state().waiting().conditions[&"for k".into()].seq;
     driven.now = NOW.plus_ms(1_000);
-    assert_eq!(driven.step(), None, "it arrives");
+    assert_eq!(driven.step(), None, "only an arrival");
     let fired = driven.state().waiting().timers[&"k".into()].seq;
     let decision = driven.step().expect("a turn");
     assert_eq!(satisfied(&decision), [condition_seq, fired]);
     assert_eq!(standing(&driven), ["for l"]);
 }
 
-/// contract 5.21: of hints that come together the newest content stays, whoever comes after it
-/// without any.
+/// contract 5.21: of coalesced hints the newest content stays, even if hints without content
+/// follow.
 #[test]
 fn of_hints_that_come_together_the_newest_content_stays() {
     let text =
@@ -245,7 +246,7 @@ fn of_hints_that_come_together_the_newest_content_stays() {
             _ => None,
         });
         let notes: Vec<_> = ticks.collect();
-        assert_eq!(notes.len(), 1, "they become one tick");
+        assert_eq!(notes.len(), 1, "the hints become one tick");
         let body = notes[0]
             .field("body")
             .map(|body| body.field("text").and_then(|text| text.read::<String>().ok()));
@@ -254,13 +255,13 @@ fn of_hints_that_come_together_the_newest_content_stays() {
         assert_eq!(
             driven.started().len(),
             1 + usize::from(said.is_some()),
-            "what says something reaches the model"
+            "a hint with content reaches the model"
         );
     }
 }
 
-/// contract 5.14: the waits of an item end with it, so one that is over or unknown gets none; the
-/// agent's own may name any.
+/// contract 5.14: the waits of an item end with it, so a completed or unknown item gets none. An
+/// intent of the agent may name any item.
 #[test]
 fn an_intent_of_an_item_needs_the_item() {
     let mut driven =
@@ -287,8 +288,8 @@ fn an_intent_of_an_item_needs_the_item() {
     assert_eq!(driven.state().waiting().intents.len(), 2);
 }
 
-/// contract 5.16: something external that names an intent ends that intent, whatever trigger
-/// brought it.
+/// contract 5.16: an external event that names an intent ends that intent, whichever trigger it
+/// came through.
 #[test]
 fn an_event_that_names_an_intent_ends_that_intent() {
     for (named, stays) in [("i", 1), ("j", 2)] {
@@ -302,7 +303,7 @@ fn an_event_that_names_an_intent_ends_that_intent() {
     }
 }
 
-/// contract 5.15: an event without content ends nothing, also where it names what waits.
+/// contract 5.15: an event without content ends nothing, even if it names a wait.
 #[test]
 fn a_delivery_without_content_ends_nothing() {
     for (text, stays) in [("it happened", 0), (" \n", 1)] {
@@ -313,8 +314,8 @@ fn a_delivery_without_content_ends_nothing() {
     }
 }
 
-/// contract 6.3: a decision says that a wait was met by the kind of its reason only where nothing
-/// was named.
+/// contract 6.3: a decision says that it matched a wait by its reason only if the event named
+/// nothing.
 #[test]
 fn what_was_met_by_its_id_is_not_said_to_be_met_by_its_reason() {
     let by_reason = |decision: &Decision| {

@@ -1,5 +1,5 @@
-//! Stop gating: every fact while the agent is stopped, and while it is closing: it is recorded, and
-//! nothing is taken, ticked or started (contract 4.2, 4.3; I1).
+//! Stop gating: every fact while the agent is stopped or closing. It is recorded, but no message is
+//! taken, no tick queued and no turn started (contract 4.2, 4.3; I1).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -20,7 +20,7 @@ use super::driven::{
     Driven, NOW, condition, hint, intent, item, of_item, of_task, prompt, prompt_with, task, timer,
 };
 
-/// A fact of every name that fits the set-up below; a new name needs one here.
+/// An example of the fact with this name that fits [`busy`]. A new fact needs an example here.
 fn example(name: &str) -> Value {
     let mut fact = match name {
         "message_queued" => prompt_with("new", json!({"priority": "interject"})),
@@ -85,8 +85,8 @@ fn example(name: &str) -> Value {
     fact
 }
 
-/// An agent with much to do: a message that waits, a runnable item, a pending hint, a timer that
-/// becomes due, waits of all sorts; and, where `run` says so, an open run.
+/// An agent with much to do: a queued message, a runnable item, a pending hint, a timer that
+/// becomes due, and several waits. With `run` it also has an open run.
 fn busy(run: bool) -> Driven {
     let mut driven = Driven::new();
     if run {
@@ -108,13 +108,13 @@ fn busy(run: bool) -> Driven {
     driven
 }
 
-/// Whether this record takes a message, queues a tick or starts a turn.
+/// Whether a record takes a message, queues a tick or starts a turn.
 fn acts(record: &Record) -> bool {
     match record {
         Record::QueueEntry(entry) => {
             matches!(entry.status, QueueStatus::Dequeued | QueueStatus::Interjected)
         }
-        // What a stop interrupted is told in its own batch (contract 5.11).
+        // A stop reports the interrupted tasks in its own batch (contract 5.11).
         Record::Message(message) if message.noted("interrupted_tasks").is_some() => false,
         Record::Message(message) => {
             matches!(message.kind, MessageKind::SystemTick | MessageKind::TimerTick)
@@ -131,7 +131,7 @@ fn reason(answer: &Answer) -> Option<Refusal> {
     }
 }
 
-/// Asks at every boundary, a day later, and again.
+/// Steps at every boundary, twice, a day later.
 fn ask_everywhere(driven: &mut Driven) {
     driven.now = NOW.plus_ms(86_400_000);
     for boundary in Boundary::ALL.iter().chain(Boundary::ALL) {
@@ -139,7 +139,8 @@ fn ask_everywhere(driven: &mut Driven) {
     }
 }
 
-/// Holds the agent by `control`, says every fact, and asks: only `lifts` lets it act again.
+/// Holds the agent with `control`, reports every fact, and steps. Only the fact `lifts` may let it
+/// act again.
 fn gated(control: &str, lifts: &str, refuses_hints: bool) {
     for name in Fact::NAMES {
         for run in [false, true] {
@@ -151,13 +152,13 @@ fn gated(control: &str, lifts: &str, refuses_hints: bool) {
             let answer = held.say(&example(name));
             assert!(
                 held.records.len() > records,
-                "{case}: every fact is recorded, or that it was ignored"
+                "{case}: the fact must be recorded, or that it was ignored"
             );
 
-            // The answer is the one that it would have got, but for hints while stopped.
+            // The answer is the same as without the hold, except for hints while stopped.
             let mut free = busy(run);
             if control == "stop_requested" {
-                // contract 4.2: a stop interrupts the tasks.
+                // contract 4.2: a stop interrupts tasks, so the free agent must have lost them too.
                 free.tell(&[of_task("task_interrupted", "t")]);
             }
             let free = free.say(&example(name));
@@ -182,9 +183,9 @@ fn gated(control: &str, lifts: &str, refuses_hints: bool) {
                 .iter()
                 .any(|effect| matches!(effect, Effect::StartTurn(_) | Effect::Interject { .. }));
             if *name == lifts {
-                // An open run of before the stop is not broken off by the core itself; without one
-                // the agent goes on.
-                assert!(acted || run, "{case}: it goes on");
+                // The core does not abort a run that was open before the stop. Without an open run
+                // the agent continues.
+                assert!(acted || run, "{case}: it must continue");
             } else {
                 assert!(!acted && !started, "{case}");
                 assert_eq!(held.decided().kind, DecisionKind::Stop, "{case}");
@@ -216,7 +217,8 @@ fn closing_gates_like_a_stop_but_takes_hints() {
     gated("shutdown_requested", "runtime_restarted", false);
 }
 
-/// contract 4.2: start makes no message and starts no turn; what waited goes on from the next step.
+/// contract 4.2: a start makes no message and starts no turn. What waited continues with the next
+/// step.
 #[test]
 fn start_itself_starts_nothing() {
     let mut driven = busy(false);
@@ -232,7 +234,7 @@ fn start_itself_starts_nothing() {
     );
 }
 
-/// contract 4.3: both at once are lifted one by one.
+/// contract 4.3: stop and shutdown at once are lifted one by one.
 #[test]
 fn a_stopped_agent_that_restarts_stays_stopped() {
     let mut driven = busy(false);

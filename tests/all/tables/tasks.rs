@@ -1,4 +1,4 @@
-//! Task status monotonicity: every status after every other, in the rule, in transitions and in
+//! Task statuses are monotonic: every status after every other, in the rule, in transitions and in
 //! folds (contract 3.3, 5.10; I3, I4).
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use wakeful_core::{
 
 use super::driven::{Driven, NOW, item, of_task, task, task_message};
 
-/// The statuses in the order of the table.
+/// The statuses, in the order of the rows and columns.
 const STATUSES: [TaskStatus; 7] = [
     TaskStatus::Queued,
     TaskStatus::Running,
@@ -24,8 +24,8 @@ const STATUSES: [TaskStatus; 7] = [
     TaskStatus::Interrupted,
 ];
 
-/// Which record is taken (columns) after which (rows): phases never fall, the first terminal stays,
-/// and the same again replaces it.
+/// Which status is accepted (columns) after which (rows). Phases never fall, the first terminal
+/// status stays, and an equal status replaces it.
 const TAKEN: [&str; 7] = [
     "qrcCFXI", // queued
     ".rcCFXI", // running
@@ -42,7 +42,7 @@ fn taken(latest: TaskStatus, next: TaskStatus) -> bool {
     TAKEN[place(latest)].as_bytes()[place(next)] != b'.'
 }
 
-/// Whether the row of a status is one of those that end a task.
+/// Whether a status ends a task.
 fn ends(status: TaskStatus) -> bool {
     match status {
         TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling => false,
@@ -53,7 +53,7 @@ fn ends(status: TaskStatus) -> bool {
     }
 }
 
-/// The fact that says this status.
+/// The name of the fact that reports this status.
 fn said(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Queued => "task_created",
@@ -66,7 +66,7 @@ fn said(status: TaskStatus) -> &'static str {
     }
 }
 
-/// The status that the state knows, and whether the task is among the active ones.
+/// The status of `t` in the state, and whether it is active.
 fn known(state: &State) -> (TaskStatus, bool) {
     let (active, ended) =
         (state.tasks().active.get(&"t".into()), state.tasks().ended.get(&"t".into()));
@@ -104,7 +104,7 @@ fn a_fact_moves_a_task_forward_only() {
                 .map_or_else(|| state.tasks().ended[&"t".into()].1, |task| task.seq);
             let answer = driven.say(&of_task(said(next), "t"));
             let expected = match (ends(latest), taken(latest, next)) {
-                // A task that has ended takes no fact any more, not even the same one.
+                // A task that has ended ignores every fact, even an equal one.
                 (true, _) => Answer::Ignored { reason: Refusal::AlreadyTerminal, because: seq },
                 (false, true) => Answer::Accepted,
                 (false, false) => Answer::Ignored { reason: Refusal::Stale, because: seq },
@@ -128,8 +128,8 @@ fn a_fold_keeps_the_first_terminal_and_counts_what_it_refuses() {
             let (entries, _) =
                 entry::seal_all(state.head(), NOW, vec![record(latest), record(next)]);
             entries.iter().for_each(|entry| state.apply(entry));
-            // contract 3.3: in a fold only terminal statuses absorb; what came later in another
-            // phase is what the other runtime knows.
+            // contract 3.3: in a fold only terminal statuses absorb. An earlier phase that comes
+            // later is accepted, because the other runtime knows better.
             let refused = ends(latest) && latest != next;
             let stays = if refused { latest } else { next };
             assert_eq!(known(&state), (stays, !ends(stays)), "{next} after {latest}");
@@ -138,10 +138,10 @@ fn a_fold_keeps_the_first_terminal_and_counts_what_it_refuses() {
     }
 }
 
-/// A child never blocks, in any spelling; of the others one does where its detail says so (contract
+/// A child task never blocks, in any spelling. Other tasks block if their detail says so (contract
 /// 12).
 #[test]
-fn only_a_task_that_says_so_and_is_no_child_blocks() {
+fn only_a_task_that_says_so_and_is_not_a_child_blocks() {
     for kind in TaskKind::ALL {
         for (policy, says) in [("blocking", true), ("background", false)] {
             let mut driven = Driven::new();
@@ -161,15 +161,15 @@ fn only_a_task_that_says_so_and_is_no_child_blocks() {
     }
 }
 
-/// How many task records there are.
+/// The number of recorded task records.
 fn recorded(driven: &Driven) -> usize {
     driven.records.iter().filter(|record| matches!(record, Record::Task(_))).count()
 }
 
-/// A message of the runtime says what became of a task; it is recorded where it is news, and what
-/// it leaves out stays (contract 5.10, 5.11).
+/// A message of the runtime may report the status of a task. It gives a task record if it is news,
+/// and fields that it leaves out stay (contract 5.10, 5.11).
 #[test]
-fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
+fn a_message_of_the_runtime_is_recorded_if_it_moves_its_task() {
     for latest in STATUSES {
         for next in STATUSES {
             let mut driven = Driven::told(&[item("w"), task("t", Some("w"), true)]);
@@ -199,7 +199,7 @@ fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
 }
 
 #[test]
-fn what_others_say_of_a_task_and_what_an_observed_runtime_says_is_no_news_of_it() {
+fn messages_of_others_and_of_observed_runtimes_do_not_move_a_task() {
     let with = |change: fn(&mut Value)| {
         let mut message = task_message("m", "task_result", "t", "completed");
         change(&mut message["message"]);

@@ -1,5 +1,5 @@
-//! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8,
-//! 5.21, 5.24, 6.2, 9.1).
+//! Messages and diagnostics that the core writes on its own name their origin and their subject
+//! (contract 5.2, 5.8, 5.21, 5.24, 6.2, 9.1).
 
 use std::num::NonZeroU64;
 
@@ -24,7 +24,7 @@ use super::driven::{
 
 const MINUTE: u64 = 60_000;
 
-/// The newest message of this kind, as it is kept.
+/// The newest recorded message of this kind.
 fn newest(driven: &Driven, kind: &str) -> Value {
     let messages = driven.records.iter().rev().filter_map(|record| match record {
         Record::Message(message) => serde_json::to_value(message).ok(),
@@ -45,7 +45,7 @@ fn diagnostic(driven: &Driven, kind: &str) -> Value {
     events.into_iter().find(|data| data["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"))
 }
 
-/// An agent whose turn about `m` has begun, with the focus on `w`.
+/// An agent with an open run for `m` and the focus on `w`.
 fn about_an_item() -> Driven {
     let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), prompt("m")]);
     driven.run();
@@ -54,7 +54,7 @@ fn about_an_item() -> Driven {
 }
 
 #[test]
-fn a_fired_timer_says_which_it_was_and_who_brought_it() {
+fn a_timer_tick_names_its_timer_and_its_delivery_surface() {
     let mut driven = Driven::told(&[timer("t", MINUTE)]);
     driven.now = NOW.plus_ms(MINUTE);
     driven.run();
@@ -64,7 +64,7 @@ fn a_fired_timer_says_which_it_was_and_who_brought_it() {
 }
 
 #[test]
-fn a_retry_says_that_the_core_asks_and_for_which_message() {
+fn a_retry_says_that_the_core_made_it_and_for_which_message() {
     let mut driven = about_an_item();
     driven.tell(&[end("provider_failed_needs_recovery")]);
     driven.now = NOW.plus_ms(10_000);
@@ -75,10 +75,10 @@ fn a_retry_says_that_the_core_asks_and_for_which_message() {
     assert_eq!(retry["metadata"]["turn_retry"]["attempt"], 1);
 }
 
-/// contract 5.6: what goes on after a failed message is the try of that one, whoever else is to be
-/// tried again.
+/// contract 5.6: a follow-up that names a failed message is the retry of that message, even if
+/// others owe retries too.
 #[test]
-fn a_followup_is_the_retry_of_the_message_that_it_goes_on_after() {
+fn a_followup_is_the_retry_of_the_message_that_caused_it() {
     for failed in ["a", "b"] {
         let mut driven = Driven::told(&[prompt("a"), prompt("b")]);
         for _ in 0..2 {
@@ -105,7 +105,7 @@ fn a_followup_is_the_retry_of_the_message_that_it_goes_on_after() {
 }
 
 #[test]
-fn a_retry_says_which_timer_began_its_lineage() {
+fn a_retry_names_the_timer_that_started_its_lineage() {
     let mut driven = Driven::told(&[timer("t", MINUTE)]);
     driven.now = NOW.plus_ms(MINUTE);
     driven.run();
@@ -119,7 +119,7 @@ fn a_retry_says_which_timer_began_its_lineage() {
 }
 
 #[test]
-fn diagnostics_name_the_item_that_they_are_about() {
+fn diagnostics_name_their_item() {
     let mut silent = about_an_item();
     silent.now = NOW.plus_ms(30 * MINUTE);
     silent.run();
@@ -158,8 +158,8 @@ fn diagnostics_name_the_item_that_they_are_about() {
     assert_eq!(diagnostic(&malformed, "malformed_message")["work_item_id"], "w");
 }
 
-/// contract 5.2, D15: a task message without a task is about the one that it names, if that one is
-/// known; one with half a task is about none.
+/// contract 5.2, D15: a task message without metadata belongs to the task that it names, if that
+/// task is known. With incomplete metadata it is malformed.
 #[test]
 fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
     for (task_id, metadata, malformed) in [
@@ -184,8 +184,8 @@ fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
     }
 }
 
-/// contract 5.11: a result tells the end of the task that it carries, else of the one that it
-/// names, else of the one that it comes from.
+/// contract 5.11: a result reports the end of the task in its metadata, else of the task in its
+/// field, else of the task of its origin.
 #[test]
 fn a_result_tells_the_end_of_one_task() {
     for (carried, named, from, told) in [
@@ -212,7 +212,7 @@ fn a_result_tells_the_end_of_one_task() {
     }
 }
 
-/// contract 6.2: only a completed turn clears the error, and none makes one.
+/// contract 6.2: only a completed turn clears the runtime error, and no settlement sets it.
 #[test]
 fn how_a_turn_settles_clears_an_error_or_leaves_it_as_it_was() {
     for kind in TurnTerminalKind::ALL {
@@ -230,8 +230,7 @@ fn how_a_turn_settles_clears_an_error_or_leaves_it_as_it_was() {
     }
 }
 
-/// contract 9.5: what the agent arranged for itself once does not reach it while it is parked; what
-/// keeps coming does.
+/// contract 9.5: a one-shot timer of a parked agent does not reach it; an interval timer does.
 #[test]
 fn a_parked_agent_is_reached_by_what_keeps_coming() {
     let once = timer("t", MINUTE);
@@ -247,13 +246,15 @@ fn a_parked_agent_is_reached_by_what_keeps_coming() {
         assert_eq!(driven.diagnostics("parked"), 1);
         driven.now = NOW.plus_ms(MINUTE);
         driven.run();
-        let told = driven.records.iter().any(|record| matches!(record, Record::Message(message) if message.kind == MessageKind::TimerTick));
+        let told = driven.records.iter().any(|record| {
+            matches!(record, Record::Message(message) if message.kind == MessageKind::TimerTick)
+        });
         assert_eq!(told, reaches);
     }
 }
 
 #[test]
-fn a_timer_keeps_coming_where_it_repeats_and_has_an_interval() {
+fn a_timer_keeps_coming_if_it_repeats_and_has_an_interval() {
     let driven = Driven::told(&[timer("t", MINUTE)]);
     let timer = &driven.state().waiting().timers[&"t".into()].record;
     for (repeat, interval_ms, keeps) in
@@ -268,7 +269,7 @@ fn a_timer_keeps_coming_where_it_repeats_and_has_an_interval() {
 }
 
 #[test]
-fn a_hint_that_says_nothing_keeps_what_the_one_before_it_said_and_not_what_it_left_blank() {
+fn a_hint_without_content_keeps_the_content_of_the_hint_before() {
     let text = |text: &str| {
         hint(json!({"body": {"type": "text", "text": text}, "content_type": "text/plain"}))
     };
@@ -300,14 +301,13 @@ fn briefs_are_counted() {
 }
 
 #[test]
-fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_policy_has_room_for()
- {
+fn names_in_hints_are_kept_if_they_are_waited_for_and_else_up_to_the_limit_of_the_policy() {
     let names = |named: &str| match named.split_at(1) {
         ("i", _) => json!({"waiting_intent_id": named}),
         ("e", _) => json!({"external_trigger_id": named}),
         _ => json!({}),
     };
-    // The newest hint is not yet among those before it.
+    // The newest hint is not among the coalesced ones, so its names are missing.
     let told: [(&str, &[&str], &[&str], u64); 6] = [
         ("e1 e2 e3 e4", &[], &["e1", "e2"], 1),
         ("e1 e1 e2 e2 e1 -", &[], &["e1", "e2"], 0),
@@ -343,7 +343,7 @@ fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_
 }
 
 #[test]
-fn a_hint_that_came_alone_is_kept_without_a_word_of_others() {
+fn a_single_hint_has_no_coalesced_hints() {
     let pending = |hints: &[Value]| {
         serde_json::to_value(Driven::told(hints).state().control().hint.as_ref().expect("a hint"))
             .expect("JSON")

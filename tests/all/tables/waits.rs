@@ -1,5 +1,5 @@
-//! What the records of waits end, in any order, and what of them ends with something else (contract
-//! 3.3, 5.16).
+//! What the records of waits end, in every order, and what ends together with something else
+//! (contract 3.3, 5.16).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -13,10 +13,11 @@ use wakeful_core::{
 
 use super::driven::{Driven, NOW, intent, message, timer};
 
-/// The end of `x` in a state: what ended it, where that is kept, and the entry.
+/// The end of `x` in a state: its terminal status, if the state keeps it, and the entry.
 type End = fn(&State) -> Option<(Option<String>, Seq)>;
 
-/// One kind of wait: its record in a status, its statuses with the active one first, and its end.
+/// A kind of wait: its record with a status, its statuses with `active` first, and how to read its
+/// end.
 struct Kind {
     record: fn(&str) -> Record,
     statuses: &'static [&'static str],
@@ -74,7 +75,7 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// The first end stays, however often it is told; another one, or a beginning, is refused and
+/// The first end stays, however often it is recorded. Another end or a new start is refused and
 /// counted.
 #[test]
 fn the_first_end_of_a_wait_stays_and_what_contradicts_it_is_counted() {
@@ -117,10 +118,10 @@ fn the_mirror_of_an_intent_ends_with_its_intent_only() {
     assert!(driven.state().waiting().conditions.is_empty());
 }
 
-/// contract 5.20: who withdraws a timer that fired for the last time takes its tick back, and
-/// nothing that a host says of the same timer.
+/// contract 5.20: to cancel a timer after its last fire withdraws its tick, but not a message of a
+/// host about the same timer.
 #[test]
-fn a_timer_that_is_over_takes_back_its_own_tick_alone() {
+fn a_timer_that_is_over_withdraws_only_its_own_tick() {
     let withdrawn = json!({"fact": "timer_cancelled", "timer_id": "t"});
     let mut driven = Driven::told(&[timer("t", 1)]);
     driven.now = NOW.plus_ms(1);
@@ -142,8 +143,8 @@ fn a_timer_that_is_over_takes_back_its_own_tick_alone() {
     assert_eq!(driven.way_of("h"), [QueueStatus::Queued]);
 }
 
-/// The tick that a record names is the one of its newest fire: of what another runtime fires, its
-/// driver queued none.
+/// A timer record names the tick of its newest fire. If another runtime fires the timer, this core
+/// has queued no tick for it.
 #[test]
 fn what_another_runtime_fires_names_no_tick_of_an_earlier_fire() {
     let text = r#"{"id":"t","agent_id":"default","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"interval_ms":1000,"repeat":true,"tick_message_id":"before"}"#;

@@ -1,4 +1,4 @@
-//! The agent that is measured: what a host does with it in one round.
+//! The agent that is measured, and what a host does with it in one round.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -11,13 +11,13 @@ use wakeful_core::{
 };
 use wakeful_host::engine::{Engine, EngineError, Mode, Native};
 
-/// An instant to begin with.
+/// The instant at which every clock starts.
 const BEGIN: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// The length of a message's fact, in bytes.
+/// The length of the fact of a message, in bytes.
 const MESSAGE_BYTES: usize = 300;
 
-/// A clock that goes on by a millisecond each time it is read.
+/// A clock that advances by a millisecond each time it is read.
 #[derive(Clone, Debug)]
 pub(super) struct Ticking(Timestamp);
 
@@ -34,7 +34,7 @@ impl Clock for Ticking {
     }
 }
 
-/// A provider that only remembers which turn is to be executed.
+/// A provider that only remembers which turn to execute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns(Rc<RefCell<Option<RunId>>>);
 
@@ -47,33 +47,33 @@ impl Provider for Turns {
     }
 }
 
-/// An agent behind an engine, and what its host says to it.
+/// An agent behind an engine, with its host.
 pub(super) struct Agent<E> {
     pub(super) engine: E,
     turns: Turns,
     said: u64,
 }
 
-/// The native core over a ledger.
+/// An agent in the native core, over a ledger.
 pub(super) fn native<L: Ledger>(ledger: L) -> Agent<Native<L, Ticking, Turns>> {
     named("bench", ledger)
 }
 
-/// The same for an agent of this name.
+/// The same for an agent with this name.
 pub(super) fn named<L: Ledger>(name: &str, ledger: L) -> Agent<Native<L, Ticking, Turns>> {
     let turns = Turns::default();
     Agent::opened(name, Native::new(ledger, Ticking::default(), turns.clone()), turns)
 }
 
 impl<E: Engine> Agent<E> {
-    /// An agent that its host drives.
+    /// An agent that this host drives.
     pub(super) fn opened(name: &str, mut engine: E, turns: Turns) -> Self {
         expect_answer(engine.open(&Options::new(name.into()), Mode::Drive));
         Self { engine, turns, said: 0 }
     }
 
-    /// A full step: a message is proposed, committed and decided on, its turn is admitted and
-    /// settled, and the agent rests.
+    /// A full step: propose and commit a message, decide on it, admit and settle its turn, and
+    /// rest.
     pub(super) fn round(&mut self) {
         let fact = self.next_message();
         self.propose(&fact);
@@ -83,13 +83,13 @@ impl<E: Engine> Agent<E> {
         self.rest();
     }
 
-    /// The fact of another message.
+    /// The fact of a message with a new id.
     pub(super) fn next_message(&mut self) -> String {
         self.said += 1;
         message(&format!("message-{}", self.said))
     }
 
-    /// Ends turns for as long as there are any.
+    /// Completes turns until no more start.
     pub(super) fn settle(&mut self) {
         loop {
             self.rest();
@@ -123,6 +123,6 @@ pub(super) fn message(id: &str) -> String {
 fn expect_answer<T>(answer: Result<T, EngineError>) -> T {
     match answer {
         Ok(value) => value,
-        Err(why) => panic!("the engine that is measured does not answer: {why}"),
+        Err(why) => panic!("the measured engine gave an error: {why}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Cross-checks: a step of random stories in two engines, compared, beside the same step in the
-//! native core alone.
+//! Cross-checks: a step of random stories in two engines that are compared, beside the same step in
+//! the native core alone.
 
 use std::process::{Command, Stdio};
 
@@ -21,17 +21,17 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     vec![Figure::new("cross-check of a step, native and wasmtime", cost, "native core alone", base)]
 }
 
-/// Plays random stories until they have taken so many steps, and says how many these were.
+/// Plays random stories until they have taken at least `steps` steps, and returns their number.
 fn played(engines: &str, steps: u32) -> u64 {
-    // One engine alone has nothing to be compared with, and plays all the same; that is said by the
-    // exit code 3.
+    // One engine alone plays the stories but has nothing to compare them with. Exit code 3 says
+    // this.
     let well = if engines.contains(',') { 0 } else { 3 };
     let mut command = Command::new(wakeful());
     command
         .args(["crosscheck", "--json", "--random", &steps.to_string(), "--engines", engines])
         .stderr(Stdio::null());
-    let done = command.output().expect("`wakeful` stands beside this program");
-    assert!(done.status.code() == Some(well), "the engines {engines} differ, or one is not there");
+    let done = command.output().expect("`wakeful` is beside this program");
+    assert!(done.status.code() == Some(well), "the engines {engines} differ, or one is missing");
     let told: Value = serde_json::from_slice(&done.stdout).expect("one JSON document");
     told["random"]["steps"].as_u64().expect("a count")
 }

@@ -1,5 +1,5 @@
-//! The program's commands on a long ledger, beside the same on one of a tenth of its length: none
-//! costs more than its length.
+//! The commands of `wakeful` on a long ledger, beside the same on a tenth of it. No command may
+//! cost more than linear time.
 
 use std::{
     env,
@@ -17,11 +17,11 @@ use wakeful_host::ledger::{SqliteFile, SqliteLedger};
 
 use super::{Depth, Figure, agent, measure::elapsed};
 
-/// The agent.
+/// The agent of both ledgers.
 const AGENT: &str = "bench";
-/// After so many rounds it is asked how long the ledger is.
+/// Rounds between two looks at the length of the ledger: each look reads the file.
 const ROUNDS: u32 = 100;
-/// A tenth of it takes a tenth of the time, and a start that is the same.
+/// The goal: ten times the entries take ten times as long, with room for noise.
 const LINEAR: f64 = 12.0;
 
 /// Figures.
@@ -45,8 +45,8 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     commands.into_iter().map(figure).collect()
 }
 
-/// A file with a ledger of so many entries, batch by batch as an agent appends them, and without a
-/// snapshot: all of it is folded.
+/// A file with a ledger of at least this number of entries. An agent appends them batch by batch.
+/// There is no snapshot, so a command folds all of it.
 fn stored(folder: &Path, entries: u64) -> PathBuf {
     let path = folder.join(format!("{entries}.sqlite"));
     let file = SqliteFile::open(&path).expect("a new file");
@@ -72,15 +72,15 @@ impl Ledger for WithoutSnapshots {
     }
 }
 
-/// Where files lie in memory, on systems that have such a place: a million entries are not written
-/// to a disk one by one only to be read.
+/// A file system in memory, on systems that have one. To write a million batches to a disk would
+/// take longer than all that is measured.
 const IN_MEMORY: &str = "/dev/shm";
 
 fn place() -> TempDir {
     tempfile::tempdir_in(IN_MEMORY).or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// The program, which is built beside this one.
+/// The program `wakeful`, which is built beside this one.
 pub(super) fn wakeful() -> PathBuf {
     env::current_exe()
         .expect("this program")
@@ -94,7 +94,7 @@ fn run(words: &[&str], ledger: &Path) -> u64 {
         .arg(ledger)
         .stdout(Stdio::null())
         .status()
-        .expect("`wakeful` stands beside this program");
+        .expect("`wakeful` is beside this program");
     assert!(done.success(), "`wakeful {}` failed: {done}", words.join(" "));
     1
 }

@@ -1,4 +1,4 @@
-//! Durable steps: SQLite beside one bare append that is synced, and many agents on one file.
+//! Durable facts: SQLite beside one bare append with an fsync, and many agents on one file.
 
 use std::{
     fs::{File, OpenOptions},
@@ -16,9 +16,9 @@ use super::{
     measure::{Cost, elapsed},
 };
 
-/// Facts that are measured at once.
+/// Facts per measurement.
 const FACTS: u64 = 50;
-/// How many agents share a file.
+/// The number of agents that share a file.
 const AGENTS: usize = 100;
 
 /// Figures.
@@ -43,7 +43,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
                 for _ in 0..FACTS {
                     file.write_all(&line)
                         .and_then(|()| file.sync_data())
-                        .expect("the disk takes it");
+                        .expect("the disk has room");
                 }
                 FACTS
             }),
@@ -79,12 +79,12 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     ]
 }
 
-/// A fact of many agents that speak at once, each on a thread of its own: how long all of them
-/// take, by how many there were.
+/// The time per fact when all agents report at once, each on its own thread.
 fn at_once(depth: Depth, file: &SqliteFile) -> Cost {
     let mut least = Cost::INFINITY;
     for turn in 0..depth.turns().div_ceil(3) {
         let agents: Vec<_> = (0..AGENTS).map(|number| format!("agent-{turn}-{number}")).collect();
+        // Opening an agent is not measured: all threads wait until every agent is open.
         let begun = std::sync::Barrier::new(AGENTS + 1);
         let time = thread::scope(|scope| {
             let threads: Vec<_> = agents
@@ -100,7 +100,7 @@ fn at_once(depth: Depth, file: &SqliteFile) -> Cost {
                 .collect();
             begun.wait();
             let started = Instant::now();
-            threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+            threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
             started.elapsed()
         });
         least = least.min(time.as_secs_f64() * 1e9 / (FACTS as f64 * AGENTS as f64));

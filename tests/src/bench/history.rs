@@ -1,4 +1,4 @@
-//! A long history: what a step and a decision cost after it, and what it costs to open it.
+//! A long history: what a step and a decision cost after it.
 
 use wakeful_core::record::decision::Boundary;
 use wakeful_host::{engine::Engine, ledger::MemoryLedger};
@@ -9,9 +9,9 @@ use super::{
     measure::beside,
 };
 
-/// Rounds that are measured at once.
+/// Rounds per measurement.
 const ROUNDS: u64 = 40;
-/// Decisions that are measured at once.
+/// Decisions per measurement.
 const DECISIONS: u64 = 400;
 
 /// Figures.
@@ -47,7 +47,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     [flat("full step", rounds), flat("decision", decisions)].concat()
 }
 
-/// An agent with so many entries behind it.
+/// An agent whose ledger has at least this number of entries.
 fn after(entries: usize) -> Agent<impl Engine> {
     let ledger = MemoryLedger::default();
     let mut agent = agent::native(ledger.clone());

@@ -8,15 +8,15 @@ use super::{
     measure::beside,
 };
 
-/// Rounds that are measured at once.
+/// Rounds per measurement.
 const ROUNDS: u64 = 40;
 
-/// How an item lives.
+/// The situation of the items.
 #[derive(Clone, Copy)]
 enum Life {
-    /// The model has been told of it and left it as it was.
+    /// It was offered to the model, which left it unchanged.
     Offered,
-    /// It waits for something outside.
+    /// It waits for an external event.
     Waiting,
 }
 
@@ -54,7 +54,7 @@ fn figures_for(life: Life, depth: Depth) -> Vec<Figure> {
     vec![figure(1), figure(2)]
 }
 
-/// An agent with so many items.
+/// An agent with this number of items.
 fn with(life: Life, items: u32) -> Agent<impl Engine> {
     let mut agent = agent::native(MemoryLedger::default());
     for item in 0..items {

@@ -1,34 +1,33 @@
-//! Measuring on a noisy machine: CPU time of this thread, turn about, and of several turns the
-//! least.
+//! Measuring on a noisy machine: the subjects alternate, and the minimum of several turns counts.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What one of these costs, in nanoseconds.
+/// The cost of one unit: nanoseconds, unless its figure has another [`Unit`](super::Unit).
 pub(super) type Cost = f64;
 
-/// The CPU time of this thread so far.
+/// The CPU time that this thread has used.
 fn cpu() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or_default())
 }
 
-/// Something to measure: does its work once and says how many units of it that were.
+/// Something to measure: does its work once and returns the number of units of it.
 pub(super) type Subject<'a> = Box<dyn FnMut() -> u64 + 'a>;
 
-/// The CPU time of a unit of each subject.
+/// The CPU time of a unit of each subject, on this thread only.
 pub(super) fn beside<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) -> [Cost; N] {
     turn_about(turns, subjects, cpu)
 }
 
-/// The time on the clock of a unit of each subject, for those that wait for disks.
+/// The wall time of a unit of each subject, for subjects that wait for disks.
 pub(super) fn elapsed<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) -> [Cost; N] {
     let started = Instant::now();
     turn_about(turns, subjects, || started.elapsed())
 }
 
-/// The subjects take turns, so that what the machine does meanwhile meets them alike.
+/// The subjects alternate, so that other work of the machine disturbs them alike.
 fn turn_about<const N: usize>(
     turns: u32,
     mut subjects: [Subject<'_>; N],

@@ -1,4 +1,4 @@
-//! Memory: what a thousand agents that live in one process keep of it, natively and in the sandbox.
+//! Memory: what one of a thousand agents in one process needs, natively and in the sandbox.
 
 use std::fs;
 
@@ -11,17 +11,17 @@ use super::{
     sandbox::{agent_in, plugin},
 };
 
-/// How many agents there are.
+/// The number of agents.
 const AGENTS: usize = 1_000;
-/// What each has behind it, in rounds.
+/// The rounds that each agent has played.
 const ROUNDS: usize = 3;
 
-/// Figures; none where the machine does not tell what a process keeps.
+/// Figures; empty if the system does not report the memory of a process.
 pub(super) fn figures(_: Depth) -> Vec<Figure> {
     let guests = plugin(true);
-    // What all of them share is there before the first is counted.
+    // One agent runs first, so that what all of them share is not counted.
     lives(&mut agent_in(&guests));
-    // The native ones first: what others give back, they would take.
+    // The native agents come first: otherwise they would reuse memory that the sandbox gave back.
     let each = [each(|| agent::native(MemoryLedger::default())), each(|| agent_in(&guests))];
     let [Some(native), Some(sandboxed)] = each else { return Vec::new() };
     vec![
@@ -42,14 +42,14 @@ pub(super) fn figures(_: Depth) -> Vec<Figure> {
     ]
 }
 
-/// What a process has.
+/// The memory of a process, or one agent's share of it.
 #[derive(Clone, Copy)]
 struct Kept {
     bytes: Cost,
     mappings: Cost,
 }
 
-/// What one of many agents adds to what the process has.
+/// What one of many agents adds to the memory of the process.
 fn each<E: Engine>(agent: impl Fn() -> Agent<E>) -> Option<Kept> {
     let before = kept()?;
     let agents: Vec<_> = (0..AGENTS)
@@ -71,7 +71,7 @@ fn lives(agent: &mut Agent<impl Engine>) {
     (0..ROUNDS).for_each(|_| agent.round());
 }
 
-/// What this process has now, where the machine tells.
+/// The memory of this process now, if the system reports it.
 fn kept() -> Option<Kept> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let resident =

@@ -1,5 +1,5 @@
-//! What things cost: every figure is a ratio to something that is measured beside it in the same
-//! run, since machines differ and are noisy.
+//! Benchmarks. Every figure is a ratio to something that is measured beside it in the same run,
+//! because machines differ and are noisy.
 
 mod agent;
 mod checks;
@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use self::measure::Cost;
 
-/// How thoroughly is measured.
+/// How thoroughly to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Under three minutes: a tenth of the history, fewer turns.
@@ -39,7 +39,7 @@ impl Depth {
     }
 }
 
-/// What is counted.
+/// The unit of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -47,12 +47,12 @@ pub enum Unit {
     Nanoseconds,
     /// Memory, in bytes.
     Bytes,
-    /// How many.
+    /// A number of things.
     Number,
 }
 
 impl Unit {
-    /// So much of it as people read it.
+    /// An amount with the prefix that people would choose.
     fn tell(self, amount: Cost) -> String {
         let steps: &[(&str, f64)] = match self {
             Self::Nanoseconds => &[(" ns", 1.0), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)],
@@ -64,22 +64,22 @@ impl Unit {
     }
 }
 
-/// One figure.
+/// A measured cost, and the cost that it is compared with.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     /// What is measured.
     pub name: String,
-    /// What is counted.
+    /// The unit of a cost.
     pub unit: Unit,
-    /// What one costs.
+    /// The measured cost, in `unit`.
     pub cost: Cost,
-    /// What it is compared with.
+    /// What it is compared with, measured in the same run.
     pub compared_with: String,
-    /// What one of those costs.
+    /// The cost of that, in `unit`.
     pub base: Cost,
-    /// How many times as much it costs.
+    /// `cost` divided by `base`.
     pub ratio: f64,
-    /// The most that the ratio may be, where there is a goal.
+    /// The highest ratio that is allowed, if there is a goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<f64>,
 }
@@ -114,7 +114,7 @@ impl Figure {
         Self { goal: Some(goal), ..self }
     }
 
-    /// Whether it is within its goal, where it has one.
+    /// Whether it is within its goal; `None` if it has none.
     #[must_use]
     pub fn holds(&self) -> Option<bool> {
         self.goal.map(|goal| self.ratio <= goal)
@@ -123,15 +123,15 @@ impl Figure {
 
 /// A group of figures that are measured together.
 pub struct Group {
-    /// Its name.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it measures.
+    /// What it measures, for people.
     pub about: &'static str,
     measure: fn(Depth) -> Vec<Figure>,
 }
 
 impl Group {
-    /// Measures.
+    /// Measures all figures of the group, which may take minutes.
     #[must_use]
     pub fn measure(&self, depth: Depth) -> Vec<Figure> {
         (self.measure)(depth)
@@ -185,7 +185,7 @@ pub const GROUPS: [Group; 11] = [
     Group { name: "durable", about: "facts on a disk", measure: durable::figures },
 ];
 
-/// The figures as a table, to be read.
+/// The figures as a table for people.
 #[must_use]
 pub fn table(figures: &[Figure]) -> String {
     let mut rows =

@@ -1,4 +1,4 @@
-//! Opening a long ledger: from its first entry, and from a snapshot.
+//! Opening a long ledger, from its first entry and from a snapshot.
 
 use serde_json::Value;
 use wakeful_core::{
@@ -9,7 +9,7 @@ use wakeful_host::ledger::MemoryLedger;
 
 use super::{Depth, Figure, agent, measure::beside};
 
-/// Entries after the snapshot.
+/// The number of entries after the snapshot.
 const TAIL: usize = 1_000;
 
 /// Figures.

@@ -1,4 +1,4 @@
-//! What a decision costs in Node beside the nearest things that people would take instead.
+//! What a decision costs in Node, beside the libraries that people would most likely use instead.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Depth, Figure, measure::Cost};
 use crate::paths;
 
-/// Nanoseconds.
+/// Nanoseconds per decision.
 #[derive(Deserialize)]
 struct Measured {
     decision: Cost,
@@ -25,10 +25,10 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let why = String::from_utf8_lossy(&done.stderr);
     assert!(
         done.status.success(),
-        "the peers cannot be measured; `cargo xtask bench` installs them: {why}"
+        "the peers cannot be measured: {why}\n`cargo xtask bench` installs them"
     );
     let measured: Measured =
-        serde_json::from_slice(&done.stdout).expect("it prints what it measured");
+        serde_json::from_slice(&done.stdout).expect("the script prints its figures");
     let beside = |peer: &str, cost| {
         Figure::new("decision at rest in Node, as text", measured.decision, peer, cost)
     };

@@ -1,12 +1,12 @@
-//! A full step, beside what no implementation can do without: reading and writing the same JSON,
-//! and the hashes of the entries.
+//! A full step, beside what every implementation must do: read and write the same JSON, and hash
+//! the entries.
 
 use serde_json::Value;
 use wakeful_host::ledger::MemoryLedger;
 
 use super::{Depth, Figure, agent, measure::beside};
 
-/// Rounds that are measured at once.
+/// Rounds per measurement.
 const ROUNDS: usize = 100;
 
 /// Figures.
@@ -35,6 +35,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
                 for entry in &entries {
                     written += usize::from(blake3::hash(entry.as_bytes()).as_bytes()[0]);
                 }
+                // Otherwise the optimiser could remove the work.
                 std::hint::black_box(written);
                 ROUNDS as u64
             }),

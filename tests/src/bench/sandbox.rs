@@ -16,11 +16,11 @@ use super::{
 };
 use crate::paths;
 
-/// Rounds that are measured at once.
+/// Rounds per measurement.
 const ROUNDS: u64 = 60;
 /// Rounds before anything is measured.
 const FIRST: u64 = 200;
-/// Instances that are measured at once.
+/// Instances per measurement.
 const INSTANCES: u64 = 50;
 
 pub(super) type Lent = Plugin<MemoryLedger, Ticking, Turns>;
@@ -65,7 +65,7 @@ pub(super) fn agent_in(plugin: &Lent) -> Agent<impl Engine> {
         turns.clone(),
         Limits::default(),
     );
-    Agent::opened("bench", instance.expect("there is room"), turns)
+    Agent::opened("bench", instance.expect("the pool has room"), turns)
 }
 
 fn rounds<'a>(agent: &'a mut Agent<impl Engine + 'a>) -> Subject<'a> {

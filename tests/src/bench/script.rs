@@ -1,4 +1,4 @@
-//! The npm package's modules in Node and in Chromium: a full step there, beside the same step of
+//! The npm package's modules in Node and in Chromium: a full step there, beside the same step in
 //! the native core.
 
 use std::{
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::paths;
 
-/// The module that Node takes, and a page that would rather be quick than small.
+/// The module that is optimised for speed: Node uses it, and pages may.
 const FAST: &str = "npm-fast";
-/// The module that pages download by default.
+/// The module that is optimised for size: pages download it by default.
 const SMALL: &str = "npm";
-/// Rounds that are measured at once.
+/// Rounds per measurement.
 const ROUNDS: u64 = 200;
-/// Rounds before anything is measured, so that the engine has compiled what is called often.
+/// Rounds before anything is measured, so that the engine has compiled the hot functions.
 const FIRST: u64 = 1_000;
 
 /// Figures.
@@ -31,7 +31,8 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let [node, chromium, small] =
         [("engine.mjs", FAST), ("chromium.mjs", FAST), ("chromium.mjs", SMALL)]
             .map(|(engine, module)| measured(engine, module, depth));
-    // The machine may have become slower or quicker meanwhile.
+    // The engines took a while, and the machine may have become slower or faster. So the native
+    // core is measured again.
     let native = native.min(self::native(depth));
     let full = |what: &str, cost: &Measured| {
         Figure::new(format!("full step in {what}"), cost.round, "native core", native)
@@ -66,7 +67,7 @@ fn native(depth: Depth) -> Cost {
     cost
 }
 
-/// What an engine of the cross-check measures by itself, in nanoseconds.
+/// What an engine of the cross-check measures on its own, in nanoseconds.
 #[derive(Deserialize)]
 struct Measured {
     round: Cost,
@@ -87,23 +88,21 @@ fn measured(engine: &str, module: &str, depth: Depth) -> Measured {
     let mut said = BufReader::new(said);
     let ready = line(&mut said);
     assert!(ready.get("ready").is_some(), "{engine} cannot run: {ready}");
-    ask(
-        &mut asked,
-        &json!({ "id": 1, "measure": { "first": FIRST, "rounds": ROUNDS, "turns": depth.turns() } }),
-    );
+    let wanted = json!({ "first": FIRST, "rounds": ROUNDS, "turns": depth.turns() });
+    ask(&mut asked, &json!({ "id": 1, "measure": wanted }));
     let answer = line(&mut said);
     drop(asked);
-    program.wait().expect("it ends with its input");
+    program.wait().expect("the engine ends with its input");
     Measured::deserialize(&answer["nanos"])
-        .unwrap_or_else(|why| panic!("{engine} has measured nothing ({why}): {answer}"))
+        .unwrap_or_else(|why| panic!("{engine} did not report its figures ({why}): {answer}"))
 }
 
 fn ask(to: &mut ChildStdin, what: &Value) {
-    writeln!(to, "{what}").expect("the engine listens");
+    writeln!(to, "{what}").expect("the engine reads its input");
 }
 
 fn line(from: &mut BufReader<ChildStdout>) -> Value {
     let mut line = String::new();
-    from.read_line(&mut line).expect("the engine says something");
-    serde_json::from_str(&line).unwrap_or_else(|why| panic!("the engine said `{line}`: {why}"))
+    from.read_line(&mut line).expect("the engine answers");
+    serde_json::from_str(&line).unwrap_or_else(|why| panic!("the engine answered `{line}`: {why}"))
 }

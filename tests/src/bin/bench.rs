@@ -1,27 +1,33 @@
-//! `cargo xtask bench`: what things cost, each beside something that is measured in the same run.
+//! `cargo xtask bench`: runs the benchmarks and prints a table.
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, builder::PossibleValuesParser};
 use wakeful_tests::bench::{self, Depth, GROUPS};
 
-/// Measures what steps, decisions, openings and engines cost: CPU time, of several turns the least,
-/// each figure beside something that is measured in the same run.
+/// Measure what steps, decisions, openings and engines cost.
+///
+/// Costs are CPU time, or wall time if a disk is involved: the minimum of several turns. Machines
+/// differ and are noisy, so every figure is a ratio to something that is measured beside it in the
+/// same run.
 #[derive(Parser)]
 #[command(
     name = "bench",
-    after_help = "exit code: 0 every goal is met, 1 one is missed or FILE cannot be written, 2 \
-                  the command line was not understood"
+    after_help = "exit code: 0 every goal is met, 1 one is missed or FILE cannot be written, \
+                  2 the command line is wrong"
 )]
 struct Options {
-    /// Under three minutes: a tenth of the history, fewer turns.
+    /// Measure a tenth of the history in fewer turns: under three minutes.
     #[arg(long)]
     quick: bool,
-    /// Write the figures to this file too; costs are in nanoseconds.
+    /// Also write the figures to FILE as JSON; times are in nanoseconds.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Only these groups; all where none is named.
-    #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS.map(|group| group.name)))]
+    /// Measure only these groups; by default all.
+    #[arg(
+        value_name = "GROUP",
+        value_parser = PossibleValuesParser::new(GROUPS.map(|group| group.name)),
+    )]
     groups: Vec<String>,
 }
 
@@ -40,9 +46,9 @@ fn main() -> ExitCode {
     let goals = figures.iter().filter(|figure| figure.goal.is_some()).count();
     anstream::println!("\n{} figures, {goals} goals, {missed} missed", figures.len());
     if let Some(file) = &options.json {
-        let text = serde_json::to_string_pretty(&figures).expect("figures are written");
+        let text = serde_json::to_string_pretty(&figures).expect("figures are JSON");
         if let Err(why) = fs::write(file, text + "\n") {
-            anstream::eprintln!("error: cannot write {}: {why}", file.display());
+            anstream::eprintln!("error: cannot write `{}`: {why}", file.display());
             return ExitCode::FAILURE;
         }
     }

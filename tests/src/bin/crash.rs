@@ -1,5 +1,5 @@
-//! `cargo xtask crash`: lets processes die, in scenarios, in stories that are drawn, and for real;
-//! and says how often.
+//! `cargo xtask crash`: lets processes die in scenarios, in random stories and for real, and prints
+//! how much was tried.
 
 use std::{
     fs,
@@ -24,31 +24,30 @@ use wakeful_tests::{
     paths,
 };
 
-/// Cuts scenarios, random stories and real processes, and compares what comes of them with what
-/// came of those that nobody cut.
+/// Let processes die, and compare their stories with those that ran to their end.
 ///
-/// Each scenario and each story dies after each of its appends, goes on from what the ledger holds
-/// then, and each story dies once more on the way from there. A story that fails is made as small
-/// as it can be, and printed: `wakeful run` plays it.
+/// Each scenario and each random story is cut after each append and continues from what the ledger
+/// holds then. A story dies once more on its way from there. More stories are played by real
+/// processes, which are killed. A story that fails is shrunk and printed: `wakeful run` plays it.
 #[derive(Parser)]
 #[command(
     name = "crash",
-    after_help = "exit code: 0 nothing was lost and nothing done twice, 1 something was, 2 the \
-                  command line was not understood"
+    after_help = "exit code: 0 nothing was lost and nothing done twice, 1 something was, \
+                  2 the command line is wrong"
 )]
 struct Options {
-    /// How many stories are cut after each append.
+    /// Cut N random stories after each append.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     stories: u64,
-    /// How many stories are played by processes that are killed.
+    /// Play N random stories in processes that are killed.
     #[arg(long, value_name = "N", default_value_t = 200)]
     kills: u64,
-    /// Where the drawing of stories begins; the same seed draws the same stories.
+    /// The seed of the random stories; the same seed gives the same stories.
     #[arg(long, value_name = "N", default_value_t = 20_260_527)]
     seed: u64,
 }
 
-/// How many stories are drawn from one seed.
+/// The number of stories that are drawn from one seed.
 const CHUNK: u64 = 20;
 
 fn main() -> ExitCode {
@@ -87,13 +86,13 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(parts.contains(&false)))
 }
 
-/// Says what was tried and found; whether all went well.
+/// Prints what was tried and what was wrong; `true` if nothing was.
 fn told(name: &str, tried: Tried, wrong: &[String]) -> bool {
     let Tried { stories, appends, deaths, interrupted, calls } = tried;
     anstream::println!(
         "{name:<15} {stories:>6} stories {appends:>8} appends {deaths:>8} deaths {interrupted:>8} \
          runs interrupted {calls:>8} calls kept  {}",
-        if wrong.is_empty() { "as without a death" } else { "DIFFERENT" }
+        if wrong.is_empty() { "as without a crash" } else { "DIFFERENT" }
     );
     wrong.iter().for_each(|why| anstream::println!("{why}\n"));
     wrong.is_empty()
@@ -111,7 +110,7 @@ fn scenarios() -> bool {
     told("scenarios", all, &wrong)
 }
 
-/// Tries so many stories, on all cores.
+/// Tries `count` stories on all cores; `true` if nothing was wrong.
 fn drawn(
     name: &str,
     count: u64,
@@ -132,7 +131,7 @@ fn drawn(
             return;
         }
         let cases = u32::try_from(CHUNK.min(count - from)).unwrap_or(u32::MAX);
-        // Every fifth lot has long stories.
+        // Long stories have many cuts, so only every fifth lot has them.
         let longest = if (from / CHUNK).is_multiple_of(5) { 6 } else { 3 };
         let tried = |drawn: &Drawn, kills: &[u32]| {
             let one = try_one(drawn, kills)?;
@@ -155,7 +154,7 @@ fn drawn(
     told(name, all, &wrong.into_inner().unwrap_or_default())
 }
 
-/// Tries stories that are drawn from one seed; what is wrong with the smallest that shows it.
+/// Tries stories that are drawn from one seed. The error is that of the smallest story that fails.
 fn lot(
     seed: u64,
     cases: u32,

@@ -1,5 +1,5 @@
-//! `cargo xtask model`: searches the states that the real machine can come to, and says how many
-//! there are and whether all is well.
+//! `cargo xtask model`: searches the states that the real machine can reach, and prints their
+//! number and whether a property is violated.
 
 use std::{io::IsTerminal, path::PathBuf, process::ExitCode};
 
@@ -11,41 +11,45 @@ use wakeful_tests::{
     paths,
 };
 
-/// Searches the states that the machine can come to, breadth first, and checks each batch, each
-/// ranking and each way to rest.
+/// Search the states that the machine can reach, breadth first, and check each batch, each ranking
+/// and each way to rest.
 ///
-/// What is found to be broken is printed, and written to a file, as a scenario, the shortest there
-/// is: one that `tests/scenarios` could hold as it is.
+/// A violation is printed and written to a file as the shortest scenario that shows it, ready for
+/// `tests/scenarios`.
 ///
-/// `model --shapes 50000 --adversary window` shows it.
+/// `model --shapes 50000 --adversary window` shows how a seeded mistake is found.
 #[derive(Parser)]
 #[command(
     name = "model",
-    after_help = "exit code: 0 nothing is broken, 1 something is or it could not be written, 2 \
-                  the command line was not understood"
+    after_help = "exit code: 0 nothing is broken, 1 something is or it could not be written, \
+                  2 the command line is wrong"
 )]
 struct Options {
-    /// The search ends when so many shapes were found.
+    /// Stop after N shapes.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     shapes: usize,
-    /// It goes so many moves far.
+    /// Stop after N moves.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     depth: usize,
-    /// Searches from nothing, with this small cast.
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Cast::SMALL.map(|(name, _)| name)))]
+    /// Start from nothing, with a small cast.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = PossibleValuesParser::new(Cast::SMALL.map(|(name, _)| name)),
+    )]
     small: Option<String>,
-    /// The folder into which what is broken is written; target/model of the tree without it.
+    /// Write scenarios into this folder; by default target/model of the source tree.
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// Lets the checker find a seeded mistake.
+    /// Let the checker find a seeded mistake.
     #[arg(long, value_name = "NAME")]
     adversary: Option<Adversary>,
-    /// Prints one line of JSON.
+    /// Print one line of JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// What is printed for programs.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Numbers<'a> {
     openings: usize,
@@ -84,7 +88,7 @@ fn main() -> ExitCode {
         ProgressBar::new(bounds.shapes as u64)
     };
     if let Ok(style) = ProgressStyle::with_template(
-        "{bar:40} {pos}/{len} shapes, {msg}, {elapsed} gone, {eta} left",
+        "{bar:40} {pos}/{len} shapes, {msg}, {elapsed} elapsed, {eta} left",
     ) {
         bar.set_style(style);
     }
@@ -93,7 +97,8 @@ fn main() -> ExitCode {
         bar.set_message(format!("{} walked to rest", far.rested));
     });
     bar.finish_and_clear();
-    // Several threads are not in step: one alone finds the shortest way first.
+    // Several threads are not in step, so their first finding may be a long way. One thread alone
+    // finds a shortest one.
     let is_long = report.finding.is_some() && bounds.threads > 1;
     let report =
         if is_long { model::search(&Bounds { threads: 1, ..bounds }, |_| {}) } else { report };
@@ -101,7 +106,7 @@ fn main() -> ExitCode {
     let written = report.finding.as_ref().map(|finding| ways::write(finding, &folder)).transpose();
     if let Err(why) = &written {
         anstream::eprintln!(
-            "error: what is broken cannot be written into {}: {why}; --write names another folder",
+            "error: cannot write the scenario into `{}`: {why}; name another folder with --write",
             folder.display()
         );
     }
@@ -147,7 +152,7 @@ fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
     let end = if report.is_exhausted() {
         "these are all".to_owned()
     } else {
-        format!("{edge} of them at the edge, there are more")
+        format!("{edge} of them at the edge: there are more")
     };
     let verdict = if finding.is_some() { "BROKEN" } else { "nothing is broken" };
     anstream::println!(
@@ -155,8 +160,8 @@ fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
          {end}"
     );
     anstream::println!(
-        "from {rested} shapes, whatever kind of answer comes, at most {steps_to_rest} appends \
-         lead to rest, from {rested_at_edge} more as far as none is needed; {seconds:.0} s; \
+        "from {rested} shapes every kind of answer leads to rest in at most {steps_to_rest} \
+         appends, from {rested_at_edge} more as far as no answer is needed; {seconds:.0} s; \
          {verdict}"
     );
     if let Some(finding) = finding {

@@ -1,5 +1,5 @@
-//! `cargo xtask sim`: families of agents live through virtual days with faults at every import;
-//! says how many, and what was wrong.
+//! `cargo xtask sim`: simulates families of agents over virtual days, with faults at every import.
+//! It prints what was simulated and what was wrong.
 
 use std::{
     fs,
@@ -19,39 +19,41 @@ use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::record::edition::Edition;
 use wakeful_tests::sim::{self, Plan, Report};
 
-/// Lets families of agents live: wild days with kills, faults at every import, clocks that jump,
-/// input that comes twice and late and providers that do whatever they like, and then calm days,
-/// after which nothing may be left undone. Each fifth batch is checked against the invariants.
+/// Simulate families of agents over virtual days.
 ///
-/// A family is determined by its seed, its days and its edition: `sim --seed 7 --families 1` plays
-/// one again, `sim --hours 8` plays a night long.
+/// Wild days have kills, faults at every import, clocks that jump, input that arrives twice and
+/// late, and turns that do anything. Calm days follow, after which nothing may be left undone.
+/// Every fifth batch is checked against the invariants.
+///
+/// Seed, days and edition determine a family: `sim --seed 7 --families 1` plays one again. `sim
+/// --hours 8` simulates for a night.
 #[derive(Parser)]
 #[command(
     name = "sim",
     after_help = "exit code: 0 nothing was wrong, 1 something was or a history could not be \
-                  written, 2 the command line was not understood"
+                  written, 2 the command line is wrong"
 )]
 struct Options {
     /// The seed of the first family.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// How many families; as many as there is time for, where `--minutes` or `--hours` is given.
+    /// The number of families; ignored with `--minutes` or `--hours`.
     #[arg(long, value_name = "N", default_value_t = 20)]
     families: u64,
-    /// For how many minutes to go on.
+    /// Continue for N minutes, instead of a number of families.
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
-    /// For how many hours to go on.
+    /// Continue for N hours, instead of a number of families.
     #[arg(long, value_name = "N", conflicts_with = "minutes")]
     hours: Option<u64>,
-    /// How many wild days each family lives.
+    /// The number of wild days of each family.
     #[arg(long, value_name = "N", default_value_t = 10)]
     days: u64,
-    /// Say where each family first decides otherwise in the other edition, instead.
+    /// Print instead where each family first decides differently in the other edition.
     #[arg(long)]
     editions: bool,
-    /// Write the history of each agent to FOLDER/SEED/AGENT.jsonl: a line for each entry, with its
-    /// place among those of the family. There must be none of these families yet.
+    /// Also write the ledger of each agent to FOLDER/SEED/AGENT.jsonl, a line for each entry, with
+    /// its place among the entries of the family. FOLDER/SEED must not exist yet.
     #[arg(long, value_name = "FOLDER", conflicts_with = "editions")]
     histories: Option<PathBuf>,
 }
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
     if options.editions { compare(&options) } else { live(&options) }
 }
 
-/// Says where families first decide otherwise in the other edition.
+/// Prints where families first decide differently in the other edition.
 fn compare(options: &Options) -> ExitCode {
     let [edition, other] = [Edition::Pages20260527, Edition::Rfc20260508];
     for seed in options.seed..options.seed + options.families {
@@ -111,7 +113,8 @@ fn live(options: &Options) -> ExitCode {
     });
     bar.finish_and_clear();
     let mut told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // The digest is that of the families in order, whichever thread was first.
+    // Threads finish in any order, but the digest is that of the families in the order of their
+    // seeds.
     told.sort_by_key(|(seed, _)| *seed);
     let mut whole = Report::default();
     told.iter().for_each(|(_, report)| whole.add(report));
@@ -137,8 +140,8 @@ fn live(options: &Options) -> ExitCode {
     ExitCode::from(u8::from(!whole.wrong.is_empty()))
 }
 
-/// Lets a family live, and writes its histories into a folder that is made for them: what is left
-/// of another one would be taken for theirs.
+/// Simulates a family and writes its histories into a new folder. An existing folder is an error,
+/// because its files would be taken for this family's.
 fn live_into(plan: &Plan, folder: &Path) -> Report {
     let (mut report, histories) = sim::live_and_tell(plan);
     let made =
@@ -148,7 +151,7 @@ fn live_into(plan: &Plan, folder: &Path) -> Report {
     {
         report
             .wrong
-            .push(format!("the histories cannot be written into {}: {why}", folder.display()));
+            .push(format!("the histories cannot be written into `{}`: {why}", folder.display()));
     }
     report
 }

@@ -1,5 +1,4 @@
-//! What a story has come to, apart from the ids and instants that differ where a process died on
-//! the way.
+//! The outcome of a story, without the ids and instants that differ if a process died on the way.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -14,12 +13,12 @@ use wakeful_core::{
 
 use crate::watched::WatchedLedger;
 
-/// What a story has come to: lines under names, in no order.
+/// The outcome of a story: lines under names, whatever order they happened in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End(BTreeMap<&'static str, Vec<String>>);
 
 impl End {
-    /// What the agent of this ledger has come to.
+    /// The outcome that this ledger shows.
     #[must_use]
     pub fn from_ledger(ledger: &WatchedLedger) -> Self {
         let mut end = Self::default();
@@ -56,7 +55,8 @@ impl End {
         let (mut messages, mut items) = (BTreeMap::new(), BTreeMap::new());
         for entry in ledger.opened() {
             match &entry.record {
-                // How often an item is offered depends on how far the turn of an offer came.
+                // Ticks are left out: how often an item is offered depends on how far the turn of
+                // an offer came.
                 Record::Message(message) if message.kind != MessageKind::SystemTick => {
                     messages.insert(
                         message.id.clone(),
@@ -95,7 +95,8 @@ impl End {
         self.0.entry(name).or_default().push(line.to_string());
     }
 
-    /// Where another one differs, if it does.
+    /// The first name under which another outcome differs, with both sides; `None` if they are
+    /// equal.
     #[must_use]
     pub fn differs_from(&self, other: &Self) -> Option<String> {
         let names = self.0.keys().chain(other.0.keys());

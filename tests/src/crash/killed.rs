@@ -1,5 +1,4 @@
-//! Real processes that are killed: `wakeful run` on a SQLite file, and `kill -9` wherever it is
-//! just then.
+//! Real processes that are killed: `wakeful run` on a SQLite file, and SIGKILL at any instant.
 
 use std::{
     fs,
@@ -16,20 +15,20 @@ use wakeful_host::ledger::SqliteFile;
 use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
 use crate::{paths, watched::WatchedLedger};
 
-/// More processes than an agent takes that goes on.
+/// More processes than any agent needs that makes progress.
 const FOR_EVER: usize = 50;
 
-/// A story, and a folder in which it is played.
+/// A story, and the folder in which it is played.
 struct Home {
     folder: tempfile::TempDir,
     program: PathBuf,
 }
 
-/// Lets the agent of a story live in processes that are killed, each after so many thousandths of
-/// the time that the whole takes.
+/// Plays a story in processes that are killed. `kills` says after how long, each in thousandths of
+/// the time that the story takes without a crash.
 ///
 /// # Errors
-/// What is not as it would be without a death, or what the program says that does not go on.
+/// How the outcome differs from that without a crash, or why `wakeful run` failed.
 pub fn at(drawn: &Drawn, pace: Pace, kills: &[u32]) -> Result<Tried, String> {
     let home = Home::new(drawn)?;
     let begun = Instant::now();
@@ -58,9 +57,10 @@ pub fn at(drawn: &Drawn, pace: Pace, kills: &[u32]) -> Result<Tried, String> {
 
 impl Home {
     fn new(drawn: &Drawn) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|why| format!("a folder for the story: {why}"))?;
+        let folder = tempfile::tempdir()
+            .map_err(|why| format!("cannot make a folder for the story: {why}"))?;
         fs::write(folder.path().join("story.json"), drawn.text())
-            .map_err(|why| format!("the story: {why}"))?;
+            .map_err(|why| format!("cannot write the story: {why}"))?;
         Ok(Self { folder, program: paths::program("wakeful") })
     }
 
@@ -81,7 +81,7 @@ impl Home {
         command
     }
 
-    /// Runs the agent until it rests, in as many processes as its story takes.
+    /// Runs the agent until it rests, in as many processes as the story takes.
     fn lives_on(&self, ledger: &str) -> Result<(), String> {
         for _ in 0..FOR_EVER {
             let ran = self
@@ -89,7 +89,7 @@ impl Home {
                 .output()
                 .map_err(|why| format!("{}: {why}", self.program.display()))?;
             match ran.status.code() {
-                // It may have been shut down, and another process goes on.
+                // A closing agent has not rested: it was shut down, and the next process continues.
                 Some(0) if self.ledger(ledger)?.state().control().closing.is_none() => {
                     return Ok(());
                 }
@@ -102,10 +102,10 @@ impl Home {
                 }
             }
         }
-        Err("it never comes to rest".to_owned())
+        Err("the agent never rests".to_owned())
     }
 
-    /// Lets the agent run for so long, and kills it; how it ended.
+    /// Runs the agent and kills it after this time; returns how the process ended.
     fn killed(&self, ledger: &str, after: Duration) -> Result<ExitStatus, String> {
         let mut command = self.run(&self.file(ledger));
         let mut child = command
@@ -113,12 +113,12 @@ impl Home {
             .spawn()
             .map_err(|why| format!("{}: {why}", self.program.display()))?;
         thread::sleep(after);
-        // On Unix this is SIGKILL. Where the process has ended already, there is nothing to kill.
+        // On Unix this is SIGKILL. If the process has already ended, there is nothing to kill.
         child.kill().ok();
         child.wait().map_err(|why| why.to_string())
     }
 
-    /// What the file holds, verified; nothing where the process died before it made the file.
+    /// The entries of the file, verified; none if the process died before it made the file.
     fn ledger(&self, name: &str) -> Result<WatchedLedger, String> {
         let path = self.file(name);
         let Ok(file) = SqliteFile::open_read_only(&path) else {

@@ -1,5 +1,5 @@
-//! The life of an agent over as many processes as it takes, on a ledger that checks what is
-//! appended.
+//! Plays a story to its end, over as many processes as it takes, on a ledger that checks every
+//! batch.
 
 use std::sync::mpsc;
 
@@ -21,47 +21,47 @@ use wakeful_host::{driver::Watcher, engine::Engines};
 use super::end::End;
 use crate::watched::WatchedLedger;
 
-/// More entries than a story has that comes to rest.
+/// More entries than any story has that reaches rest.
 const FOR_EVER: usize = 5_000;
 
-/// A life that came to rest.
+/// A story that reached rest.
 pub struct Lived {
-    /// The ledger at its end.
+    /// The ledger at the end.
     pub ledger: WatchedLedger,
-    /// How many entries it had after each append.
+    /// The number of entries after each append.
     pub cuts: Vec<usize>,
 }
 
 impl Lived {
-    /// The ledger as it was after an append, counted from 0; none where there were not so many.
+    /// The ledger as it was after an append, counted from 0; `None` if there were fewer appends.
     #[must_use]
     pub fn cut(&self, append: usize) -> Option<WatchedLedger> {
         self.cuts.get(append).map(|len| self.ledger.upto(*len))
     }
 
-    /// What it came to.
+    /// The outcome.
     #[must_use]
     pub fn end(&self) -> End {
         End::from_ledger(&self.ledger)
     }
 }
 
-/// Lets an agent live until its story is over.
+/// Plays a story from its beginning.
 ///
 /// # Errors
-/// Why it cannot, as where it never rests.
+/// If a process fails, or if the agent never rests.
 pub fn whole(story: &Story) -> Result<Lived, String> {
     live(story, WatchedLedger::default())
 }
 
-/// How many batches of a process that goes on are checked: what it finds, and the first that it
-/// does. Then it does what the whole life did.
+/// The number of batches that are checked after a crash: the recovery and the first steps. After
+/// that the process does what the whole life did, which was checked there.
 const RECOVERY: usize = 4;
 
-/// Lets an agent live on from a ledger, which stays as it is.
+/// Continues a story from a copy of a ledger; the ledger itself does not change.
 ///
 /// # Errors
-/// Why it cannot, as where it never rests.
+/// If a process fails, or if the agent never rests.
 pub fn from(story: &Story, ledger: &WatchedLedger) -> Result<Lived, String> {
     live(story, ledger.upto(ledger.entries().len()).checking(RECOVERY))
 }
@@ -90,14 +90,14 @@ fn live(story: &Story, ledger: WatchedLedger) -> Result<Lived, String> {
     Ok(Lived { ledger, cuts })
 }
 
-/// A ledger that ends where no story ends.
+/// A ledger that fails when it is longer than any story needs, so that an endless loop ends.
 #[derive(Clone)]
 struct Bounded(WatchedLedger);
 
 impl Ledger for Bounded {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         if self.0.entries().len() > FOR_EVER {
-            return Err(LedgerError::Failed { message: "it never comes to rest".to_owned() });
+            return Err(LedgerError::Failed { message: "the agent never rests".to_owned() });
         }
         self.0.append(expected, batch)
     }
@@ -107,7 +107,7 @@ impl Ledger for Bounded {
     }
 }
 
-/// Looks on, and says nothing: what the core refuses is refused.
+/// Prints nothing. A refused fact is part of a story.
 struct Silent;
 
 impl Watcher for Silent {

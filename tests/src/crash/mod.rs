@@ -1,9 +1,9 @@
-//! Processes that die: a story is cut after each append, and goes on from what the ledger holds
-//! then.
+//! Crash tests: a story is cut after each append, and continues from what the ledger holds then.
 //!
-//! A process knows nothing that is not in its ledger, and an effect that a dead process had begun
-//! leaves nothing but records. So the ledger as it was after an append is all that a death leaves
-//! behind, whether it came before the effects of that append, between them, or after them.
+//! A process knows nothing that is not in its ledger, and an effect that a dead process had started
+//! leaves only records. So a crash is a prefix of the ledger: the ledger after an append is all
+//! that remains. It makes no difference whether the process died before, between or after the
+//! effects of that append.
 
 pub mod end;
 pub mod killed;
@@ -21,23 +21,23 @@ use wakeful_core::{
 use self::{end::End, life::Lived};
 use crate::watched::WatchedLedger;
 
-/// What was tried.
+/// What was tried, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// Stories.
+    /// The number of stories.
     pub stories: u64,
-    /// Their appends.
+    /// The appends of all stories without a crash.
     pub appends: u64,
-    /// Deaths: each story dies once after each append, and a second time on its way from there.
+    /// Crashes: each story dies once after each append, and a second time on its way from there.
     pub deaths: u64,
-    /// Runs that a death interrupted.
+    /// Runs that a crash interrupted.
     pub interrupted: u64,
-    /// Tool calls that were recorded before a death, and were not made again.
+    /// Tool calls that were recorded before a crash, and were not made again.
     pub calls: u64,
 }
 
 impl Tried {
-    /// A process died and left this.
+    /// Counts a process that died and left this ledger.
     fn died(&mut self, cut: &WatchedLedger) {
         self.deaths += 1;
         self.interrupted += u64::from(cut.state().turns().run.is_some());
@@ -46,7 +46,7 @@ impl Tried {
                 as u64;
     }
 
-    /// Adds what was tried elsewhere.
+    /// Adds the numbers of another part.
     pub fn add(&mut self, other: Self) {
         self.stories += other.stories;
         self.appends += other.appends;
@@ -56,10 +56,10 @@ impl Tried {
     }
 }
 
-/// Cuts a story after each of its appends, and once more after that.
+/// Cuts a story after each of its appends, and once more on its way from there.
 ///
 /// # Errors
-/// What is not as it would be without a death, and after which append the process died.
+/// How the outcome differs from that without a crash, and after which append the process died.
 pub fn everywhere(story: &Story, pace: Pace) -> Result<Tried, String> {
     let whole = life::whole(story)?;
     let expected = whole.end();
@@ -72,7 +72,7 @@ pub fn everywhere(story: &Story, pace: Pace) -> Result<Tried, String> {
         tried.died(&cut);
         let once = life::from(story, &cut).map_err(told)?;
         check(&cut, &once, &expected, pace).map_err(told)?;
-        // On the way from there it dies again; where, differs from cut to cut.
+        // It dies again on the way from there. The place differs from cut to cut.
         let later = number % once.cuts.len().max(1);
         if let Some(again) = once.cut(later) {
             let told = |why| told(format!("and again, {} appends later: {why}", later + 1));
@@ -84,7 +84,7 @@ pub fn everywhere(story: &Story, pace: Pace) -> Result<Tried, String> {
     Ok(tried)
 }
 
-/// Compares a life that went on from a cut with the one that nothing cut.
+/// Compares a story that continued from a cut with the uncut one.
 fn check(cut: &WatchedLedger, lived: &Lived, expected: &End, pace: Pace) -> Result<(), String> {
     if let [first, ..] = lived.ledger.breaches().as_slice() {
         return Err(format!("an invariant is broken: {first}"));
@@ -93,11 +93,12 @@ fn check(cut: &WatchedLedger, lived: &Lived, expected: &End, pace: Pace) -> Resu
     nothing_is_done_twice(&lived.ledger)?;
     match pace {
         Pace::Apart => expected.differs_from(&lived.end()).map_or(Ok(()), Err),
+        // A crash may decide a race the other way, so another outcome is right too.
         Pace::Racing => Ok(()),
     }
 }
 
-/// Whatever was open at the cut has come to its end, or is still open.
+/// Checks that everything that was open at the cut has ended or is still open.
 fn nothing_is_lost(cut: &WatchedLedger, lived: &WatchedLedger) -> Result<(), String> {
     let (before, after) = (cut.state(), lived.state());
     for message in before.queue().open() {
@@ -119,7 +120,7 @@ fn nothing_is_lost(cut: &WatchedLedger, lived: &WatchedLedger) -> Result<(), Str
     Ok(())
 }
 
-/// No message was processed twice, and no tool call was recorded twice.
+/// Checks that no message was processed twice and no tool call recorded twice.
 fn nothing_is_done_twice(lived: &WatchedLedger) -> Result<(), String> {
     let (mut ended, mut called) = (BTreeSet::new(), BTreeSet::new());
     for entry in lived.opened() {

@@ -1,8 +1,9 @@
-//! Scenarios that are cut: from each of their appends on, an agent whose process died comes to what
-//! it comes to in the process that did not.
+//! Scenarios that are cut after each append: an agent whose process died there must reach the same
+//! outcome as in the process that lived on.
 //!
-//! A scenario says what its host does, and a death would put that out of step. So nothing more of
-//! it is played after the cut: every open turn is completed, and every instant that is owed comes.
+//! A scenario says what its host does, and a crash would put that out of step. So no more of it is
+//! played after the cut. Instead every open turn completes, and the clock advances to every instant
+//! that is owed.
 
 use wakeful_core::{
     derive::obligation::ObligationKind,
@@ -19,19 +20,20 @@ use wakeful_host::clock::VirtualClock;
 use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
 use crate::{scenario, watched::WatchedLedger};
 
-/// More rounds than an agent takes to come to rest when nothing more comes in.
+/// More rounds than any agent takes to reach rest without input.
 const FOR_EVER: usize = 1_000;
 
 /// Cuts a scenario after each append of each of its agents.
 ///
 /// # Errors
-/// What is not as it would be without a death, and after which append the process died.
+/// How the outcome differs from that without a crash, and after which append the process died.
 pub fn everywhere(text: &str) -> Result<Tried, String> {
     let mut tried = Tried { stories: 1, ..Tried::default() };
     for (agent, (ledger, cuts)) in scenario::ledgers(text).into_iter().enumerate() {
         tried.appends += cuts.len() as u64;
         for len in cuts {
             let cut = ledger.upto(len);
+            // An observed ledger has no process that could die.
             if cut.state().control().live_from.is_none() {
                 continue;
             }
@@ -59,8 +61,8 @@ fn compare(cut: &WatchedLedger) -> Result<(), String> {
     End::from_ledger(&lived).differs_from(&End::from_ledger(&died)).map_or(Ok(()), Err)
 }
 
-/// Whether the death of this process changes the end: a run that was to be broken off is
-/// interrupted and replays after all, and one interruption too many ends a message (contract 5.24).
+/// Whether a crash here rightly changes the outcome. A run that a stop was to abort is interrupted
+/// instead and replays, and one interruption too many ends a message (contract 5.24).
 fn ends_otherwise(state: &State) -> bool {
     let Some(run) = &state.turns().run else { return false };
     let budget = state.control().policy.replay_budget.get();
@@ -69,7 +71,7 @@ fn ends_otherwise(state: &State) -> bool {
 
 type Host = Scheduler<WatchedLedger, VirtualClock, Patient>;
 
-/// Lets an agent come to rest: each turn completes at once.
+/// Runs an agent until it rests; each turn completes at once.
 fn rests(
     ledger: &WatchedLedger,
     open: impl Fn(Options, WatchedLedger, VirtualClock, Patient) -> Result<Host, SchedulerError>,
@@ -89,10 +91,10 @@ fn rests(
             return Ok(());
         }
     }
-    Err("it never comes to rest".to_owned())
+    Err("the agent never rests".to_owned())
 }
 
-/// A run completes; an agent that prepares for the end of its process gets another one.
+/// What the host reports next: the open run completes, and a closing agent gets another process.
 fn next_fact(state: &State) -> Option<String> {
     if let Some(run) = &state.turns().run {
         return Some(format!(
@@ -107,7 +109,8 @@ fn next_fact(state: &State) -> Option<String> {
     state.control().closing.is_some().then(restarted)
 }
 
-/// The next instant that is owed, apart from what comes again and again.
+/// The next instant that is owed. What comes again and again is left out: interval timers and the
+/// offers of items.
 fn next_instant(state: &State) -> Option<Timestamp> {
     if state.control().stopped.is_some() {
         return None;
@@ -129,7 +132,7 @@ fn next_instant(state: &State) -> Option<Timestamp> {
         .min()
 }
 
-/// A provider of which nothing dies: its tasks outlive each process.
+/// A provider whose tasks outlive each process, so that both sides have the same tasks.
 #[derive(Clone, Copy)]
 struct Patient;
 

@@ -1,5 +1,5 @@
-//! Adversaries: each stands between the machine and its ledger, and makes one mistake that
-//! schedulers of this kind made. The checker finds all.
+//! Adversaries: each is between the machine and its ledger, and makes one mistake that other
+//! schedulers of this kind made. The checker must find all of them.
 
 use clap::ValueEnum;
 use wakeful_core::{
@@ -19,39 +19,39 @@ use wakeful_core::{
     state::{Planes, State, task::Task},
 };
 
-/// One mistake.
+/// A seeded mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Adversary {
-    /// External waits forget what they wait for, so that whatever comes from outside ends them.
+    /// External waits forget what they wait for, so any external event ends them.
     ReasonClass,
-    /// A spent key is looked for in the newest entries only.
+    /// A spent key is looked for only in the newest entries.
     Window,
-    /// A rule whose key is spent hides the rules after it.
+    /// A rule whose key is spent hides the rules below it.
     HiddenRule,
     /// The settlement of a turn clears the blocker of its item.
     ClearedBlocker,
-    /// An interjection is recorded, and the host is not asked to insert it.
+    /// An interjection is recorded, but the host is not asked to insert it.
     LostInterjection,
-    /// A recheck is consumed when it is queued, before any turn is told of it.
+    /// A recheck is consumed when it is queued, before any turn has it.
     UnseenRecheck,
-    /// Whoever registers a wait does not know that its task has ended.
+    /// A wait is registered without knowledge that its task has already ended.
     LateWait,
-    /// An agent that rests tells itself to look again.
+    /// An agent that rests sends itself a hint to look again.
     Spin,
 }
 
-/// How many entries the window holds.
+/// The number of entries in the window.
 const WINDOW: u64 = 12;
 
 impl Adversary {
-    /// Its name on the command line.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What the machine takes for the state where it is told a fact, or takes a step; none where it
-    /// sees what is stored.
+    /// The false state that the machine sees when it gets a fact or takes a step; `None` if it sees
+    /// what is stored.
     #[must_use]
     pub fn state(self, stored: &State, fact: Option<&str>) -> Option<State> {
         let mut state = stored.clone();
@@ -91,7 +91,7 @@ impl Adversary {
         Some(state)
     }
 
-    /// What is appended in place of what the machine proposed; none where it is left as it is.
+    /// What is appended instead of the machine's batch; `None` if the batch is left as it is.
     #[must_use]
     pub fn records(self, stored: &State, batch: &[Entry]) -> Option<Vec<Record>> {
         let at = batch.last()?.at;
@@ -156,7 +156,7 @@ impl Adversary {
         Some(records)
     }
 
-    /// What of the effects reaches the host.
+    /// The effects that reach the host.
     #[must_use]
     pub fn effects(self, released: &[Effect]) -> Vec<Effect> {
         let is_lost = |effect: &Effect| {
@@ -166,7 +166,7 @@ impl Adversary {
     }
 }
 
-/// The decision that is recorded, if one is.
+/// The recorded decision, if there is one.
 fn decided(records: &[Record]) -> Option<Decision> {
     records.iter().find_map(|record| match record {
         Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {

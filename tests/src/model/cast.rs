@@ -1,8 +1,8 @@
-//! Who takes part in the model, and everything that can come from outside: each fact once, with the
-//! states in which somebody could say it.
+//! The participants of the model, and everything that can come from outside: each fact once, with
+//! the states in which it can come.
 //!
-//! Ids are few and each is used once, so that the space is bounded by the states themselves and not
-//! by a count of what happened.
+//! There are few ids and each is used once. So the states themselves bound the space, and not a
+//! count of what happened.
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -12,23 +12,23 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-/// How many of each kind take part.
+/// The number of participants of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
-    /// Work items.
+    /// Work items, `w1` and `w2`.
     pub items: usize,
-    /// Background tasks.
+    /// Tasks: the first blocks its item, the second runs in the background.
     pub tasks: usize,
     /// Timers: the first fires once, the second at an interval.
     pub timers: usize,
-    /// External triggers.
+    /// External triggers, each with an intent of the agent.
     pub triggers: usize,
-    /// Prompts of the operator.
+    /// Prompts of the operator; the second is about the first item.
     pub messages: usize,
-    /// Conditions: for a task, the operator, the runtime, something external, a timer, in this
-    /// order.
+    /// Conditions, in this order: for a task, the operator, the runtime, an external event, a
+    /// timer.
     pub waits: usize,
-    /// Hints that it should look.
+    /// Whether there are wake hints: 0 or 1.
     pub hints: usize,
 }
 
@@ -36,17 +36,17 @@ impl Cast {
     /// Two items, two tasks, two timers, an external trigger.
     pub const FULL: Self =
         Self { items: 2, tasks: 2, timers: 2, triggers: 1, messages: 2, waits: 5, hints: 1 };
-    /// One item with its task, and an operator who writes once.
+    /// One item with its task, and one prompt of the operator.
     pub const ITEM_AND_PROMPT: Self = Self { messages: 1, ..Self::WAITING };
     /// One item that can wait for its task.
     pub const WAITING: Self = Self { items: 1, tasks: 1, waits: 1, ..Self::HINT };
-    /// One who says that the agent should look.
+    /// Only wake hints.
     pub const HINT: Self = Self { hints: 1, ..Self::NOBODY };
-    /// Nobody but whoever starts and stops the agent.
+    /// Only control: start, stop and shutdown.
     pub const NOBODY: Self =
         Self { items: 0, tasks: 0, timers: 0, triggers: 0, messages: 0, waits: 0, hints: 0 };
 
-    /// The small ones, by name.
+    /// The small casts, by their names on the command line.
     pub const SMALL: [(&str, Self); 7] = [
         ("hint", Self::HINT),
         ("timer", Self { timers: 1, ..Self::NOBODY }),
@@ -58,11 +58,11 @@ impl Cast {
     ];
 }
 
-/// Something that can come from outside.
+/// An input from outside.
 pub struct Input {
-    /// The fact, as JSON text; `$run` stands for the open run.
+    /// The fact as JSON text; `$run` is replaced by the id of the open run.
     pub fact: String,
-    /// Whether somebody could say it in this state.
+    /// Whether it can come in this state.
     pub can_come: Box<dyn Fn(&State) -> bool + Send + Sync>,
 }
 
@@ -72,14 +72,16 @@ impl Input {
     }
 }
 
-/// How often an item may change, and an interval timer fire: what has no end by itself ends here.
+/// The highest revision of an item, and the most fires of an interval timer. Without this limit
+/// they would make the space infinite.
 const CHANGES: u64 = 3;
 
-/// When a blocker is to be looked at again, and when a wait ends by itself.
+/// The recheck of a blocker, and the deadline of a wait.
 const RECHECK_AT: &str = "2026-05-27T09:10:00Z";
 const EXPIRES_AT: &str = "2026-05-27T09:20:00Z";
 
-/// How the open run can end; what a provider answers. [`KINDS_OF_ANSWERS`] are places in it.
+/// The answers of a provider: all ways in which the open run can end. [`KINDS_OF_ANSWERS`] has
+/// indices into this list.
 #[must_use]
 pub fn answers() -> Vec<String> {
     let terminal =
@@ -95,11 +97,11 @@ pub fn answers() -> Vec<String> {
     ]
 }
 
-/// An answer of each kind, where all of them are too many: the turn is complete, it owes a retry,
-/// it failed and owes nothing (contract 5.6).
+/// One answer of each kind, for walks that would branch too much with all of them. The turn
+/// completes, it owes a retry, or it failed and owes nothing (contract 5.6).
 pub const KINDS_OF_ANSWERS: [usize; 3] = [0, 1, 4];
 
-/// Everything that can come from outside, the answers of the provider among it.
+/// Everything that can come from outside. The answers of the provider are first.
 #[must_use]
 pub fn inputs(cast: Cast) -> Vec<Input> {
     let mut all: Vec<Input> = answers()
@@ -129,7 +131,7 @@ fn control(cast: Cast) -> Vec<Input> {
         }),
     ];
     if cast.hints > 0 {
-        // One hint, and one that is folded into it.
+        // One hint, and one more that is folded into it.
         all.push(Input::new(
             &json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci"}),
             |state| {
@@ -163,14 +165,14 @@ fn messages(cast: Cast) -> Vec<Input> {
     let operator = json!({"kind": "operator"});
     let mut all = Vec::new();
     for n in 1..=cast.messages {
-        // The second prompt is about the first item.
+        // Only the second prompt is about an item, so that both cases occur.
         let about = (n == 2).then_some("w1");
         let id = format!("p{n}");
         let prompt =
             message(&id, "operator_prompt", &operator, "trusted_operator", "normal", about);
         let seen = unseen(id.clone());
         all.push(Input::new(&prompt, unseen(id)));
-        // It comes again when it has long ended.
+        // A duplicate that arrives long after the message has ended.
         all.push(Input::new(&prompt, move |state| {
             !seen(state) && state.queue().is_empty() && state.turns().run.is_none()
         }));
@@ -208,7 +210,7 @@ fn item(n: usize) -> Vec<Input> {
         }
         fact
     };
-    // Whether the item is there and this holds of it.
+    // Whether the item is open and this holds for it.
     let there = |holds: fn(&Item) -> bool| {
         let id = id.as_str().into();
         move |state: &State| state.work().items.get(&id).is_some_and(holds)
@@ -248,7 +250,7 @@ fn item(n: usize) -> Vec<Input> {
 fn task(cast: Cast, n: usize) -> Vec<Input> {
     let id = format!("t{n}");
     let item = (n <= cast.items).then(|| format!("w{n}"));
-    // The first blocks its item, the second runs beside it.
+    // The first task blocks its item, the second runs beside it.
     let policy = if n == 1 { "blocking" } else { "background" };
     let fact = |status: &str| json!({"fact": format!("task_{status}"), "task_id": id, "task_kind": "command_task", "work_item_id": item, "detail": {"wait_policy": policy}});
     let active = {
@@ -273,7 +275,7 @@ fn task(cast: Cast, n: usize) -> Vec<Input> {
         Input::new(&fact("running"), unknown),
         Input::new(&fact("completed"), active.clone()),
         Input::new(&fact("failed"), active),
-        // A lower phase after a higher one.
+        // A late report of an earlier phase.
         Input::new(&fact("running"), over),
     ]
 }
@@ -323,12 +325,12 @@ fn trigger(n: usize) -> Vec<Input> {
             active,
         ),
         Input::new(&delivery(&format!("c{n}"), &trigger), unseen(format!("c{n}"))),
-        // A delivery to a trigger that nobody knows.
+        // A delivery to an unknown trigger.
         Input::new(&delivery(&format!("d{n}"), "nobody"), unseen(format!("d{n}"))),
     ]
 }
 
-/// What can be waited for by a condition: of the first item, and of the agent itself.
+/// The conditions that the first item and the agent itself can register.
 fn waits(cast: Cast) -> Vec<Input> {
     let sources = [
         ("task", cast.tasks > 0, json!({"kind": "task_result", "task_id": "t1"})),
@@ -360,14 +362,15 @@ fn waits(cast: Cast) -> Vec<Input> {
                               "wake_sources": [source], "expires_at": expires_at});
             let id = id.as_str().into();
             Input::new(&fact, move |state| {
-                let has_owner = owner.is_none_or(|item| state.work().items.contains_key(&item.into()));
+                let has_owner =
+                    owner.is_none_or(|item| state.work().items.contains_key(&item.into()));
                 has_owner && state.waiting().seen_condition(&id).is_none()
             })
         })
         .collect()
 }
 
-/// Whether time may go on to this instant: an interval timer fires only so often.
+/// Whether time may advance to this instant: an interval timer has a limit of fires.
 #[must_use]
 pub fn may_wait_until(state: &State, at: Timestamp) -> bool {
     at > state.at()

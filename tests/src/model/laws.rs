@@ -1,12 +1,13 @@
-//! What holds of every batch beside the invariants of contract 14: statements that need a batch and
-//! its effects together, and the ranking that falls where turns make no progress.
+//! Laws that every batch keeps, beside the invariants of contract 14: statements that need a batch
+//! and its effects together, and the rankings that must fall if turns make no progress.
 //!
-//! The ranking of an item is the number of offers that it has left, and of turns that may yet be
-//! about one in vain (contract 9.4): twice the offers left, and one more before the first vain turn
-//! of its epoch, one more until it is parked. Only what moves its epoch raises it, and every offer
-//! and every first vain turn lowers it; at zero it is parked. The ranking of the agent is the
-//! number of turns that it may still start by itself (9.5): each such turn lowers it, and only
-//! input from outside raises it.
+//! The ranking of an item counts the offers and the vain turns that it has left (contract 9.4). It
+//! is twice the offers left, plus one until the item is parked, plus one before the first vain turn
+//! of its epoch. Every offer and every first vain turn lowers it, and only a move of the epoch
+//! raises it. At zero the item is parked.
+//!
+//! The ranking of the agent is the number of turns that it may still start on its own (9.5). Each
+//! such turn lowers it, and only input from outside raises it.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +26,10 @@ use wakeful_core::{
 
 use super::process::Broken;
 
-/// A law: what it says against a batch, if anything.
+/// A law: what is wrong with a batch, if anything.
 type Law = fn(&State, &[Entry], &State, &[Effect]) -> Option<String>;
 
-/// All of them, with the statements of the contract that they hold.
+/// All laws, with the statements of the contract that they check.
 const LAWS: [(&str, Law); 5] = [
     ("5.7", items_change_by_their_facts),
     ("3.2", effects_follow_records),
@@ -69,8 +70,8 @@ fn items_change_by_their_facts(
     Some(format!("entry {} writes an item in the batch of entry {}", item.seq, own.seq))
 }
 
-/// contract 3.2, 5.9: a turn is started where a run opens, and a message goes into a run where it
-/// is recorded as interjected.
+/// contract 3.2, 5.9: a turn is started if and only if a run opens, and a message goes into a run
+/// if and only if it is recorded as interjected.
 fn effects_follow_records(
     _: &State,
     batch: &[Entry],
@@ -98,21 +99,20 @@ fn effects_follow_records(
         }
     }
     ((opened, interjected) != (started, inserted))
-        .then(|| format!("the batch is recorded, and the host is asked for {effects:?}"))
+        .then(|| format!("the effects do not follow from the batch: {effects:?}"))
 }
 
-/// contract 5.17, D6: a recheck is consumed by the turn that is told of it.
+/// contract 5.17, D6: a recheck is consumed by the turn that gets it.
 fn rechecks_are_seen(_: &State, batch: &[Entry], _: &State, _: &[Effect]) -> Option<String> {
     let consumed =
         batch.iter().find(|entry| is_event(&entry.record, EventKind::WorkItemRecheckConsumed))?;
     let is_told = batch.iter().any(
         |entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Started),
     );
-    (!is_told)
-        .then(|| format!("entry {} consumes a recheck, and no turn is told of it", consumed.seq))
+    (!is_told).then(|| format!("entry {} consumes a recheck that no turn got", consumed.seq))
 }
 
-/// The ranking of an item.
+/// The ranking of an item; the head of this file defines it.
 fn left(state: &State, item: &Item) -> u64 {
     let offers =
         state.control().policy.offer_backoff_ms.count().saturating_sub(item.progress.offer);
@@ -122,11 +122,13 @@ fn left(state: &State, item: &Item) -> u64 {
     }
 }
 
-/// contract 9.4: the ranking of an item.
+/// contract 9.4: the ranking of an item falls with each offer and each first vain turn.
 fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -> Option<String> {
     before.work().items.iter().find_map(|(id, item)| {
         let next = after.work().items.get(id)?;
         let is_offered = next.epoch() != item.epoch() && next.progress.offer > 0;
+        // A move of the epoch may raise the ranking. An offer moves the epoch too, but it must
+        // lower it.
         if next.epoch() != item.epoch() && !is_offered {
             return None;
         }
@@ -135,6 +137,7 @@ fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -
                 .work_item
                 .as_ref()
                 .is_some_and(|about| about.work_item_id == *id && about.epoch == item.epoch());
+            // A turn that owes a retry is not over: its lineage may still make progress.
             let lineage = turn.retry_of.as_ref().unwrap_or(&turn.message_id);
             let is_over = turn.status == RunStatus::Terminal
                 && !turn.was_aborted_by(AbortReason::AgentStopped);
@@ -150,7 +153,7 @@ fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -
     })
 }
 
-/// contract 9.5: the ranking of the agent.
+/// contract 9.5: the ranking of the agent falls with each turn that it starts on its own.
 fn the_agent_runs_out(
     before: &State,
     batch: &[Entry],
@@ -171,8 +174,8 @@ fn the_agent_runs_out(
         || is == was + 1 && is <= limit;
     (!holds).then(|| {
         format!(
-            "message {started} starts a turn, and of {limit} turns that the agent may start by \
-             itself {was}, then {is} are used"
+            "message {started} starts a turn; of {limit} turns that the agent may start on its \
+             own, {was} were used before and {is} after it"
         )
     })
 }

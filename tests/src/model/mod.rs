@@ -1,8 +1,8 @@
-//! The model checker: every state that the real machine can come to, breadth first, by what can
-//! come from outside, by time, and by death.
+//! The model checker: searches the states that the real machine can reach, breadth first. Input
+//! from outside, time and crashes are the moves.
 //!
-//! A process knows nothing that is not in its ledger, so a state of the model is what is stored,
-//! and every move opens the agent anew from there. An append is one move, so that a death can come
+//! A process knows nothing that is not in its ledger. So a state of the model is what is stored,
+//! and every move opens the agent anew from there. An append is one move, so a crash can come
 //! between any two. States are counted by their shape.
 
 pub mod adversary;
@@ -39,73 +39,74 @@ use self::{
 /// What is searched, and how far.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Who takes part.
+    /// The participants.
     pub cast: Cast,
-    /// Where the search begins.
+    /// The agents at the start of the search.
     pub openings: Vec<Opening>,
-    /// It ends when so many shapes were found.
+    /// The search ends when this number of shapes was found.
     pub shapes: usize,
-    /// It goes so many moves far.
+    /// No state is farther than this number of moves from its opening.
     pub depth: usize,
-    /// How many threads search; with one the first finding is one of the shortest.
+    /// The number of threads. With one thread the first finding is one of the shortest.
     pub threads: usize,
-    /// Who stands between the machine and its ledger.
+    /// The seeded mistake, if any.
     pub adversary: Option<Adversary>,
 }
 
-/// What was searched.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// From how many openings the search began.
+    /// The number of openings.
     pub openings: usize,
-    /// How many shapes were found.
+    /// The number of shapes that were found.
     pub shapes: usize,
-    /// How many moves were made between them.
+    /// The number of moves between them.
     pub transitions: usize,
-    /// How many moves the farthest is from the beginning.
+    /// The largest number of moves from an opening.
     pub depth: usize,
-    /// How many shapes stand at the edge: they were checked, and no move was made from them. At
-    /// zero these are all the shapes that there are.
+    /// The number of shapes at the edge: they were checked, but no move was made from them. If it
+    /// is 0, the search found all shapes that exist.
     pub edge: usize,
-    /// From how many shapes the way to rest was walked, with every kind of answer of the provider:
-    /// all but the edge, and those on the way.
+    /// The number of shapes from which the way to rest was walked with every kind of provider
+    /// answer. These are all shapes that are not at the edge, and the shapes on their ways.
     pub rested: usize,
-    /// From how many others the way was walked to rest or to where the provider is waited for: the
-    /// edge, and those that come on the way.
+    /// The number of other shapes from which the way was walked until rest or until the provider
+    /// must answer. These are the edge, and the shapes on their ways.
     pub rested_at_edge: usize,
     /// The longest way to rest, in appends.
     pub steps_to_rest: usize,
-    /// How long it took.
+    /// The wall time.
     pub took: Duration,
-    /// What was found to be broken, if anything.
+    /// The first violation, if any.
     pub finding: Option<Finding>,
 }
 
 impl Report {
-    /// Whether these are all the shapes that there are.
+    /// Whether the search found all shapes that exist.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.edge == 0 && self.finding.is_none()
     }
 }
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// How many shapes were found.
+    /// The number of shapes that were found.
     pub shapes: usize,
-    /// From how many the way to rest was walked, or, at the edge, to the provider.
+    /// The number of shapes from which the way was walked, to rest or, at the edge, to the
+    /// provider.
     pub rested: usize,
 }
 
-/// Something that is broken, and the way there.
+/// A violation, and the way to it.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What.
+    /// What is violated.
     pub broken: Broken,
     /// The way as a scenario.
     pub scenario: String,
-    /// How many moves it is.
+    /// The number of moves on the way.
     pub moves: usize,
 }
 
@@ -114,18 +115,19 @@ struct Space {
     bounds: Bounds,
     inputs: Vec<Input>,
     rests: Rests,
-    /// Whether something is broken, and nothing more is looked at.
+    /// Set at the first violation: from then on nothing more is searched.
     is_halted: AtomicBool,
-    /// Whether enough shapes were found, and those that are left are the edge.
+    /// Set when enough shapes were found: those that are left become the edge.
     is_enough: AtomicBool,
-    /// From how many shapes moves were made.
+    /// The number of shapes from which moves were made.
     left: AtomicUsize,
 }
 
-/// A state of the space. The shape alone tells it from others, and whether something is broken.
+/// A state of the space. Two states are equal if their shapes are, and if both or neither are
+/// broken.
 ///
-/// A state is large and most wait long to be looked at, so only the state before is kept, which it
-/// shares, and the move that made it.
+/// A state is large, and most wait long until they are looked at. So only the shared state before
+/// it is kept, and the move that leads here.
 #[derive(Clone, Debug)]
 struct Standing {
     shape: u64,
@@ -136,11 +138,12 @@ struct Standing {
     by: Option<Move>,
 }
 
-/// The state before, the move that was made there, and what is stored then.
+/// The state before, the move from there, and the stored state that it gives.
 type LookedAt = (Arc<State>, Option<Move>, Stored);
 
 thread_local! {
-    /// The state that this thread looks at: its moves are made one after the other.
+    /// The state that this thread looks at. stateright asks for its moves one by one, so this saves
+    /// a fold for each.
     static LOOKED_AT: RefCell<Option<LookedAt>> = const { RefCell::new(None) };
 }
 
@@ -218,7 +221,7 @@ impl Model for Space {
 }
 
 const SAFE: &str = "every batch keeps the invariants";
-const LIVE: &str = "every state comes to rest";
+const LIVE: &str = "every state reaches rest";
 
 impl Standing {
     fn new(opening: usize, before: Stored) -> Self {
@@ -243,7 +246,7 @@ impl Space {
         standing.moves >= self.bounds.depth || self.is_enough.load(Ordering::Relaxed)
     }
 
-    /// What is stored in this state.
+    /// What is stored in this state, which is computed again if the thread has not just done so.
     fn stored(&self, standing: &Standing) -> Stored {
         let Standing { before, by, .. } = standing;
         LOOKED_AT.with_borrow_mut(|looked_at| match looked_at {
@@ -260,7 +263,7 @@ impl Space {
         })
     }
 
-    /// A way from here on which the agent does not come to rest.
+    /// A way from here on which the agent does not reach rest, if there is one.
     fn restless(&self, standing: &Standing) -> Option<rest::Restless> {
         if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) {
             return None;
@@ -269,17 +272,17 @@ impl Space {
         self.rests.from(&self.stored(standing), until, &self.inputs, self.bounds.adversary).err()
     }
 
-    /// Ends the search where something does not hold.
+    /// Ends the search if a property does not hold.
     fn holds(&self, holds: bool) -> bool {
         self.is_halted.fetch_or(!holds, Ordering::Relaxed);
         holds
     }
 }
 
-/// Searches, and says from time to time how many shapes there are.
+/// Searches, and reports the progress twenty times a second.
 ///
 /// # Panics
-/// Where a thread of the search does.
+/// If a thread of the search panics.
 pub fn search(bounds: &Bounds, told: impl Fn(Progress)) -> Report {
     let began = Instant::now();
     let space = Space {
@@ -302,12 +305,12 @@ pub fn search(bounds: &Bounds, told: impl Fn(Progress)) -> Report {
             checker.model().is_enough.store(true, Ordering::Relaxed);
         }
     }
-    searching.into_iter().for_each(|thread| thread.join().expect("the search goes through"));
+    searching.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
     let took = began.elapsed();
     let space = checker.model();
     let (shapes, left) = (checker.unique_state_count(), space.left.load(Ordering::Relaxed));
     let (rested, rested_at_edge) = space.rests.counts();
-    // The way to what is broken is gone once more.
+    // The finding is walked again for its scenario, so the search must not be halted.
     space.is_halted.store(false, Ordering::Relaxed);
     space.is_enough.store(false, Ordering::Relaxed);
     let finding = checker
@@ -319,7 +322,7 @@ pub fn search(bounds: &Bounds, told: impl Fn(Progress)) -> Report {
         openings: bounds.openings.len(),
         shapes,
         transitions: checker.state_count(),
-        // stateright counts the states of a way, the first among them.
+        // stateright counts the states on a way including the first, so there is one move fewer.
         depth: checker.max_depth().saturating_sub(1),
         edge: shapes.saturating_sub(left),
         rested,
@@ -330,7 +333,7 @@ pub fn search(bounds: &Bounds, told: impl Fn(Progress)) -> Report {
     }
 }
 
-/// As many threads as there are cores.
+/// The number of cores.
 #[must_use]
 pub fn all_cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)

@@ -1,23 +1,24 @@
-//! Where a search begins: agents to which something has happened already, told as a scenario tells
-//! it. A search of some moves from there comes to what a search from nothing would have to take
-//! many more for. Budgets are small, so that the ends of retries, offers and turns are near.
+//! The agents at the start of a search, each described by commands of a scenario. A search of few
+//! moves from these reaches states that are many moves from nothing. Budgets are small, so that the
+//! ends of retries, offers and turns are near.
 
-/// An agent at the beginning of a search.
+/// An agent at the start of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// What it is.
+    /// Its name, for people.
     pub name: &'static str,
-    /// How it came to be: commands of a scenario. The last one appends something.
+    /// Commands of a scenario that lead there. The last one appends something, so that the state
+    /// shows its clock.
     pub tells: &'static str,
 }
 
-/// What every opening begins with.
+/// The first command of every opening.
 const POLICY: &str = r#"say {"fact":"policy_set","policy":{"replay_budget":2,"failed_turn_retries":1,"failed_turn_backoff_ms":[60000],"offer_backoff_ms":[60000,120000],"autonomous_turns":5}}"#;
 
 /// An agent that knows nothing.
 pub const NOTHING: Opening = Opening { name: "nothing", tells: "" };
 
-/// One whose item has a task.
+/// An agent whose item has a task.
 pub const TASK: Opening = Opening {
     name: "an item with a task",
     tells: r#"
@@ -26,7 +27,7 @@ say {"fact":"task_running","task_id":"t1","task_kind":"command_task","work_item_
 "#,
 };
 
-/// All of them.
+/// All openings.
 pub const ALL: [Opening; 13] = [
     NOTHING,
     TASK,
@@ -50,8 +51,8 @@ say {"fact":"work_item_blocked","work_item_id":"w2","blocked_by":"b","recheck_at
 say {"fact":"timer_created","timer_id":"k1","duration_ms":120000}
 "#,
     },
-    // What comes while the operator is waited for is put off, and the operator's prompt starts a
-    // turn that lists it.
+    // A webhook under a wait for the operator is deferred, and the turn of the operator's prompt
+    // lists it.
     Opening {
         name: "an open run with a deferred message",
         tells: r#"
@@ -69,7 +70,7 @@ run
         tells: "prompt p1 hello\nrun\nend provider_failed_needs_recovery\nrun",
     },
     Opening { name: "a replay after a death", tells: "prompt p1 hello\nrun\nrestart" },
-    // Three turns that change nothing: the first, and one for each offer.
+    // Three turns that change nothing: the first, and one for each offer that the policy allows.
     Opening {
         name: "a parked item",
         tells: r"
@@ -122,7 +123,7 @@ say {"fact":"message_queued","message":{"id":"c1","kind":"callback_event","origi
 ];
 
 impl Opening {
-    /// Its lines in a scenario.
+    /// Its commands in a scenario, the policy first.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &'static str> {
         [POLICY].into_iter().chain(self.tells.lines().filter(|line| !line.is_empty()))
     }

@@ -1,4 +1,4 @@
-//! What a process does in one go: it opens the agent from what is stored, proposes, appends, and
+//! One move of the model: a process opens the agent from what is stored, proposes and appends, and
 //! its batch is checked.
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -21,36 +21,36 @@ use wakeful_core::{
 use super::{adversary::Adversary, cast::Input, laws, openings::Opening};
 use crate::scenario;
 
-/// One thing that happens.
+/// A move of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Something comes from outside: the place of its fact among the inputs.
+    /// Input arrives: the index of its fact in the inputs.
     Say(usize),
     /// The loop takes a step.
     Step(Boundary),
-    /// Time goes on to the next wake, and the loop takes a step.
+    /// Time advances to the next wake, and the loop takes a step.
     Wake,
-    /// The process dies, whatever it had begun, and another one takes the ledger over.
+    /// The process dies, and another one takes over the ledger.
     Restart,
 }
 
-/// What is asked of a move.
+/// What is checked of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// Its batch, and that it is the same after a rejection and where its append is not
-    /// acknowledged.
+    /// Its batch, that the batch is the same after a rejection, and that its effects are found
+    /// after an append that was not acknowledged.
     All,
     /// Its batch.
     Batch,
-    /// Nothing: what is stored then is wanted, and where the move was made before, this is its
-    /// shape.
+    /// Nothing: only the stored state is wanted. If the move was made before, this is its shape.
     Nothing(Option<u64>),
 }
 
-/// What must hold and does not.
+/// A property that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Its names: the numbers of invariants of contract 14, or the statement of a law of the model.
+    /// Its name: the numbers of invariants of contract 14, or the statement of the contract that a
+    /// law checks.
     pub name: Cow<'static, str>,
     /// What is wrong.
     pub says: String,
@@ -62,14 +62,14 @@ impl fmt::Display for Broken {
     }
 }
 
-/// An agent as it is stored: where it stands, and what was broken on the way there.
+/// A stored agent, and what the last batch broke.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// The state that its entries give.
+    /// The state that the entries give.
     pub state: Arc<State>,
-    /// The state's shape, in 64 bits.
+    /// A hash of the state's shape, 64 bits.
     pub shape: u64,
-    /// What the last batch broke.
+    /// The property that the last batch broke, if any.
     pub broken: Option<Arc<Broken>>,
 }
 
@@ -92,7 +92,7 @@ fn options() -> Options {
 /// The agent of an opening.
 ///
 /// # Panics
-/// Where a line of the opening is no command: the model itself is wrong then.
+/// If a line of the opening is not a command: the model itself is wrong then.
 #[must_use]
 pub fn begun(opening: &Opening) -> Stored {
     let text = opening.lines().collect::<Vec<_>>().join("\n");
@@ -108,23 +108,23 @@ fn restarted() -> Fact {
     Fact::RuntimeRestarted(Restarted::default())
 }
 
-/// A machine that goes on from this state.
+/// A machine that continues from this state.
 fn opened(state: &State) -> Machine {
     Machine::standing(options(), state.clone())
 }
 
-/// A machine that another process opens from its snapshot.
+/// A machine as another process opens it, from a snapshot of this state.
 fn reopened(state: &State) -> Machine {
     Machine::resume(options(), &opened(state).snapshot()).expect("a snapshot of this program")
 }
 
-/// The fact with the run that is open.
+/// The fact with the id of the open run in it.
 fn of_run(fact: &str, state: &State) -> String {
     let run = state.turns().run.as_ref().map_or("none", |run| run.run_id.as_str());
     fact.replace("$run", run)
 }
 
-/// Proposes a move; none where there is nothing to say.
+/// Proposes a move; `None` if the machine has nothing to append.
 fn proposed(
     machine: &mut Machine,
     what: Move,
@@ -145,7 +145,7 @@ fn proposed(
     }
 }
 
-/// The instant after now at which the machine wants to be woken in this state.
+/// The next wake of this state, if it is after now.
 #[must_use]
 pub fn wake(state: &State) -> Option<Timestamp> {
     owed::next_wake(state, state.at()).filter(|at| *at > state.at())
@@ -157,10 +157,13 @@ pub fn boundary(state: &State) -> Boundary {
     opened(state).boundary()
 }
 
-/// Lets a move happen; none where nothing is appended. Where all is asked, the batch is proposed
-/// twice, since the first proposal is rejected: that changes nothing (I21); and an append that was
-/// not acknowledged and is found in the ledger has the effects of one that was (contract 3.2). An
-/// adversary stands between the machine and its ledger.
+/// Makes a move; `None` if nothing is appended.
+///
+/// With [`Asks::All`] two more things are checked. The first proposal is rejected, and the second
+/// must have the same batch (I21). An append that was not acknowledged, but is found in the ledger,
+/// must have the same effects as one that was (contract 3.2).
+///
+/// An adversary may change the state that the machine sees, its batch and its effects.
 #[must_use]
 pub fn moved(
     stored: &Stored,
@@ -188,12 +191,12 @@ pub fn moved(
         Err(why) => return stuck("2.2", format!("{what:?} is refused: {why}")),
     };
     if what == Move::Wake && first.is_none() {
-        return stuck("9.3", "a wake finds nothing new".to_owned());
+        return stuck("9.3", "a wake finds nothing to do".to_owned());
     }
     if asks == Asks::All {
         machine.rejected();
         if proposed(&mut machine, what, inputs).ok().flatten() != first {
-            return stuck("I21", format!("{what:?} proposes another batch after it was rejected"));
+            return stuck("I21", format!("{what:?} proposes another batch after a rejection"));
         }
     }
     let bytes = first.as_ref().map_or(&[][..], |proposal| &proposal.batch);
@@ -231,7 +234,7 @@ pub fn moved(
     Some(Stored::new(after, broken))
 }
 
-/// Every invariant that a batch breaks, as one.
+/// All invariants that a batch breaks, as one property.
 fn breaches(before: &State, batch: &[Entry], after: &State) -> Option<Broken> {
     let broken = check::breaches(before, batch, after);
     let join = |part: fn(&check::Breach) -> &str| broken.iter().map(part).collect::<Vec<_>>();
@@ -247,7 +250,7 @@ fn folded(before: &State, batch: &[Entry]) -> State {
     state
 }
 
-/// The entries of a batch as its ledger gives them back.
+/// The entries of a batch as the ledger gives them back.
 fn read(mut head: Head, batch: &[EntryBytes]) -> Vec<Entry> {
     let entry = |bytes: &EntryBytes| {
         let entry = bytes.open(&head).expect("sealed on this head");
@@ -257,8 +260,8 @@ fn read(mut head: Head, batch: &[EntryBytes]) -> Vec<Entry> {
     batch.iter().map(entry).collect()
 }
 
-/// Where a batch is stored and its ledger does not answer, its effects are found when it is read
-/// back.
+/// Checks that the effects of a stored batch are found when it is read back, if the ledger did not
+/// acknowledge it.
 fn unacknowledged(
     state: &State,
     what: Move,
@@ -277,7 +280,7 @@ fn unacknowledged(
     (!holds).then(|| Broken {
         name: "3.2".into(),
         says: format!(
-            "the effects of {what:?} are not found where its append was not acknowledged"
+            "the effects of {what:?} are not found after an append that was not acknowledged"
         ),
     })
 }

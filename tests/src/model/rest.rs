@@ -1,12 +1,11 @@
-//! Liveness as bounded response: from every state, whatever kind of answer the provider gives, the
-//! loop comes to rest, owes nothing that is enabled, and waits for nothing that cannot come
-//! (contract 9.2).
+//! Liveness as bounded response (contract 9.2). From every state and with every kind of provider
+//! answer, the loop reaches rest. Then it owes nothing that is enabled, and waits for nothing that
+//! cannot come.
 //!
-//! Each turn on the way completes, owes a retry, or fails and owes nothing; the answers that differ
+//! Each turn on the way completes, owes a retry, or fails and owes nothing. Answers that differ
 //! from these only in how the message settles are moves of the search. Even so there are many more
-//! ways than states at their beginning. From a state at the edge of a search, of which there are
-//! ten for each that was looked at, the way ends also where the provider is waited for, and nothing
-//! else is asked of its batches.
+//! ways than states. The edge of a search has ten states for each state that was looked at. From
+//! these the way ends if the provider must answer, and its batches are not checked.
 
 use std::{
     collections::HashMap,
@@ -29,30 +28,30 @@ use super::{
     process::{self, Asks, Broken, Move, Stored},
 };
 
-/// More steps than this without rest are a spin.
+/// More steps than this without rest count as a spin.
 pub const LIMIT: usize = 64;
 
-/// Where a way to rest ends.
+/// The end of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// At rest, with every kind of answer of the provider.
+    /// Rest, with every kind of provider answer.
     Rest,
-    /// At rest, or where an answer of the provider is waited for.
+    /// Rest, or the first state in which the provider must answer.
     Provider,
 }
 
-/// How far each shape is from rest at most, as far as it was asked.
+/// The longest way to rest of each shape that was walked, in appends.
 #[derive(Default)]
 pub struct Rests {
     steps: Mutex<HashMap<u64, usize>>,
-    /// Those from which the way was not walked farther than to the provider.
+    /// The same for shapes from which the way was walked only to the provider.
     to_provider: Mutex<HashMap<u64, usize>>,
     longest: AtomicUsize,
 }
 
-/// A way on which an agent does not come to rest as it must.
+/// A way on which an agent does not rest as it must.
 pub struct Restless {
-    /// What happens on it.
+    /// The moves of the way.
     pub moves: Vec<Move>,
     /// What is wrong at its end.
     pub broken: Broken,
@@ -65,8 +64,8 @@ impl Rests {
         self.longest.load(Ordering::Relaxed)
     }
 
-    /// From how many shapes the way to rest was walked, and from how many others it was walked to
-    /// the provider.
+    /// The number of shapes from which the way to rest was walked, and of others from which it was
+    /// walked to the provider.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let count =
@@ -74,10 +73,10 @@ impl Rests {
         (count(&self.steps), count(&self.to_provider))
     }
 
-    /// How many appends it is to the end of the way at most.
+    /// The length of the longest way to the end, in appends.
     ///
     /// # Errors
-    /// A way that does not lead there.
+    /// A way that does not lead there, and why.
     pub fn from(
         &self,
         stored: &Stored,
@@ -102,6 +101,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn below(&self, stored: &Stored, way: &mut Vec<Move>) -> Result<usize, Restless> {
+        // Ways from equal shapes are equal, so each shape is walked once.
         if let Some(steps) = self.known(stored.shape) {
             return Ok(steps);
         }
@@ -110,7 +110,7 @@ impl Walk<'_> {
             broken: Broken { name: "9.2".into(), says },
         };
         if way.len() >= LIMIT {
-            return Err(wrong(format!("{LIMIT} steps lead to no rest"), way));
+            return Err(wrong(format!("{LIMIT} steps do not lead to rest"), way));
         }
         let state = &stored.state;
         let asks = if self.until == Until::Rest { Asks::Batch } else { Asks::Nothing(None) };
@@ -159,8 +159,9 @@ impl Walk<'_> {
     }
 }
 
-/// What is owed now at rest, and should not be.
+/// An obligation that is enabled although the agent rests, if there is one.
 fn owed(state: &State) -> Option<String> {
+    // A stopped or closing agent, or one with an open run, may owe something and rest.
     let is_free = state.control().stopped.is_none()
         && state.control().closing.is_none()
         && state.turns().run.is_none();
@@ -171,7 +172,7 @@ fn owed(state: &State) -> Option<String> {
     Some(format!("the agent rests, and owes {owed:?}"))
 }
 
-/// contract 5.17: a wait for a task that has ended, and whose end no open message tells.
+/// contract 5.17: a wait for a task that has ended, without an open message that reports the end.
 fn vain(state: &State) -> Option<String> {
     if state.turns().run.is_some() || state.queue().open().next().is_some() {
         return None;

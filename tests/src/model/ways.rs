@@ -1,4 +1,4 @@
-//! A way through the space as a scenario: text that the tests play and hold.
+//! A way through the space as a scenario, ready for the tests.
 
 use std::{
     fmt::Write as _,
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::scenario;
 
-/// Writes a finding into this folder, as a file that `tests/scenarios` could hold, and gives its
-/// path. Its name is what is broken.
+/// Writes a finding into this folder as a scenario for `tests/scenarios`, and returns the path. The
+/// file is named after the violated property.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// If the file cannot be written.
 pub fn write(finding: &Finding, folder: &Path) -> io::Result<PathBuf> {
     let names: String = finding
         .broken
@@ -30,7 +30,7 @@ pub fn write(finding: &Finding, folder: &Path) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-/// What is broken at the end of a way, with the way as a scenario.
+/// The violation at the end of a way, with the way as a scenario.
 pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Finding {
     let mut moves: Vec<Move> = path.iter().filter_map(|(_, what)| *what).collect();
     let last = path.last().map(|(standing, _)| standing);
@@ -44,7 +44,7 @@ pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Fin
         (None, Some(broken)) => (*broken).clone(),
         (None, None) => process::Broken {
             name: "-".into(),
-            says: "what was found is not found again".to_owned(),
+            says: "the violation was not found again".to_owned(),
         },
     };
     let opening = first.map_or(0, |standing| standing.opening);
@@ -54,7 +54,7 @@ pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Fin
     Finding { broken, scenario, moves: moves.len() }
 }
 
-/// The way, a command for each move, played.
+/// The way as a scenario: a command for each move, and what it gives.
 fn text(
     space: &Space,
     opening: usize,
@@ -65,15 +65,18 @@ fn text(
     let opening = &space.bounds.openings[opening];
     let judged = match space.bounds.adversary {
         Some(adversary) => {
-            format!("With the seeded mistake `{}`; without it this is right.", adversary.name())
+            format!(
+                "With the seeded mistake `{}`; without it there is no violation.",
+                adversary.name()
+            )
         }
-        None => "See what is wrong and repair it; then the scenario says what is right.".to_owned(),
+        None => "Repair the violation; then record what the scenario gives.".to_owned(),
     };
-    // A comment is a line.
+    // A comment of a scenario is one line.
     let broken = broken.to_string().replace('\n', " ");
     let mut commands = format!(
         "# {broken}\n\
-         # The model checker came here in {} moves from the opening `{}`.\n\
+         # The model checker reached this in {} moves from the opening `{}`.\n\
          # {judged}\n",
         moves.len(),
         opening.name

@@ -1,5 +1,5 @@
-//! The host of a scenario: a ledger and a provider that fail when the scenario says so, and
-//! remember what they were asked.
+//! The host of a scenario: a ledger and a provider that fail when the scenario says so. The
+//! provider remembers what it was asked.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -11,7 +11,7 @@ use wakeful_core::{
 
 use crate::watched::WatchedLedger;
 
-/// What is to go wrong, and what was asked for. Clones share it.
+/// The failures that are still to come, and the calls of the provider. Clones share both.
 #[derive(Clone, Default)]
 pub(super) struct Trouble(Rc<RefCell<Inner>>);
 
@@ -24,12 +24,12 @@ struct Inner {
 }
 
 impl Trouble {
-    /// So many of the next appends store nothing and answer with an error.
+    /// The next `count` appends store nothing and give an error.
     pub(super) fn fail_appends(&self, count: u32) {
         self.0.borrow_mut().appends = count;
     }
 
-    /// The next append stores its batch and answers with an error all the same.
+    /// The next append stores its batch, but gives an error.
     pub(super) fn leave_unacknowledged(&self) {
         self.0.borrow_mut().unacknowledged = true;
     }
@@ -39,13 +39,13 @@ impl Trouble {
         self.0.borrow_mut().provider = true;
     }
 
-    /// What the provider was asked, in order, also where it failed.
+    /// The calls of the provider in order, failed ones included.
     pub(super) fn asked(&self) -> Vec<String> {
         self.0.borrow().asked.clone()
     }
 }
 
-/// A ledger that fails when it is told to.
+/// A ledger that fails as [`Trouble`] says.
 #[derive(Clone, Default)]
 pub(super) struct Kept {
     pub(super) ledger: WatchedLedger,
@@ -73,7 +73,7 @@ impl Ledger for Kept {
     }
 }
 
-/// A provider that executes nothing: what happens in its turns is told by the scenario.
+/// A provider that executes nothing: the scenario says what happens in its turns.
 #[derive(Clone, Default)]
 pub(super) struct Told(pub(super) Trouble);
 

@@ -1,4 +1,4 @@
-//! What a scenario shows, in lines.
+//! The lines in which a scenario shows a state, an effect, a decision or a record.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,8 @@ use wakeful_core::{
     state::State,
 };
 
-/// A reading of the state, a line for each thing in it; none where no reading has that name.
+/// A reading of the state, one line for each thing in it; `None` if there is no reading with that
+/// name.
 pub(super) fn part(state: &State, name: &str) -> Option<String> {
     let lines: Vec<String> = match name {
         "closure" => {
@@ -90,7 +91,7 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
     Some(if lines.is_empty() { nothing } else { lines.join("\n") + "\n" })
 }
 
-/// What a message that is not settled says, and where it comes from.
+/// The text and the origin of a message that is not settled; `None` if there is no such message.
 fn message(state: &State, id: &str) -> Option<String> {
     let record = &state.queue().message(&id.into())?.record;
     let refs: String =
@@ -111,7 +112,7 @@ fn owed(owed: &Obligation) -> String {
     format!("owes {} {}{at}{held}", owed.kind, owed.id)
 }
 
-/// What a host was asked to do, a line per effect.
+/// Effects, a line for each.
 pub(super) fn effects(effects: &[Effect]) -> String {
     let mut out = String::new();
     for effect in effects {
@@ -145,7 +146,7 @@ pub(super) fn effects(effects: &[Effect]) -> String {
     out
 }
 
-/// A decision in a line.
+/// A decision, in one line.
 pub(super) fn decision(decision: &Decision) -> String {
     let message =
         decision.message_id.as_ref().map_or_else(String::new, |id| format!(" message={id}"));
@@ -158,7 +159,7 @@ pub(super) fn decision(decision: &Decision) -> String {
     )
 }
 
-/// What an entry records, in a line.
+/// A record, in one line.
 pub(super) fn summary(record: &Record) -> String {
     match record {
         Record::Message(record) => format!("{} {}", record.id, record.kind),

@@ -1,8 +1,8 @@
-//! Scenarios: text files that read like a story. Commands, and under `----` everything observable
-//! that they gave. `wakeful::scenario` has what they can say; here they are played on a host that
-//! can fail, and what is observed is printed.
+//! Scenarios: text files that read like a story, with commands and, below `----`, everything
+//! observable that they gave. `wakeful::scenario` parses the commands. Here they are played on a
+//! host that can fail, and what is observed is printed.
 //!
-//! `UPDATE=1` rewrites the expectations; the diff is what is reviewed.
+//! `UPDATE=1` rewrites the expectations; review the diff.
 
 mod host;
 mod lines;
@@ -27,19 +27,19 @@ use crate::watched::WatchedLedger;
 
 type Host = Scheduler<Kept, VirtualClock, Told>;
 
-/// A scenario that is being played.
+/// The state of a scenario that is being played.
 struct Played {
-    /// The ledgers of the agents before this one.
+    /// The ledgers of earlier agents: `fresh` and `observe` start a new one.
     done: Vec<WatchedLedger>,
     kept: Kept,
     clock: VirtualClock,
     scheduler: Host,
 }
 
-/// Plays a scenario and gives its text with what was observed in place of what was expected.
+/// Plays a scenario and returns its text, with what was observed instead of what was expected.
 ///
 /// # Panics
-/// Where a command is none, or a fact cannot be read: the scenario itself is wrong then.
+/// If a line is not a command, or if a fact cannot be read: the scenario itself is wrong then.
 #[must_use]
 pub fn play(text: &str) -> String {
     let mut played = Played::new();
@@ -64,11 +64,11 @@ pub fn play(text: &str) -> String {
     out
 }
 
-/// Plays a scenario: the ledgers that it leaves, one for each of its agents, and how many entries
-/// each had after each append.
+/// Plays a scenario and returns the ledger of each of its agents, with the number of entries after
+/// each append.
 ///
 /// # Panics
-/// As [`play`] does.
+/// Like [`play`].
 #[must_use]
 pub fn ledgers(text: &str) -> Vec<(WatchedLedger, Vec<usize>)> {
     let mut played = Played::new();
@@ -120,7 +120,7 @@ impl Played {
                 String::new()
             }
         };
-        // No scenario expects a breach: a line of this kind is a failure wherever it appears.
+        // No scenario expects a breach, so such a line fails the comparison wherever it appears.
         let breaches: String = self
             .kept
             .ledger
@@ -133,6 +133,7 @@ impl Played {
     }
 
     fn beside(&mut self, command: &Command) -> String {
+        // Another process runs the command, so this scheduler does not see what it appends.
         let other = self.observer();
         let own = mem::replace(&mut self.scheduler, other);
         let observed = self.command(command);
@@ -151,7 +152,7 @@ impl Played {
         .expect("the ledger opens")
     }
 
-    /// Arranges what comes next.
+    /// Runs a command that only prepares what comes next and prints nothing.
     fn arrange(&mut self, command: &Command) {
         let trouble: &Trouble = &self.kept.trouble;
         match command {
@@ -168,7 +169,7 @@ impl Played {
         }
     }
 
-    /// Prints what can be read without a trace.
+    /// Prints a reading of the agent, which appends nothing.
     fn reading(&mut self, name: &str, part: &str) -> String {
         match (name, part) {
             ("status", _) => format!("{}\n", status::status(self.scheduler.state())),
@@ -191,7 +192,7 @@ impl Played {
         }
     }
 
-    /// Whether each prefix of the log leads to the state that lives (I16).
+    /// Whether the whole log, and each of its snapshots with the rest, gives the live state (I16).
     fn folded(&self) -> String {
         let live = self.scheduler.state();
         let options = || Options::new("default".into());
@@ -235,7 +236,7 @@ impl Played {
         }
     }
 
-    /// The records of the newest entries, whole.
+    /// The complete records of the newest entries.
     fn newest(&self, part: &str) -> String {
         let count: usize =
             part.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("`newest N`");
@@ -287,7 +288,7 @@ impl Played {
         }
     }
 
-    /// What the ledger got, a line per entry.
+    /// The entries after the first `before`, one line for each.
     fn entries_from(&self, before: usize) -> String {
         let mut head = Head::START;
         let mut out = String::new();

@@ -1,4 +1,5 @@
-//! A family: an agent and its children in one world with one time, and what becomes of them.
+//! A family: an agent and its children in one world with one clock, and everything that happens to
+//! them.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -19,17 +20,17 @@ const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// When a world begins, in milliseconds since the epoch.
+/// The instant at which a world begins, in milliseconds since the epoch.
 const BEGIN: u64 = 1_780_000_000_000;
 
-/// How many children a parent has at most.
+/// The largest number of children of a parent.
 const CHILDREN: usize = 2;
 
-/// How many days are calm in the end: longer than the longest backoff, recheck and interval
+/// The number of calm days at the end: longer than the longest backoff, recheck and interval
 /// together.
 const CALM_DAYS: u64 = 12;
 
-/// What happens at an instant.
+/// An event of the world.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Wake,
@@ -56,20 +57,20 @@ pub(super) struct Family {
     wrong: Vec<String>,
 }
 
-/// Where two families decide differently.
+/// The first decision in which two families differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The agent.
     pub agent: AgentId,
-    /// The entry of the decision, in both ledgers.
+    /// The position of the decision in both ledgers.
     pub seq: Seq,
-    /// What is decided in the one, and in the other.
+    /// The two decisions, in words.
     pub decided: [String; 2],
 }
 
 impl Divergence {
     /// The first decision in which two families differ, agent by agent. They have the same fate, so
-    /// up to there they have the same history.
+    /// their histories are equal up to there.
     pub(super) fn first(one: &Family, other: &Family) -> Option<Self> {
         one.members.iter().zip(&other.members).find_map(|(a, b)| {
             let (a_entries, b_entries) = (a.store.watched.opened(), b.store.watched.opened());
@@ -104,7 +105,7 @@ fn decision(record: &Record) -> Option<Decision> {
 }
 
 impl Family {
-    /// The family of a plan, after its days.
+    /// The family of a plan, at the end of its days.
     pub(super) fn lived(plan: &Plan) -> Self {
         let mut family = Self::new(plan);
         family.live(plan.days);
@@ -140,7 +141,7 @@ impl Family {
             self.at(0, member, What::Starts);
             self.at(MINUTE, member, What::Started);
         }
-        // Whoever is parked is spoken to, and whoever waits for the operator is answered.
+        // Prompts of the operator end the parking of agents and their waits for the operator.
         for day in 0..CALM_DAYS / 2 {
             (0..self.members.len())
                 .for_each(|member| self.at(HOUR + day * DAY, member, What::Comes));
@@ -184,7 +185,7 @@ impl Family {
             What::Befalls => self.befalls(member),
             What::Starts => self.starts(member),
             What::Started => self.say(member, json!({ "fact": "start_requested" })),
-            // In calm days all clocks are right.
+            // In calm days all clocks are right, so a jump must not be undone twice.
             What::SetsBack(ms) if !self.fate.is_calm() => self.members[member].ahead_ms -= ms,
             What::SetsBack(_) => {}
         }
@@ -194,7 +195,7 @@ impl Family {
         self.members[member].say(fact);
     }
 
-    /// Lets an agent decide after something has happened, and sets its alarm.
+    /// Lets an agent decide after an event, and schedules its next wake.
     fn settle(&mut self, member: usize) {
         self.members[member].say_unsaid();
         let (started, rests) = self.members[member].decide();
@@ -207,7 +208,7 @@ impl Family {
             self.members[member].kill();
         }
         if self.members[member].scheduler.is_none() {
-            // Somebody looks after it, soon or late.
+            // A host restarts the process, sooner or later.
             let after = if self.fate.is_calm() { 1_000 } else { 1_000 + self.fate.below(HOUR) };
             self.at(after, member, What::Starts);
             return;
@@ -236,7 +237,7 @@ impl Family {
         self.at(1 + self.fate.below(2 * MINUTE), member, What::Step(run));
     }
 
-    /// A turn takes its next step.
+    /// A turn takes its next step: a provider round, an action, or its end.
     fn step(&mut self, member: usize, run: &RunId) {
         let calm = self.fate.is_calm();
         let Some(turn) = self.members[member].turn.as_mut().filter(|turn| turn.run == *run) else {
@@ -255,7 +256,7 @@ impl Family {
         }
         if !ends && !calm {
             if self.fate.befalls("turns that fell silent", 60) {
-                // A host that watches its lease breaks it off.
+                // A host that watches the lease aborts the turn.
                 let broken =
                     json!({ "fact": "turn_aborted", "run_id": run, "reason": "runtime_error" });
                 return self.at(40 * MINUTE, member, What::Again(broken.to_string()));
@@ -286,8 +287,8 @@ impl Family {
         }
     }
 
-    /// What a turn does in a step: in calm days it brings everything to its end, else whatever it
-    /// likes.
+    /// The facts of one step of a turn. In calm days it ends everything that is open; in wild days
+    /// it does something at random.
     fn acts(&mut self, member: usize, run: &RunId, round: u64) -> Vec<Value> {
         if self.fate.is_calm() {
             return self.members[member].look(finishing);
@@ -395,7 +396,7 @@ impl Family {
         vec![created, json!({ "fact": "task_running", "task_id": task })]
     }
 
-    /// A command ends, if its process is still there.
+    /// A command ends, unless its process died before.
     fn ended(&mut self, member: usize, task: &TaskId) {
         if self.members[member].commands.remove(task).is_none() {
             return;
@@ -409,7 +410,7 @@ impl Family {
         }
     }
 
-    /// A child that has nothing left to do ends its parent's task.
+    /// A child that has nothing left to do ends the task of its parent.
     fn is_done(&mut self, member: usize) {
         let Some((parent, task)) = self.members[member].parent.clone() else { return };
         let is_done = self.members[member].look(|state| {
@@ -427,7 +428,7 @@ impl Family {
         }
     }
 
-    /// Something comes from outside, and something else later.
+    /// Input comes from outside, and more input is scheduled.
     fn comes(&mut self, member: usize) {
         let number = self.members[member].messages.len();
         let id = format!("said {member} {number}");
@@ -448,6 +449,8 @@ impl Family {
         if fact["message"].is_object() {
             self.members[member].messages.push(id);
         }
+        // A host that loses a message must be found out: the message stays in the list of what was
+        // sent.
         let is_lost = self.loses && self.fate.befalls("messages that were lost", 10);
         if !is_lost && self.fate.befalls("messages that came twice", 10) {
             self.at(self.fate.below(DAY), member, What::Again(fact.to_string()));
@@ -463,7 +466,7 @@ impl Family {
         }
     }
 
-    /// Something befalls an agent or its host, and something else later.
+    /// A fault happens to a random agent or its host, and another one is scheduled.
     fn befalls(&mut self, _: usize) {
         if self.fate.is_calm() {
             return;
@@ -504,7 +507,7 @@ impl Family {
         self.at(1 + self.fate.below(18 * HOUR), 0, What::Befalls);
     }
 
-    /// After the calm days nothing may be left undone.
+    /// Checks that nothing is left undone after the calm days.
     fn nothing_is_left(&mut self) {
         for member in &self.members {
             let state = member.store.watched.state();
@@ -563,8 +566,8 @@ impl Family {
     }
 }
 
-/// What a turn does that brings everything to its end: tasks are stopped, waits withdrawn, timers
-/// cancelled, items completed.
+/// The facts of a turn that ends everything: it cancels tasks, waits and timers, and completes
+/// items.
 fn finishing(state: &State) -> Vec<Value> {
     let tasks = state.tasks().active.values().filter(|task| !task.record.kind.is_child());
     let tasks = tasks.map(|task| json!({ "fact": "task_cancelled", "task_id": task.record.id }));

@@ -1,6 +1,5 @@
-//! Faults at every import: a ledger whose store fails before or after it has stored, or to which
-//! somebody else writes first; snapshots that are lost, old or damaged; a provider that does not do
-//! what it is asked.
+//! Faults at every import. The ledger fails before or after it has stored a batch, or another
+//! writer is first. Snapshots are lost, old or damaged. The provider does not do what it is asked.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,7 +22,7 @@ use wakeful_core::{
 
 use crate::{dice::Dice, watched::WatchedLedger};
 
-/// When things fail, and how often what has befallen. Clones share it.
+/// Decides what fails and when, and counts it. Clones share it.
 #[derive(Clone)]
 pub(super) struct Fate(Rc<Shared>);
 
@@ -31,7 +30,7 @@ struct Shared {
     dice: RefCell<Dice>,
     is_calm: Cell<bool>,
     befell: RefCell<BTreeMap<&'static str, u64>>,
-    /// How many entries were appended in this world.
+    /// The number of entries that were appended in this world.
     entries: Cell<u64>,
 }
 
@@ -46,7 +45,7 @@ impl Fate {
         }))
     }
 
-    /// From now on nothing fails.
+    /// Ends the wild days: from now on nothing fails.
     pub(super) fn calm_down(&self) {
         self.0.is_calm.set(true);
     }
@@ -55,7 +54,7 @@ impl Fate {
         self.0.is_calm.get()
     }
 
-    /// Whether this befalls now, which does once in so many times; it is counted.
+    /// Whether this fault happens now; it does once in `once_in` calls on average, and is counted.
     pub(super) fn befalls(&self, what: &'static str, once_in: u64) -> bool {
         let befalls = !self.is_calm() && self.0.dice.borrow_mut().one_in(once_in);
         if befalls {
@@ -64,7 +63,7 @@ impl Fate {
         befalls
     }
 
-    /// Something befell.
+    /// Counts a fault.
     pub(super) fn count(&self, what: &'static str) {
         *self.0.befell.borrow_mut().entry(what).or_default() += 1;
     }
@@ -73,7 +72,7 @@ impl Fate {
         self.0.dice.borrow_mut().below(end)
     }
 
-    /// The place of the next entry among those of all ledgers of this world.
+    /// The place of the next entry among the entries of all ledgers of this world.
     fn next_entry(&self) -> u64 {
         self.0.entries.replace(self.0.entries.get() + 1)
     }
@@ -83,15 +82,16 @@ impl Fate {
     }
 }
 
-/// A ledger that checks its batches, keeps its newest snapshot, and fails as its fate will have it.
+/// A ledger that checks its batches, keeps its newest snapshot, and fails as its fate decides.
 #[derive(Clone)]
 pub(super) struct Store {
     pub(super) watched: WatchedLedger,
     snapshot: Rc<RefCell<Option<String>>>,
-    /// Where its entries stand among those of all ledgers of its world.
+    /// The places of its entries among the entries of all ledgers of its world.
     places: Rc<RefCell<Vec<u64>>>,
     fate: Fate,
-    /// The process dies with the next call: what it wrote is there, what it wanted to write is not.
+    /// The process dies with the next call: what it has written is there, what it still wants to
+    /// write is not.
     pub(super) is_dying: Rc<Cell<bool>>,
 }
 
@@ -108,7 +108,8 @@ impl Store {
         }
     }
 
-    /// Its entries as they are stored, each with its place among those of all ledgers of its world.
+    /// Its entries as they are stored, each with its place among the entries of all ledgers of its
+    /// world.
     pub(super) fn history(&self) -> Vec<(u64, String)> {
         self.places.borrow().iter().copied().zip(self.watched.entries().lines_from(0)).collect()
     }
@@ -123,7 +124,7 @@ impl Store {
         Err(LedgerError::Failed { message: message.to_owned() })
     }
 
-    /// Somebody else appends an entry that changes nothing.
+    /// Another writer appends an entry that changes nothing.
     fn intrude(&mut self) {
         let (head, at) = self.watched.look(|state| (state.head(), state.at()));
         let note = EventRecord::new(
@@ -132,7 +133,7 @@ impl Store {
             &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }),
         );
         let (_, bytes) = Entry::seal(&head, at, Record::Event(note));
-        // It is at the end of the ledger, so it is taken.
+        // It follows the last entry, so the ledger accepts it.
         drop(self.stored(&head, &[bytes]));
     }
 }
@@ -192,7 +193,7 @@ impl Ledger for Store {
     }
 }
 
-/// A provider that notes what it is asked, and at times does not take it.
+/// A provider that notes what it is asked, and sometimes fails.
 #[derive(Clone)]
 pub(super) struct Asked {
     effects: Rc<RefCell<VecDeque<Effect>>>,
@@ -209,7 +210,7 @@ impl Asked {
         self.effects.borrow_mut().pop_front()
     }
 
-    /// The process is gone: what it was asked is forgotten. These tasks live on.
+    /// The process is gone: what it was asked is forgotten. The tasks in `alive` live on.
     pub(super) fn forget(&self, alive: Vec<TaskId>) {
         self.effects.borrow_mut().clear();
         *self.alive.borrow_mut() = alive;

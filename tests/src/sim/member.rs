@@ -1,5 +1,5 @@
-//! One agent of a family: its scheduler while its process lives, and what its host knows that is in
-//! no ledger.
+//! One agent of a family: its scheduler while its process lives, and what its host knows beside the
+//! ledger.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,14 +22,14 @@ use super::faults::{Asked, Fate, Store};
 /// A turn that is being executed.
 pub(super) struct Turn {
     pub(super) run: RunId,
-    /// How many more steps it takes.
+    /// The number of steps that it still takes.
     pub(super) left: u64,
     pub(super) round: u64,
-    /// It ends with its next step.
+    /// It was asked to yield, so it ends with its next step.
     pub(super) yields: bool,
 }
 
-/// An agent.
+/// An agent and its host.
 pub(super) struct Member {
     pub(super) id: AgentId,
     pub(super) store: Store,
@@ -37,17 +37,18 @@ pub(super) struct Member {
     pub(super) asked: Asked,
     fate: Fate,
     options: Options,
-    /// None while no process drives it.
+    /// `None` while no process drives it.
     pub(super) scheduler: Option<Scheduler<Store, VirtualClock, Asked>>,
     pub(super) turn: Option<Turn>,
-    /// What is still to be said: the ledger did not take it.
+    /// Facts that the ledger has not accepted yet, in order.
     pub(super) unsaid: VecDeque<Value>,
-    /// When its commands end, which lives in its process.
+    /// When its commands end. They belong to its process, so they die with it.
     pub(super) commands: BTreeMap<TaskId, u64>,
-    /// Its children by the tasks that supervise them: they have ledgers of their own.
+    /// Its children by the tasks that supervise them. They have their own ledgers, so they outlive
+    /// its process.
     pub(super) children: BTreeMap<TaskId, usize>,
     pub(super) parent: Option<(usize, TaskId)>,
-    /// By how much its clock is ahead of the world's, in milliseconds.
+    /// How far its clock is ahead of the world's, in milliseconds.
     pub(super) ahead_ms: i64,
     pub(super) turns: u64,
     pub(super) messages: Vec<String>,
@@ -81,12 +82,12 @@ impl Member {
         }
     }
 
-    /// Looks at the state that its ledger gives.
+    /// Passes the state that its ledger gives.
     pub(super) fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
         self.store.watched.look(at)
     }
 
-    /// Starts a process for it; whether it came up.
+    /// Starts a process for it; returns whether the process is running.
     pub(super) fn start(&mut self) -> bool {
         self.store.is_dying.set(false);
         self.turn = None;
@@ -106,7 +107,7 @@ impl Member {
         self.scheduler.is_some()
     }
 
-    /// Ends its process where it is to die; whether it has.
+    /// Ends its process if it must die; returns whether it did.
     fn bury(&mut self) -> bool {
         let dies = self.store.is_dying.get();
         if dies {
@@ -115,7 +116,7 @@ impl Member {
         dies
     }
 
-    /// Its process dies.
+    /// Its process dies, with its turn and its commands.
     pub(super) fn kill(&mut self) {
         self.scheduler = None;
         self.turn = None;
@@ -123,14 +124,14 @@ impl Member {
         self.asked.forget(Vec::new());
     }
 
-    /// Says a fact; again later where the ledger does not take it, as a host does that must lose
-    /// nothing.
+    /// Reports a fact. If the ledger does not accept it, it is reported again later, because a host
+    /// must not lose a fact.
     pub(super) fn say(&mut self, fact: Value) {
         self.unsaid.push_back(fact);
         self.say_unsaid();
     }
 
-    /// Says what is still to be said, in order.
+    /// Reports the facts that the ledger has not accepted yet, in order.
     pub(super) fn say_unsaid(&mut self) {
         while let Some(fact) = self.unsaid.front() {
             let text = fact.to_string();
@@ -143,6 +144,7 @@ impl Member {
                         return;
                     }
                 }
+                // The ledger failed. The fact stays first in the queue and is reported again.
                 Err(_) => {
                     self.bury();
                     return;
@@ -154,7 +156,7 @@ impl Member {
         }
     }
 
-    /// Lets it decide until it rests; what it asks for meanwhile, and whether it came to rest.
+    /// Lets it decide until it rests. Returns the turns to start, and whether it rests.
     pub(super) fn decide(&mut self) -> (Vec<TurnRequest>, bool) {
         let mut started = Vec::new();
         let mut rests = false;
@@ -180,7 +182,8 @@ impl Member {
         (started, rests)
     }
 
-    /// Does what was asked for, but for the turns that start; whether there was anything.
+    /// Does what the scheduler asked for, except that turns to start are collected. Returns whether
+    /// there was anything.
     fn carry_out(&mut self, started: &mut Vec<TurnRequest>) -> bool {
         let mut any = false;
         while let Some(effect) = self.asked.take() {
@@ -196,7 +199,8 @@ impl Member {
                     if self.turn.as_ref().is_some_and(|turn| turn.run == run_id) {
                         self.turn = None;
                     }
-                    self.unsaid.push_back(serde_json::json!({ "fact": "turn_aborted", "run_id": run_id, "reason": reason.to_string() }));
+                    let reason = reason.to_string();
+                    self.unsaid.push_back(serde_json::json!({ "fact": "turn_aborted", "run_id": run_id, "reason": reason }));
                 }
                 Effect::Interject { .. } => {}
                 Effect::Release => self.commands.clear(),
@@ -205,14 +209,14 @@ impl Member {
         any
     }
 
-    /// When it wants to be woken, by the world's clock in milliseconds.
+    /// Its next wake, by the world's clock in milliseconds.
     pub(super) fn wakes_at(&mut self) -> Option<u64> {
         let ahead = self.ahead_ms;
         let wake = self.scheduler.as_mut()?.next_wake()?;
         u64::try_from(wake.as_nanos().div_euclid(1_000_000) + 1 - ahead).ok()
     }
 
-    /// Its clock shows what the world's does, but for what it is ahead.
+    /// Sets its clock to that of the world, plus what it is ahead.
     pub(super) fn set_clock(&mut self, now_ms: u64) {
         let said = i64::try_from(now_ms).unwrap_or(i64::MAX) + self.ahead_ms;
         self.clock.set(Timestamp::from_nanos(said.saturating_mul(1_000_000)));

@@ -1,10 +1,10 @@
 //! The simulation: families of agents over virtual days, with faults at every import, kills, clocks
-//! that jump, input that comes twice and late, and providers that do whatever they like. A seed
-//! determines all of it.
+//! that jump, input that arrives twice and late, and turns that do anything. A seed determines all
+//! of it.
 //!
-//! A family is an agent and the children that its turns make. It lives through its wild days, and
-//! then through calm ones, in which nothing fails and every turn does what it should: then nothing
-//! may be left undone. Each batch is checked against the invariants as it is appended.
+//! A family is an agent and the children that its turns make. After its wild days it has calm days,
+//! in which nothing fails and every turn does what it should. Then nothing may be left undone.
+//! Every fifth batch is checked against the invariants as it is appended.
 
 mod family;
 mod faults;
@@ -25,44 +25,45 @@ use wakeful_core::{
 pub use self::family::Divergence;
 use self::family::Family;
 
-/// What is simulated.
+/// A simulation; equal plans give equal histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What determines everything else.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many wild days each family lives.
+    /// The number of wild days of each family.
     pub days: u64,
-    /// The edition of its agents.
+    /// The edition of all agents.
     pub edition: Edition,
-    /// Whether its hosts lose a message now and then: what is wrong then must be found.
+    /// Whether hosts sometimes lose a message: a seeded mistake, which the check at the end must
+    /// find.
     pub loses: bool,
 }
 
-/// What came of families.
+/// The results of one or more families.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many agents lived, children among them.
+    /// The number of agents, children included.
     pub agents: u64,
-    /// How many days they lived, all in all.
+    /// The sum of the days of all agents.
     pub agent_days: u64,
-    /// How many entries their ledgers have.
+    /// The number of entries in all ledgers.
     pub entries: u64,
-    /// How many batches were checked.
+    /// The number of batches that were checked.
     pub checked: u64,
-    /// How many turns were started.
+    /// The number of turns that were started.
     pub turns: u64,
-    /// How many messages came in.
+    /// The number of messages that were sent.
     pub messages: u64,
-    /// What befell them, and how often.
+    /// The faults, and how often each happened.
     pub befell: BTreeMap<&'static str, u64>,
-    /// The histories of all agents, in one chain: equal digests mean equal histories.
+    /// A hash chain over the heads of all agents: equal digests mean equal histories.
     pub digest: Head,
-    /// What was wrong, in words.
+    /// What was wrong, for people; empty if nothing was.
     pub wrong: Vec<String>,
 }
 
 impl Report {
-    /// Adds what came of another family.
+    /// Adds the results of another family.
     pub fn add(&mut self, other: &Self) {
         self.agents += other.agents;
         self.agent_days += other.agent_days;
@@ -77,7 +78,7 @@ impl Report {
         self.wrong.extend(other.wrong.iter().cloned());
     }
 
-    /// Takes the head of another history into the digest.
+    /// Adds the head of another history to the digest.
     fn extend_digest(&mut self, head: &Head) {
         self.digest = Head {
             seq: self.digest.seq.next(),
@@ -86,20 +87,21 @@ impl Report {
     }
 }
 
-/// What the ledger of an agent holds in the end.
+/// The ledger of an agent at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     /// The agent.
     pub agent: AgentId,
-    /// Its entries as they are stored, each with its place among those of its whole family.
+    /// Its entries as they are stored, each with its place among the entries of the whole family.
     pub entries: Vec<(u64, String)>,
 }
 
 impl History {
-    /// Writes it into this folder, a line for each entry: `{"place":N,"entry":ENTRY}`.
+    /// Writes it to `AGENT.jsonl` in this folder, a line for each entry:
+    /// `{"place":N,"entry":ENTRY}`.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(folder.join(format!("{}.jsonl", self.agent)))?);
         for (place, entry) in &self.entries {
@@ -109,21 +111,21 @@ impl History {
     }
 }
 
-/// Lets the family of a plan live.
+/// Simulates the family of a plan.
 #[must_use]
 pub fn live(plan: &Plan) -> Report {
     Family::lived(plan).report()
 }
 
-/// Lets the family of a plan live: what came of it, and the history of each of its agents, in the
-/// order in which they came into the world.
+/// Simulates the family of a plan. Returns its results and the history of each agent, in the order
+/// in which they were made.
 #[must_use]
 pub fn live_and_tell(plan: &Plan) -> (Report, Vec<History>) {
     let family = Family::lived(plan);
     (family.report(), family.histories())
 }
 
-/// The first entry at which the family of a seed decides otherwise in another edition; none where
+/// The first entry at which the family of a plan decides differently in another edition; `None` if
 /// it never does.
 #[must_use]
 pub fn divergence(plan: &Plan, other: Edition) -> Option<Divergence> {

@@ -1,5 +1,5 @@
-//! What a ledger shows of time: what became a message and for which instant, and what the turns
-//! were told.
+//! What a ledger shows about time: what fired and for which instant, and what the turns learned of
+//! it.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -21,16 +21,16 @@ use wakeful_core::{
 
 use super::model::Fire;
 
-/// What a ledger shows.
+/// The findings in a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// What became a message, in order.
+    /// What fired, in order.
     pub fires: Vec<Fire>,
-    /// What a turn was told of that completed, in order.
+    /// The subjects of the turns that completed, in order.
     pub told: Vec<String>,
-    /// How often the operator was told that the clock is behind.
+    /// The number of reports to the operator that the clock is behind.
     pub behind: usize,
-    /// The conditions that a deadline ended, and how.
+    /// The conditions that an instant or a deadline ended, with their status.
     pub ended: BTreeMap<String, WaitConditionStatus>,
     due: BTreeMap<TimerId, Timestamp>,
     about: BTreeMap<MessageId, String>,

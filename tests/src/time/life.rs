@@ -1,5 +1,5 @@
-//! The driver: lives a plan with a real scheduler, wakes when that asks for it, plays the turns,
-//! and keeps the model up to date.
+//! The driver: plays a plan with a real scheduler, wakes when the scheduler asks for it, plays the
+//! turns, and keeps the model up to date.
 
 use std::{
     cell::RefCell,
@@ -32,14 +32,14 @@ use super::{
 };
 use crate::watched::WatchedLedger;
 
-/// When every life begins.
+/// The instant at which every life begins.
 const BEGIN: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// Which batches are checked against the invariants: the log is long, and each check folds what it
-/// is about.
+/// Every n-th batch is checked against the invariants: the log is long, and each check costs a
+/// clone of the state.
 const ONE_IN: NonZeroUsize = NonZeroUsize::MIN.saturating_add(39);
 
-/// A ledger that checks its batches and keeps its newest snapshot, as a store does.
+/// A ledger that checks its batches and keeps its newest snapshot, like a real store.
 #[derive(Clone, Default)]
 struct Kept {
     watched: WatchedLedger,
@@ -65,23 +65,23 @@ impl Ledger for Kept {
     }
 }
 
-/// A life that was lived to its end.
+/// A plan that was played to its end.
 pub struct Lived {
-    /// What the contract demands.
+    /// What the contract requires.
     pub model: Model,
-    /// What is there.
+    /// What the scheduler did.
     pub ledger: WatchedLedger,
-    /// How often another process opened the ledger.
+    /// The number of restarts.
     pub restarts: usize,
-    /// How often one did while a turn was open.
+    /// The number of restarts while a turn was open.
     pub in_turn: usize,
-    /// How often the clock jumped.
+    /// The number of clock jumps.
     pub jumps: usize,
-    /// How often the agent woke.
+    /// The number of wakes.
     pub looks: usize,
 }
 
-/// A life that is being lived.
+/// A plan that is being played.
 pub struct Life<'a> {
     plan: &'a Plan,
     options: Options,
@@ -89,26 +89,26 @@ pub struct Life<'a> {
     clock: VirtualClock,
     scheduler: Scheduler<Kept, VirtualClock, Elsewhere>,
     model: Model,
-    /// Milliseconds since the beginning, by a clock that does not jump.
+    /// Milliseconds since [`BEGIN`], by a clock that does not jump.
     passed_ms: u64,
-    /// By how much the host's clock is ahead of that one, in milliseconds.
+    /// How far the host's clock is ahead of that one, in milliseconds.
     ahead_ms: i64,
-    /// The message of the open run.
+    /// The message of the open run, if there is one.
     message: Option<MessageRecord>,
-    /// The messages whose turns have acted already: a replay is told so and does not act again.
+    /// The messages whose turns have acted already: a replay does not act again.
     acted: BTreeSet<String>,
-    /// The timed rests that the next turns set.
+    /// The timed rests that the next turns set, one each.
     rests: VecDeque<&'a Due>,
     agents_wait: Option<String>,
     again: BTreeSet<String>,
     is_long: bool,
     is_stopped: bool,
-    /// The restart that comes after so many more appends, and whether it is graceful.
+    /// The scheduled restart: after how many more appends, and whether it is graceful.
     restart: Option<(u32, bool)>,
     counts: [usize; 4],
 }
 
-/// More steps than these at one instant are a defect, not a workload.
+/// More steps than this at one instant are a defect, not a workload.
 const RESTLESS: usize = 2_000;
 
 /// Indices into the counts.
@@ -120,16 +120,17 @@ const LOOKS: usize = 3;
 type Done = Result<(), SchedulerError>;
 
 impl<'a> Life<'a> {
-    /// Lives a plan to its end. Each time that the agent has looked, what it asks to be woken for
-    /// is compared with the model.
+    /// Plays a plan to its end. After each wake the next wake of the agent is compared with that of
+    /// the model.
     ///
     /// # Errors
-    /// Where the scheduler does not do what it is asked; no life has such a moment.
+    /// If the scheduler refuses a call, which no plan should cause.
     ///
     /// # Panics
-    /// Where the agent asks for another wake than the model, or leaves something undone.
+    /// If the agent asks for another wake than the model, or leaves something undone.
     pub fn lived(plan: &'a Plan) -> Result<Lived, SchedulerError> {
-        // No limit but that of batches may interfere; that one is small, so that it is met.
+        // No limit may interfere, except the one for arrivals in a batch. That one is small, so
+        // that it is reached.
         let policy = Policy {
             autonomous_turns: NonZeroU64::MAX,
             replay_budget: NonZeroU64::MAX,
@@ -168,16 +169,16 @@ impl<'a> Life<'a> {
             life.befalls(*event)?;
             life.look()?;
         }
-        assert_eq!((life.rests.len(), life.restart), (0, None), "the plan is lived to its end");
+        assert_eq!((life.rests.len(), life.restart), (0, None), "the plan is played to its end");
         let [restarts, in_turn, jumps, looks] = life.counts;
         Ok(Lived { model: life.model, ledger: life.kept.watched, restarts, in_turn, jumps, looks })
     }
 
-    /// Looks whenever the agent asks for it, until the next event.
+    /// Wakes the agent whenever it asks for it, until the next event.
     fn wake_until(&mut self, until_ms: u64) -> Done {
         while let Some(wake) = self.scheduler.next_wake() {
             let said = self.reads();
-            assert!(wake > said, "it asks to be woken at {wake}, now is {said}");
+            assert!(wake > said, "the agent asks to be woken at {wake}, but it is {said} already");
             let left = wake.as_nanos() - said.as_nanos();
             let wakes_ms = self.passed_ms + u64::try_from(left).unwrap_or(0).div_ceil(1_000_000);
             if wakes_ms >= until_ms {
@@ -189,7 +190,7 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// What the host's clock says; it is set to that.
+    /// Sets the host's clock to the current time of this life, and returns it.
     fn reads(&mut self) -> Timestamp {
         let passed = i64::try_from(self.passed_ms).unwrap_or(i64::MAX);
         let said = Timestamp::from_nanos(BEGIN.as_nanos() + (passed + self.ahead_ms) * 1_000_000);
@@ -204,7 +205,7 @@ impl<'a> Life<'a> {
             Event::Set(number) => self.set(&self.plan.dues[number]),
             Event::Withdraw(number) => self.withdraw(number),
             Event::Restart { graceful, down_ms: 0, after } => {
-                // One that has not come yet comes now.
+                // A restart that is still scheduled happens now, so that none is lost.
                 self.restart.take().map_or(Ok(()), |(_, graceful)| self.restart(graceful))?;
                 self.restart = Some((after, graceful));
                 Ok(())
@@ -217,7 +218,8 @@ impl<'a> Life<'a> {
                 self.opens()
             }
             Event::Jump(by_ms) => {
-                // What the clock said last stands in the ledger.
+                // A fact brings the last reading of the clock into the ledger, as the model knows
+                // it.
                 self.say(&json!({"fact": "transcript_appended", "data": {}}))?;
                 self.ahead_ms += by_ms;
                 self.counts[JUMPS] += 1;
@@ -244,13 +246,13 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Steps and plays turns until there is nothing more to do, as long as no turn takes longer.
+    /// Steps and plays turns until there is nothing more to do, or until a long turn is open.
     fn look(&mut self) -> Done {
         let said = self.reads();
         self.model.looks(said);
         self.counts[LOOKS] += 1;
         for n in 0.. {
-            assert!(n < RESTLESS, "at {} the agent comes to no rest", self.model.now());
+            assert!(n < RESTLESS, "at {} the agent does not reach rest", self.model.now());
             let before = self.scheduler.state().head();
             if self.message.is_some() && !self.is_long {
                 self.act()?;
@@ -280,7 +282,7 @@ impl<'a> Life<'a> {
             assert_eq!(
                 self.model.waiting(),
                 [""; 0],
-                "at {} all that fired has started a turn",
+                "at {} something fired and started no turn",
                 self.model.now()
             );
             assert!(self.scheduler.state().queue().is_empty());
@@ -307,8 +309,7 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// What the model does in a turn: it completes the item, sets the next recheck, or rests for a
-    /// while.
+    /// What a turn does: it completes the item or sets the next recheck, and may set a timed rest.
     fn act(&mut self) -> Done {
         let Some(message) = self.message.clone() else { return Ok(()) };
         if !self.acted.insert(message.id.to_string()) {
@@ -324,7 +325,7 @@ impl<'a> Life<'a> {
                 self.complete(&due.id)?
             }
             Some((_, Kind::Once | Kind::Every(_) | Kind::Rest | Kind::Agent)) => {}
-            // The tick of an item whose wait was withdrawn.
+            // The tick of an item: its wait was withdrawn, so it can be completed.
             None => {
                 message.work_item_id.iter().try_for_each(|item| self.complete(item.as_str()))?
             }
@@ -359,7 +360,11 @@ impl<'a> Life<'a> {
             Kind::Instant => {
                 self.item(due)?;
                 let at = self.at(due.after_ms);
-                self.wait(due, json!({"kind": "timer", "work_item_id": due.id, "wake_sources": [{"kind": "timer", "wake_at": at}]}))
+                let source = json!({"kind": "timer", "wake_at": at});
+                self.wait(
+                    due,
+                    json!({"kind": "timer", "work_item_id": due.id, "wake_sources": [source]}),
+                )
             }
             Kind::Named => {
                 self.item(due)?;
@@ -371,7 +376,7 @@ impl<'a> Life<'a> {
                 self.say(&condition)
             }
             Kind::Agent => {
-                // contract 5.17: it supersedes the one before.
+                // contract 5.17: it supersedes the wait before it.
                 self.agents_wait
                     .replace(due.id.clone())
                     .iter()
@@ -443,14 +448,14 @@ impl<'a> Life<'a> {
         self.say(&fact)
     }
 
-    /// Says a fact that is accepted.
+    /// Reports a fact that must be accepted.
     fn say(&mut self, fact: &Value) -> Done {
         let answer = self.propose(fact)?;
         assert_eq!(answer, Answer::Accepted, "{fact}");
         Ok(())
     }
 
-    /// Says a fact that may come too late.
+    /// Reports a fact that may come too late.
     fn say_even(&mut self, fact: &Value) -> Done {
         self.propose(fact).map(drop)
     }
@@ -469,7 +474,7 @@ impl<'a> Life<'a> {
         Ok(receipt.answer)
     }
 
-    /// Whether the restart that was to come has come.
+    /// Counts an append towards the scheduled restart; returns whether the restart happened.
     fn restarts(&mut self) -> Result<bool, SchedulerError> {
         match self.restart.take() {
             Some((0, graceful)) => self.restart(graceful).map(|()| true),
@@ -510,7 +515,7 @@ impl<'a> Life<'a> {
     }
 }
 
-/// What a message of the core tells of; none where it is a tick of work.
+/// The id of what a message of the core reports; `None` if it is a tick about work.
 fn what(message: &MessageRecord) -> Option<String> {
     if let MessageOrigin::Timer { timer_id } = &message.origin {
         return Some(timer_id.to_string());

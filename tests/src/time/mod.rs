@@ -1,6 +1,6 @@
-//! Thirty days of an agent: a seeded plan of what becomes due and of what befalls host and clock,
-//! the driver that lives it with a real scheduler, the model that says what the contract demands,
-//! and what the ledger shows.
+//! Thirty days of an agent. A seeded plan says what becomes due and what happens to host and clock.
+//! The driver plays it with a real scheduler. The model says what the contract requires, and this
+//! is compared with what the ledger shows.
 
 mod found;
 mod life;

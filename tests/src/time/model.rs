@@ -1,47 +1,47 @@
-//! What the contract demands of time, as a plain list: it knows what was set and what the clock
-//! said, and nothing of the core.
+//! What the contract requires of time, as a simple model. It knows what was set and what the clock
+//! said, and uses nothing of the core.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use wakeful_core::time::Timestamp;
 
-/// Something that became a message.
+/// Something that fired, which means that it became a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fire {
-    /// The time of the ledger at which it did.
+    /// The time of the ledger when it fired.
     pub at: Timestamp,
-    /// What.
+    /// The id of the timer, item or condition.
     pub what: String,
-    /// The instant that it was due for.
+    /// The instant at which it was due.
     pub due: Timestamp,
 }
 
-/// What is set.
+/// Something that will fire.
 #[derive(Clone, Debug)]
 struct Armed {
     due: Timestamp,
     every_ms: Option<u64>,
 }
 
-/// The model.
+/// The model: a clock, what is armed, and what fired.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// The latest that the clock has said: for the ledger no clock runs backwards (contract 1.3).
+    /// The latest reading of the clock: the time of a ledger never runs backwards (contract 1.3).
     now: Timestamp,
     /// While stopped or closing nothing fires (contract 4.2, 4.3, 5.20).
     held: bool,
     armed: BTreeMap<String, Armed>,
-    /// What fired and has not started a turn yet.
+    /// What has fired but has not started a turn yet.
     waiting: BTreeSet<String>,
-    /// The messages that have started turns: one that starts another replays.
+    /// The messages that have started turns: a message that starts a second turn is a replay.
     started: BTreeSet<String>,
     in_turn: Option<String>,
     told_behind: bool,
     /// What fired, in order.
     pub fires: Vec<Fire>,
-    /// What a turn was told of that completed, in order.
+    /// The subjects of the turns that completed, in order.
     pub told: Vec<String>,
-    /// How often the operator was told that the clock is behind.
+    /// The number of reports to the operator that the clock is behind.
     pub behind: usize,
 }
 
@@ -52,41 +52,42 @@ impl Model {
         self.now
     }
 
-    /// The clock says something.
+    /// The host reads its clock.
     pub fn reads(&mut self, said: Timestamp) {
         if said > self.now {
             (self.now, self.told_behind) = (said, false);
         }
     }
 
-    /// The agent may act, or may not.
+    /// Sets whether the agent may not act, because it is stopped or closing.
     pub fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Something is set; what had its name before is gone.
+    /// Arms something. What had this name before is withdrawn.
     pub fn set(&mut self, what: &str, due: Timestamp, every_ms: Option<u64>) {
         self.withdraw(what);
         self.armed.insert(what.to_owned(), Armed { due, every_ms });
     }
 
-    /// It is withdrawn: it fires no more, and what waits of it starts no turn (contract 5.20).
+    /// Withdraws something: it fires no more, and its waiting message starts no turn (contract
+    /// 5.20).
     pub fn withdraw(&mut self, what: &str) {
         self.armed.remove(what);
         self.waiting.remove(what);
     }
 
-    /// The agent looks what there is to do, while its clock says `said`.
+    /// The agent wakes while its clock says `said`.
     pub fn looks(&mut self, said: Timestamp) {
         self.reads(said);
-        // contract 1.3: more than a minute behind is told once.
+        // contract 1.3: a clock that is more than a minute behind is reported once.
         if said.plus_ms(60_000) < self.now && !self.told_behind {
             (self.behind, self.told_behind) = (self.behind + 1, true);
         }
         self.fire();
     }
 
-    /// A message starts a turn; what it told of waits no longer.
+    /// A message starts a turn, so its subject no longer waits.
     pub fn starts(&mut self, message: &str, what: Option<&str>) {
         // Arrivals come first, before every decision (contract 7.2).
         self.fire();
@@ -103,13 +104,13 @@ impl Model {
         self.fire();
     }
 
-    /// The turn is broken off by a stop and owes nothing more, or interrupted by a restart and
-    /// replays.
+    /// The turn ends early: a stop aborts it and it owes nothing more, or a restart interrupts it
+    /// and it replays.
     pub fn breaks_off(&mut self) {
         self.in_turn = None;
     }
 
-    /// When the agent is to be woken.
+    /// The next wake of the agent.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         let next = self
@@ -121,13 +122,13 @@ impl Model {
         next.filter(|_| !self.held)
     }
 
-    /// What fired and started no turn, though nothing withdrew it.
+    /// What fired and has started no turn, although nothing withdrew it.
     #[must_use]
     pub fn waiting(&self) -> Vec<&str> {
         self.waiting.iter().map(String::as_str).collect()
     }
 
-    /// Whatever is due fires, once, unless its last fire still waits (contract 5.17, 5.20).
+    /// Everything that is due fires once, unless its last fire still waits (contract 5.17, 5.20).
     fn fire(&mut self) {
         if self.held {
             return;
@@ -141,7 +142,7 @@ impl Model {
             self.fires.push(Fire { at: self.now, what: what.clone(), due: armed.due });
             self.armed.remove(&what);
             if let Some(step) = armed.every_ms {
-                // The first slot of its grid after now: what was missed is missed.
+                // The next slot of its grid is after now: missed slots are not made up for.
                 let mut next = armed.due;
                 while next <= self.now {
                     next = next.plus_ms(step);

@@ -1,4 +1,4 @@
-//! A seeded plan: what becomes due, and what befalls host and clock meanwhile.
+//! A seeded plan: what becomes due, and what happens to host and clock meanwhile.
 
 use crate::dice::Dice;
 
@@ -8,20 +8,20 @@ pub const DAY_MS: u64 = 24 * HOUR_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const MINUTE_MS: u64 = 60_000;
 
-/// How many days a plan spans.
+/// The number of days of a plan.
 const DAYS: u64 = 30;
 
-/// What becomes due.
+/// A kind of thing that becomes due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A timer that fires once.
     Once,
-    /// A timer that fires at an interval of so many milliseconds.
+    /// A timer that fires at an interval, in milliseconds.
     Every(u64),
     /// A timed rest: a one-shot timer that a turn sets as its last act (contract 5.20).
     Rest,
-    /// The recheck of a blocked item; the turn that is told of it sets the next one after so many
-    /// milliseconds, or completes the item.
+    /// The recheck of a blocked item. Its turn sets the next recheck after this number of
+    /// milliseconds, or completes the item if there is none.
     Recheck(Option<u64>),
     /// The wait of an item for an event that does not come, with `expires_at`.
     Deadline,
@@ -33,36 +33,36 @@ pub enum Kind {
     Agent,
 }
 
-/// One thing that becomes due, so long after it was set.
+/// A thing that becomes due some time after it was set.
 #[derive(Clone, Debug)]
 pub struct Due {
-    /// Its name; also that of its item, timer or condition.
+    /// Its id, and that of its item, timer or condition.
     pub id: String,
-    /// What it is.
+    /// What becomes due.
     pub kind: Kind,
-    /// How long after it was set, in milliseconds; 0 is at once.
+    /// The delay after it was set, in milliseconds; 0 is at once.
     pub after_ms: u64,
 }
 
-/// What befalls the agent, its host, or its clock.
+/// An event of the agent, its host or its clock.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// The thing of this number is set; a timed rest by the next turn that ends.
+    /// The thing with this number is set; a timed rest is set by the next turn that ends.
     Set(usize),
-    /// The thing of this number is withdrawn, wherever it stands.
+    /// The thing with this number is withdrawn, in whatever state it is.
     Withdraw(usize),
     /// The process ends and another one opens the ledger.
     Restart {
-        /// After so many more appends of the loop; the process may die in the middle of what it
-        /// does.
+        /// The number of appends until then, so that the process may die in the middle of
+        /// something.
         after: u32,
-        /// Whether it was asked to shut down.
+        /// Whether the process was asked to shut down.
         graceful: bool,
-        /// How long nobody runs, in milliseconds; the first restart that comes at once, and not
-        /// `after` more.
+        /// How long no process runs, in milliseconds. If it is not 0, the restart is at once and
+        /// `after` does not count.
         down_ms: u64,
     },
-    /// The host's clock jumps by so many milliseconds.
+    /// The host's clock jumps by this number of milliseconds.
     Jump(i64),
     /// The next turn that starts takes until `EndLong`.
     Long,
@@ -74,7 +74,7 @@ pub enum Event {
     Start,
 }
 
-/// A plan.
+/// A plan of thirty days.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// What becomes due, by number.
@@ -84,7 +84,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a seed.
+    /// The plan of a seed: equal seeds give equal plans.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
         let mut dice = Dice::of_seed(seed);
@@ -115,7 +115,7 @@ impl Plan {
 
     fn set(&mut self, due: Due, dice: &mut Dice) {
         let number = self.dues.len();
-        // Half of them on the full hour, so that many are set and due together.
+        // Half of them are set on the full hour, so that many are set and due together.
         let span = (DAYS - 2) * DAY_MS;
         let at =
             if dice.one_in(2) { dice.below(span / HOUR_MS) * HOUR_MS } else { dice.below(span) };
@@ -126,7 +126,7 @@ impl Plan {
         self.dues.push(due);
     }
 
-    /// A hundred restarts, jumps of the clock to both sides, long turns, and stops.
+    /// Adds a hundred restarts, clock jumps in both directions, long turns, and stops.
     fn befalls(&mut self, dice: &mut Dice) {
         let span = DAYS * DAY_MS;
         for n in 0..100 {
@@ -176,7 +176,7 @@ fn kind(name: &str, dice: &mut Dice) -> Kind {
     }
 }
 
-/// At once, within minutes, hours or days.
+/// A delay in milliseconds: at once, or within minutes, hours or days.
 fn delay(dice: &mut Dice) -> u64 {
     match dice.below(20) {
         0 => 0,

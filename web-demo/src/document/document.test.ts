@@ -117,13 +117,13 @@ test("an entry has the lane of its class and its subject", () => {
     at: "2026-05-27T09:00:00Z",
     class: "messages",
     says: "m1 · operator_prompt · hi",
-    lane: LANES.indexOf("messages"),
+    lane: LANES.indexOf("Messages"),
     subject: "m1",
   });
   assert.equal(
     rowOf(line({ message_id: "m1", status: "processed" }, "queue_entries")).subject,
     "m1",
   );
-  assert.equal(rowOf(line({ kind: "x" }, "events")).lane, LANES.indexOf("runtime"));
+  assert.equal(rowOf(line({ kind: "x" }, "events")).lane, LANES.indexOf("Runtime"));
   assert.equal(rowOf(line({}, "a_class_to_come")).subject, "");
 });

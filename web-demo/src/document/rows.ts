@@ -5,12 +5,12 @@ import type { Entry } from "../case/trace.ts";
 
 /** The lanes of the timeline, from top to bottom. */
 export const LANES = [
-  "messages",
-  "turns",
-  "tasks",
-  "work items",
-  "waits and timers",
-  "runtime",
+  "Messages",
+  "Turns",
+  "Tasks",
+  "Work items",
+  "Waits and timers",
+  "Runtime",
 ] as const;
 
 /** A lane, by its position. */
@@ -34,23 +34,23 @@ export interface Row {
  * present one wins.
  */
 const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
-  messages: ["messages", "id"],
-  queue_entries: ["messages", "message_id"],
-  turns: ["turns", "run_id"],
-  transcript: ["turns", "run_id"],
-  tools: ["turns", "run_id"],
-  briefs: ["turns", "run_id"],
-  tasks: ["tasks", "id"],
-  work_items: ["work items", "id"],
-  waiting_intents: ["waits and timers", "id"],
-  wait_conditions: ["waits and timers", "id"],
-  timers: ["waits and timers", "id"],
+  messages: ["Messages", "id"],
+  queue_entries: ["Messages", "message_id"],
+  turns: ["Turns", "run_id"],
+  transcript: ["Turns", "run_id"],
+  tools: ["Turns", "run_id"],
+  briefs: ["Turns", "run_id"],
+  tasks: ["Tasks", "id"],
+  work_items: ["Work items", "id"],
+  waiting_intents: ["Waits and timers", "id"],
+  wait_conditions: ["Waits and timers", "id"],
+  timers: ["Waits and timers", "id"],
 };
 
 /** The row of a stored line. */
 export function rowOf(line: string): Row {
   const entry = JSON.parse(line) as Entry;
-  const [lane, ...fields] = DRAWN[entry.class] ?? ["runtime"];
+  const [lane, ...fields] = DRAWN[entry.class] ?? ["Runtime"];
   const subject = fields
     .map((field) => entry.record[field])
     .find((value) => typeof value === "string");

@@ -76,7 +76,7 @@ export function CaseList(props: {
       <footer className="cases-foot note">
         {open === null
           ? "\u00a0"
-          : `opened in ${open.took_ms.toFixed(0)} ms, nothing leaves this page`}
+          : `Opened in ${open.took_ms.toFixed(0)} ms. Nothing leaves this page.`}
       </footer>
     </nav>
   );

@@ -70,7 +70,7 @@ export function CursorBar(props: {
       <span className="cursor-buttons">
         <Move label="first entry" says="⇤" to={1} seq={seq} goTo={goTo} />
         <Move label="previous decision" says="«" to={before} seq={seq} goTo={goTo} />
-        <Move label="entry back" says="‹" to={seq - 1 || undefined} seq={seq} goTo={goTo} />
+        <Move label="previous entry" says="‹" to={seq - 1 || undefined} seq={seq} goTo={goTo} />
         <button
           type="button"
           className="quiet"
@@ -81,7 +81,7 @@ export function CursorBar(props: {
           {playing ? "◼" : "▶"}
         </button>
         <Move
-          label="entry on"
+          label="next entry"
           says="›"
           to={seq < open.length ? seq + 1 : undefined}
           seq={seq}
@@ -110,7 +110,7 @@ export function CursorBar(props: {
       </span>
       <Choice
         className="cursor-boundary"
-        says="asked"
+        says="Boundary"
         of={BOUNDARIES}
         value={boundary}
         none={`next: ${seen !== null && boundary === undefined ? BOUNDARIES[seen.boundary] : "the next boundary"}`}

@@ -11,14 +11,14 @@ export function DecisionFacts({ decision }: { decision: Decision }) {
   return (
     <section className="decision" aria-label="decision">
       <dl className="decision-facts">
-        <Fact name="decision" value={decision.decision} strong />
-        <Fact name="reason" value={decision.reason} />
-        <Fact name="rule" value={decision.rule} />
-        <Fact name="about" value={about.length === 0 ? "none" : about.join(", ")} />
-        <Fact name="model" value={decision.model_reentry ? "re-entered" : "not re-entered"} />
+        <Fact name="Decision" value={decision.decision} strong />
+        <Fact name="Reason" value={decision.reason} />
+        <Fact name="Rule" value={decision.rule} />
+        <Fact name="About" value={about.length === 0 ? "none" : about.join(", ")} />
+        <Fact name="Model" value={decision.model_reentry ? "re-entered" : "not re-entered"} />
       </dl>
       <div className="decision-evidence">
-        <h2>evidence</h2>
+        <h2>Evidence</h2>
         <ul className="chips" aria-label="evidence">
           {decision.evidence.map((text) => (
             <li key={text} className="chip">
@@ -32,7 +32,7 @@ export function DecisionFacts({ decision }: { decision: Decision }) {
           ))}
           {decision.ignored?.map((passed) => (
             <li key={passed.what} className="chip chip-ignored">
-              passed over {passed.what}, {passed.reason} <SeqLinks seqs={passed.seqs} />
+              skipped {passed.what}, {passed.reason} <SeqLinks seqs={passed.seqs} />
             </li>
           ))}
         </ul>

@@ -64,9 +64,9 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
         className="badge badge-none"
         data-case={name}
         data-verdict="none"
-        title="only bundled cases come with the native core's trace"
+        title="Only bundled cases come with the native core's trace"
       >
-        verified, {open.head.chain.slice(0, 8)}
+        Verified, {open.head.chain.slice(0, 8)}
       </span>
     );
   }
@@ -76,9 +76,9 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
         className="badge badge-good"
         data-case={name}
         data-verdict="equal"
-        title={`the whole history is ${verdict.chain}`}
+        title={`The hash of the whole history is ${verdict.chain}`}
       >
-        ✓ head equals native <code>{verdict.chain.slice(0, 8)}</code>
+        ✓ Head equals native <code>{verdict.chain.slice(0, 8)}</code>
       </span>
     );
   }
@@ -91,7 +91,7 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
       data-verdict="differs"
       onClick={() => verdict.entry !== null && goTo(verdict.entry)}
     >
-      ✗ differs from native at step {verdict.step + 1}, {where}
+      ✗ Differs from native at step {verdict.step + 1}, {where}
     </button>
   );
 }

@@ -43,7 +43,7 @@ export function LivePane({ live }: { live: Live }) {
         <span className={`live-process live-process-${process}`}>{PROCESS[process]}</span>
         <span className="note">
           {live.head === null
-            ? "no ledger open"
+            ? "No ledger is open"
             : `${live.lines.length} entries, head ${live.head.chain.slice(0, 8)}`}
         </span>
       </header>
@@ -60,7 +60,7 @@ export function LivePane({ live }: { live: Live }) {
       <div role="alert">
         {refused !== null && <p className="live-refused">{refused.message}</p>}
         {view?.trouble != null && (
-          <p className="live-refused">{view.trouble}; it is tried again each second.</p>
+          <p className="live-refused">{view.trouble}; retrying every second.</p>
         )}
       </div>
       <div className="live-body">
@@ -90,11 +90,11 @@ function Standing({ view }: { view: LiveView }) {
   return (
     <dl className="live-facts">
       <div>
-        <dt>status</dt>
+        <dt>Status</dt>
         <dd>{view.status}</dd>
       </div>
       <div>
-        <dt>run</dt>
+        <dt>Run</dt>
         <dd>
           {view.run === null
             ? "none"
@@ -102,7 +102,7 @@ function Standing({ view }: { view: LiveView }) {
         </dd>
       </div>
       <div>
-        <dt>wakes</dt>
+        <dt>Next wake</dt>
         <dd>{view.next_wake === null ? "no instant is known" : clock(view.next_wake)}</dd>
       </div>
     </dl>
@@ -229,7 +229,7 @@ function Time({ live }: { live: Live }) {
               checked={view?.mode === mode}
               onChange={() => void live.send({ do: "set_clock", mode })}
             />
-            {mode}
+            {mode === "real" ? "Real" : "Virtual"}
           </label>
         ))}
         <time className="live-clock">{now === null ? "" : clock(now)}</time>
@@ -312,7 +312,7 @@ function Provider({ live }: { live: Live }) {
     <Part title="Provider">
       <div className="live-row">
         <label className="live-labelled">
-          the next turn
+          Next turn
           <select
             value={behaviour.does}
             onChange={({ target }) => setBehaviour({ ...behaviour, does: target.value as Doing })}
@@ -325,21 +325,21 @@ function Provider({ live }: { live: Live }) {
           </select>
         </label>
         <label className="live-labelled">
-          after
+          Duration
           <select
             value={behaviour.takes_ms}
             onChange={({ target }) =>
               setBehaviour({ ...behaviour, takes_ms: Number(target.value) })
             }
           >
-            <option value={0}>no time</option>
+            <option value={0}>None</option>
             <option value={2000}>2 s</option>
             <option value={10_000}>10 s</option>
             <option value={60_000}>1 min</option>
           </select>
         </label>
         <label className="live-labelled live-grows">
-          text
+          Text
           <input
             value={behaviour.text}
             onChange={({ target }) => setBehaviour({ ...behaviour, text: target.value })}

@@ -141,7 +141,7 @@ function Editions({
   return (
     <div className="editions">
       <Choice
-        says="beside the"
+        says="Compare with edition"
         of={EDITIONS}
         value={other}
         none="no other edition"

@@ -93,13 +93,13 @@ function Suppose({
   return (
     <div className="suppose" data-supposed={supposed !== undefined}>
       <Choice
-        says="under"
+        says="Edition"
         of={EDITIONS}
         value={edition}
         none="the recorded edition"
         choose={setEdition}
       />
-      <Choice says="with" of={POLICY} value={value} choose={(name) => setValue(name ?? value)} />
+      <Choice says="Policy" of={POLICY} value={value} choose={(name) => setValue(name ?? value)} />
       <input
         type="number"
         min={0}

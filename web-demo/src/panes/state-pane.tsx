@@ -38,22 +38,22 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
         </section>
       )}
       <Group title="Closure">
-        <Row name="outcome" value={closure.outcome} />
-        <Row name="waits for" value={closure.waiting_reason} />
+        <Row name="Outcome" value={closure.outcome} />
+        <Row name="Waits for" value={closure.waiting_reason} />
         <Row
-          name="work signal"
+          name="Work signal"
           value={signal == null ? null : `${signal.work_item_id}, ${signal.reactivation_mode}`}
         />
-        <Row name="runtime" value={closure.runtime_posture} />
+        <Row name="Runtime" value={closure.runtime_posture} />
       </Group>
       <Group title="Posture">
-        <Row name="status" value={status} />
-        <Row name="posture" value={posture.posture} />
-        <Row name="because" value={posture.reason} prose />
+        <Row name="Status" value={status} />
+        <Row name="Posture" value={posture.posture} />
+        <Row name="Because" value={posture.reason} prose />
       </Group>
       <Group title="Obligations">
-        <Row name="next wake" value={next_wake == null ? null : clockTime(next_wake, now)} />
-        {obligations.length === 0 && <Row name="owed" value={null} />}
+        <Row name="Next wake" value={next_wake == null ? null : clockTime(next_wake, now)} />
+        {obligations.length === 0 && <Row name="Obligation" value={null} />}
         {obligations.map((owed) => (
           <Row key={`${owed.kind} ${owed.id}`} name={words(owed.kind)} value={owed.id}>
             {owed.enabled_at != null && <span>at {clockTime(owed.enabled_at, now)} </span>}
@@ -141,6 +141,7 @@ function scalar(value: string | number | boolean | string[] | null | undefined):
   return value == null ? null : typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 }
 
+/** A name of the core as a label in sentence case. */
 function words(name: string): string {
-  return name.replaceAll("_", " ");
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }

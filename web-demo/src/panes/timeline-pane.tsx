@@ -291,7 +291,7 @@ function paintLanes(plot: uPlot, ctx: CanvasRenderingContext2D, decided: Changes
   const [min, max] = [plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1];
   ctx.font = `${11.5 * ratio}px system-ui, sans-serif`;
   ctx.textBaseline = "middle";
-  [...LANES, "decision"].forEach((name, index) => {
+  [...LANES, "Decision"].forEach((name, index) => {
     ctx.fillStyle = colour(index % 2 === 0 ? "--sunken" : "--panel");
     ctx.fillRect(bbox.left, bbox.top + index * lane, bbox.width, lane);
     ctx.fillStyle = colour("--muted");

@@ -33,7 +33,7 @@ export function WhyNotPane({
   }, [open, look.seq, boundary, asked]);
   const note = (
     <Choice
-      says="why does it not"
+      says="Expected decision"
       of={DECISIONS}
       value={asked}
       choose={(name) => setAsked(name ?? asked)}
@@ -57,7 +57,7 @@ export function WhyNotPane({
 
 function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void }) {
   if (told.asked === told.decision.decision) {
-    return <p className="pad">That is what is decided here, by rule {told.decision.rule}.</p>;
+    return <p className="pad">This is the decision here, by rule {told.decision.rule}.</p>;
   }
   if (told.ways.length === 0) {
     return <p className="pad">The core knows no change that leads there from here.</p>;

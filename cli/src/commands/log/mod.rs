@@ -231,6 +231,7 @@ impl Reader<'_> {
             self.head = Head::START;
             return Ok(());
         };
+        // The hash of this entry is needed to verify the next one.
         let at = self.ledger.read(Seq(before), 1).map_err(|why| self.unreadable(why))?;
         match at.first().and_then(EntryBytes::split) {
             Some((_, chain)) => self.head = Head { seq, chain },

@@ -51,6 +51,7 @@ pub(super) fn is_news(record: &Record) -> bool {
     ];
     match record {
         Record::QueueEntry(record) => {
+            // The other statuses follow from a message, a decision or a turn.
             matches!(record.status, QueueStatus::Dropped | QueueStatus::Interjected)
         }
         Record::Event(event) => NEWS.iter().any(|kind| kind.as_str() == event.kind),

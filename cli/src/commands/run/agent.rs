@@ -85,6 +85,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         audience: Arc::new(conversation.clone()),
     };
     let is_open = |path: &Path| {
+        // The file may not exist yet, so its folder is resolved.
         path.parent()
             .and_then(|folder| folder.canonicalize().ok())
             .is_some_and(|folder| folder.starts_with(setup.workspace.root()))

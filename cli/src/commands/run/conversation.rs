@@ -79,6 +79,7 @@ impl Conversation {
         ledger: &Path,
     ) -> Result<(Self, Lines), CliError> {
         let unusable = |why: ReadlineError| CliError::Terminal(why.to_string());
+        // With `--json` the output is for programs, which a line editor would disturb.
         let (lines, printer) = if !json && io::stdin().is_terminal() && io::stdout().is_terminal() {
             let mut editor = DefaultEditor::new().map_err(unusable)?;
             let printer: Box<dyn ExternalPrinter + Send> =
@@ -255,6 +256,7 @@ fn decided(decision: &Decision) -> Option<String> {
 impl Out {
     /// Prints a text as separate lines.
     fn print(&mut self, text: &str) {
+        // The printer of the line editor does not remove colours as `anstream` does.
         let text = if self.in_colour {
             text.to_owned()
         } else {
@@ -305,6 +307,8 @@ impl Audience for Conversation {
         let mut out = self.out();
         let mut said = out.said.remove(agent).unwrap_or_default();
         said.push_str(delta);
+        // Only whole lines are printed, because the printer works above the line that is being
+        // typed.
         if let Some(end) = said.rfind('\n') {
             let rest = said.split_off(end + 1);
             let lines: Vec<_> = said.lines().map(|line| format!("{whose}{line}")).collect();

@@ -116,6 +116,7 @@ fn signals() -> Result<Receiver<()>, CliError> {
     let (sender, receiver) = mpsc::channel();
     let told = AtomicBool::new(false);
     let heard = move || {
+        // Without a receiver nothing else would react to the signal.
         if told.swap(true, Ordering::SeqCst) || sender.send(()).is_err() {
             process::exit(TOLD_TWICE);
         }

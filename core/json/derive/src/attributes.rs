@@ -51,6 +51,7 @@ impl OfType {
                 "deny_unknown_fields" => read.closed = true,
                 "try_from" => read.try_from = Some(value(input)?.parse()?),
                 "rename_all" if value(input)?.value() == "snake_case" => read.snake_case = true,
+                // A struct with one unnamed field is read as that field in any case.
                 "transparent" => {}
                 _ => return Ok(false),
             }
@@ -73,6 +74,7 @@ impl OfField {
                 "alias" => read.also.push(value(input)?.value()),
                 "flatten" => read.flatten = true,
                 "skip" => read.skip = true,
+                // Only writing uses it, but the parser must still consume its value.
                 "skip_serializing_if" => drop(value(input)?),
                 _ => return Ok(false),
             }

@@ -32,6 +32,7 @@ impl Order {
     #[inline(never)]
     pub(super) fn find(&self, compare: &dyn Fn(u32) -> Ordering) -> Result<Spot, Spot> {
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
+        // A slot before all others belongs into the first chunk.
         let chunk = after.saturating_sub(1);
         let found = self
             .chunks

@@ -58,6 +58,7 @@ pub(crate) fn changed(
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
     }
     let known = state.tasks.active.get(&fact.task_id);
+    // contract 5.10: a lower phase after a higher one is ignored.
     if let Some(task) = known
         && !status.may_follow(task.record.status)
     {
@@ -81,6 +82,7 @@ pub(crate) fn changed(
         work_item_id: fact.work_item_id.or_else(|| before?.work_item_id.clone()),
         summary: fact.summary.or_else(|| before?.summary.clone()),
         detail: fact.detail.or_else(|| before?.detail.clone()),
+        // Not taken from `before`: the fold inherits it (contract 3.3).
         recovery: fact.recovery,
     };
     // The record of the task comes first, so its result is the second entry of the batch.
@@ -111,12 +113,14 @@ pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) ->
 
 fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRecord> {
     let is_task_message = matches!(message.kind, MessageKind::TaskResult | MessageKind::TaskStatus);
+    // contract 5.11: only the runtime's own word brings a record, and only for a driver.
     if !is_task_message
         || message.trust != TrustLevel::TrustedSystem
         || state.control.live_from.is_none()
     {
         return None;
     }
+    // A message without a readable task is dropped when its turn comes (D15).
     let task = TaskRecord::of_message(message, at).ok()?;
     if state.tasks.ended.contains_key(&task.id) {
         return None;

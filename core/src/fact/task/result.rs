@@ -94,6 +94,7 @@ pub(crate) fn interrupt(
         wait_policy: task.wait_policy,
     });
     let text = text::tasks_interrupted(who, lost.len());
+    // The message follows the records of the tasks, and its id comes from that place.
     let seq = first.plus(lost.len());
     let note = InterruptedTasksNote { count: lost.len(), items: items.collect() };
     let tick = MessageRecord {

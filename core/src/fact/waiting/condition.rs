@@ -115,6 +115,7 @@ fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refu
             return Err((Refusal::Unknown, state.head.seq));
         }
     }
+    // contract 5.17 is live: an observer records what the other runtime waits for.
     if state.control.live_from.is_none() {
         return Ok(());
     }
@@ -140,6 +141,7 @@ fn can_come(state: &State, source: &WakeSource) -> Result<(), (Refusal, Seq)> {
                 None => Err((Refusal::Unknown, state.head.seq)),
             }
         }
+        // The other sources name nothing that could be unknown or over.
         _ => Ok(()),
     }
 }

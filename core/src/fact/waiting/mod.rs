@@ -25,6 +25,7 @@ pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> 
     let conditions = state
         .conditions_of(Some(item))
         .into_iter()
+        // A mirror ends with its intent, in the records above.
         .filter(|condition| !condition.record.is_mirror());
     let ended = conditions.map(|condition| {
         condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at)

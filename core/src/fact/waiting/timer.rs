@@ -78,6 +78,7 @@ pub(crate) fn cancelled(state: &State, fact: &TimerNamed, at: Timestamp) -> Outc
     let last_tick = state
         .queue
         .waiting()
+        // Only a tick of the core: a host may name the timer as the origin of its own message.
         .filter(|held| held.live && held.record.is_runtime_owned())
         .find(is_its_tick);
     // A completed timer keeps its status, so only its last tick can be dropped. The tick of an
@@ -102,6 +103,7 @@ pub(crate) fn cancelled(state: &State, fact: &TimerNamed, at: Timestamp) -> Outc
 /// fires timers itself (contract 5.20).
 pub(crate) fn fired(state: &State, fact: &TimerNamed, at: Timestamp) -> Outcome {
     observed(state, &fact.timer_id, |timer| TimerRecord {
+        // The other runtime queued the tick, so no message of ours waits.
         tick_message_id: None,
         ..timer.fired_at(at)
     })

@@ -140,6 +140,7 @@ pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Ou
         let mut next = item.next_snapshot(at);
         next.blocked_by = Some(fact.blocked_by);
         next.recheck_at = fact.recheck_at;
+        // The new recheck is still to come.
         next.recheck_consumed_at = None;
         [Record::WorkItem(next)].into()
     })
@@ -162,6 +163,7 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
         next.state = WorkItemState::Completed;
         next.result_summary = fact.result_summary;
         (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        // The item goes first: it loses the focus because it is completed (I7).
         let mut records = Vec::from([Record::WorkItem(next)]);
         if state.work.focus.as_ref().is_some_and(|focus| focus.work_item_id == fact.work_item_id) {
             records.push(focus(None, FocusCause::Completion));
@@ -169,6 +171,7 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
         records.extend(waiting::end_with_item(state, &fact.work_item_id, at));
         records
     });
+    // A refused completion ends no turn.
     if outcome.answer == Answer::Accepted {
         outcome.effects.extend(state.turns.yield_once());
     }

@@ -103,6 +103,7 @@ impl Asked<'_> {
 
     pub(super) fn tick(&self, now: Timestamp) -> IdleTick {
         let view = self.view(Boundary::IdleTick);
+        // The reference runtime asks about the first trigger only (`observed-decisions.md` 4.9.2).
         if let Some(offered) = self.ladder.asked(TICKS, &view) {
             let rows = [GATE[0], GATE[1], offered.rule.as_str()];
             return IdleTick {
@@ -117,6 +118,7 @@ impl Asked<'_> {
         IdleTick {
             trigger: (!due.is_empty()).then(|| "blocked_recheck".into()),
             work_item_id: None,
+            // It records no decision about a recheck (`observed-decisions.md` 4.9.4).
             decision: if due.is_empty() { self.asked(WAITS, &view) } else { None },
             work_item_ids: due,
         }

@@ -84,6 +84,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     machine.committed();
     machine.import(given.import, given.now).map_err(refused)?;
     machine.committed();
+    // A copy from before the restart, which most answers are about.
     let state = &machine.state().clone();
     if status::status(state) != AgentStatus::Stopped {
         // The reference runtime starts no loop for a stopped agent, so nothing restarts it. All

@@ -146,6 +146,7 @@ pub fn core_message(
     at: Timestamp,
 ) -> MessageRecord {
     MessageRecord {
+        // By this id the state knows the message as the core's own (decision 007).
         id: MessageId::made_at(agent_id, seq),
         agent_id: agent_id.clone(),
         created_at: at,

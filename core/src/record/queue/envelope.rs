@@ -42,6 +42,8 @@ names! {
     /// The lane of a message, the most urgent first (contract 5.1).
     pub enum Priority {
         /// May be inserted into an open run.
+        // Names after `|` are spellings that the reference runtime reads too
+        // (`observed-decisions.md` 1.3).
         Interject | "interrupt",
         /// Before ordinary input.
         Next,

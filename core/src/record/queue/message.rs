@@ -22,6 +22,7 @@ pub struct MessageRecord {
     /// Unique within the agent.
     pub id: MessageId,
     /// The agent that receives the message.
+    // The reference runtime reads this name too (`observed-decisions.md` 2).
     #[serde(alias = "session_id")]
     pub agent_id: AgentId,
     /// When the message was created.

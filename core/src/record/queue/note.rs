@@ -1,4 +1,4 @@
-//! Notes: the metadata by which a message of the core says what it is about.
+//! Notes: the metadata with which a message of the core names its subject.
 
 use alloc::string::String;
 

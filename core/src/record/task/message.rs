@@ -44,6 +44,7 @@ impl TaskRecord {
     /// If the metadata has no task id or kind, or its recovery cannot be read.
     pub fn of_message(message: &MessageRecord, at: Timestamp) -> Result<Self, TaskPayloadError> {
         let text = |key: &str| message.noted(key)?.read::<String>().ok();
+        // Free JSON keeps a `null` as a value, but in these two it means that nothing is given.
         let said = |key: &str| message.noted(key).filter(|raw| raw.as_str() != "null");
         let id = message
             .noted("task_id")

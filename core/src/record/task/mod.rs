@@ -141,6 +141,7 @@ impl TaskRecord {
     pub fn wait_policy(&self) -> TaskWaitPolicy {
         let is_child =
             self.kind.is_child() || self.recovery.as_ref().is_some_and(TaskRecovery::is_child);
+        // Read as text, because any other text means background (`observed-decisions.md` 2.5.1).
         match self.noted::<String>("wait_policy") {
             Some(policy) if policy == "blocking" && !is_child => TaskWaitPolicy::Blocking,
             _ => TaskWaitPolicy::Background,

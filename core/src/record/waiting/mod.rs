@@ -433,12 +433,15 @@ impl TimerRecord {
     /// (contract 5.20, D27).
     #[must_use]
     pub fn fired_at(&self, at: Timestamp) -> Self {
+        // An imported timer may have an interval and still fire only once.
         let interval = self.interval_ms.filter(|_| self.repeat);
         Self {
             status: match interval {
                 Some(_) => TimerStatus::Active,
                 None => TimerStatus::Completed,
             },
+            // From the slot that was due and not from `at`, so that a late fire does not move the
+            // grid.
             next_fire_at: interval.map(|step| self.due_at().next_on_grid(step, at)),
             last_fired_at: Some(at),
             fire_count: self.fire_count + 1,

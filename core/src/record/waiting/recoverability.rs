@@ -44,6 +44,7 @@ impl WaitConditionRecord {
         let is_external =
             self.kind == WaitConditionKind::External && self.status == WaitConditionStatus::Active;
         is_external.then(|| {
+            // A given reason outranks every waker, as in the reference runtime.
             if self.no_fallback_reason().is_some() {
                 Recoverability::ExplicitNoFallback
             } else if self.wakes_by_itself() || self.has_fallback() {

@@ -58,6 +58,7 @@ impl Deferred {
         };
         self.messages.push(Unread { seq: held.seq, record: held.record.clone(), listed_by });
         if self.messages.len() as u64 > cap.get() {
+            // contract 5.3: the newest messages are kept, and the number of the others is counted.
             self.messages.remove(0);
             self.overflow += 1;
         }
@@ -72,6 +73,7 @@ impl Deferred {
     pub(crate) fn ended(&mut self, turn: &TurnRecord) {
         if turn.kind == Some(TurnTerminalKind::Completed) {
             self.messages.retain(|unread| unread.listed_by.as_ref() != Some(&turn.run_id));
+            // The completed turn was given this count together with the messages.
             self.overflow = 0;
         }
     }

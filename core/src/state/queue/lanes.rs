@@ -131,9 +131,12 @@ impl Queue {
             self.passed
                 .lanes
                 .iter()
+                // Lanes are in order, so of several that wait the highest goes (contract 5.1).
                 .find(|(_, passed)| **passed >= lane_burst.get())
                 .map(|(lane, _)| *lane)
         };
+        // Operator input comes first: it is dequeued within `lane_burst` + 1 dequeues (contract
+        // 9.2).
         let id = oldest_operator
             .or_else(|| self.first_of(starved()?))
             .or_else(|| self.ready.values().find_map(|lane| lane.values().next()));
@@ -229,6 +232,7 @@ impl Queue {
     }
 
     pub(crate) fn apply_message(&mut self, place: &Place, record: &MessageRecord) {
+        // contract 3.3: a settled message is not queued again.
         if self.ended.contains_key(&record.id) {
             return;
         }
@@ -322,6 +326,7 @@ impl Queue {
 
     /// Counts the messages that the dequeue of this one passes over.
     fn count_passed(&mut self, id: &MessageId) {
+        // A message that does not wait in a lane passes nothing over.
         let Some((taken, _)) = self.slots.get(id).and_then(|slot| slot.ready_at.clone()) else {
             return;
         };
@@ -348,6 +353,7 @@ impl Queue {
         self.replaying.remove(id);
         if let Some(waiting) = self.ready.get_mut(&lane) {
             waiting.remove(&position);
+            // `is_empty` and `count_passed` take each lane in the map for one that waits.
             if waiting.is_empty() {
                 self.ready.remove(&lane);
             }
@@ -355,6 +361,7 @@ impl Queue {
     }
 
     fn place(&mut self, id: &MessageId) {
+        // The new record may have another lane, and then the old place would stay behind.
         self.unplace(id);
         let Some(slot) = self.slots.get_mut(id) else { return };
         // contract 3.6: without both a message and a queue entry, nothing is queued.
@@ -362,6 +369,7 @@ impl Queue {
         else {
             return;
         };
+        // A run has the message, and gives it back if it is interrupted.
         if slot.in_run {
             return;
         }

@@ -20,7 +20,7 @@ use super::{
 /// Entries per transaction of a move.
 const PAGE: u32 = 1024;
 
-/// Where the beginning of a ledger is, and which head the rest continues.
+/// The place of the beginning of a ledger, and the head that the rest continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// The newest entry that was moved out.
@@ -62,7 +62,7 @@ pub enum ArchiveError {
     /// Earlier entries were moved to another file.
     #[error("the entries up to {} are already in `{}`: name that file, so that the next ones continue them", anchor.head.seq, anchor.archive.display())]
     Elsewhere {
-        /// Where the earlier entries are.
+        /// The place of the earlier entries.
         anchor: Anchor,
     },
     /// The path cannot be stored in the ledger.
@@ -79,7 +79,7 @@ pub enum ArchiveError {
 }
 
 impl SqliteLedger {
-    /// Where the beginning of this ledger is; `None` if it was never moved out.
+    /// The place of the beginning of this ledger. `None` if it was never moved out.
     ///
     /// # Errors
     /// If the file cannot be read.

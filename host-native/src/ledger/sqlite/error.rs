@@ -71,13 +71,13 @@ pub enum SqliteError {
         path: PathBuf,
         /// The agent.
         agent: AgentId,
-        /// Where the ledger continues.
+        /// The file in which the ledger continues.
         goes_on_in: PathBuf,
     },
     /// The beginning of the ledger is not where it was moved to.
     #[error("the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there", anchor.head.seq, anchor.archive.display())]
     NoArchive {
-        /// Where the beginning should be.
+        /// The expected place of the beginning.
         anchor: Anchor,
         /// Why it cannot be read.
         why: String,

@@ -1,5 +1,5 @@
-//! What the RFC wants covered at the runtime's boundaries, with a provider that is told its
-//! answers.
+//! What the RFC wants covered at the boundaries of the runtime. The provider's answers are facts of
+//! the tests.
 
 use serde_json::json;
 use wakeful_core::{
@@ -31,7 +31,7 @@ fn queue_dequeued_processed_transitions() {
     assert_eq!(way(&[abort("operator_aborted")]), [Queued, Dequeued, Aborted]);
     let mut reduced = Driven::told(&[webhook("m", "")]);
     reduced.run();
-    assert_eq!(reduced.way_of("m"), [Queued, Dequeued, Processed], "also without a turn");
+    assert_eq!(reduced.way_of("m"), [Queued, Dequeued, Processed], "even without a turn");
     let mut withdrawn =
         Driven::told(&[prompt("m"), json!({"fact": "message_dropped", "message_id": "m"})]);
     withdrawn.run();
@@ -42,7 +42,7 @@ fn queue_dequeued_processed_transitions() {
     );
 }
 
-/// contract 5.2: every kind of message reaches a terminal status, and only some of them by a turn.
+/// contract 5.2: every kind of message reaches a terminal status, but only some kinds start a turn.
 #[test]
 fn provider_turn_started_only_when_allowed() {
     for kind in MessageKind::ALL {
@@ -64,9 +64,9 @@ fn provider_turn_started_only_when_allowed() {
                 json!({}),
             )]);
             driven.run();
-            // contract 6.3, `observed-decisions.md` 6.1: what triggers nothing never starts a turn;
-            // of the rest, under no wait, some must say something, and a result must be one of a
-            // task that ended.
+            // contract 6.3, `observed-decisions.md` 6.1: a message that is not a trigger never
+            // starts a turn. Without a wait, some triggers must have content, and a result must
+            // belong to an ended task.
             let starts = match kind {
                 MessageKind::OperatorPrompt
                 | MessageKind::TimerTick
@@ -98,7 +98,7 @@ fn provider_turn_started_only_when_allowed() {
             );
         }
     }
-    // One at a time: what comes while a run is open waits.
+    // One turn at a time: a message that comes while a run is open waits.
     let mut driven = Driven::told(&[prompt("m1"), prompt("m2")]);
     driven.run();
     assert_eq!(driven.started(), ["m1"]);
@@ -208,8 +208,7 @@ fn system_tick_generation_does_not_duplicate_across_idle_loops() {
         .iter()
         .filter(|decision| decision.kind == DecisionKind::EmitSystemTick)
         .count();
-    // From here on only offers to the two items tick (contract 9.4); two for each come within this
-    // time.
+    // From here on only offers of the two items tick (contract 9.4), two for each within this time.
     for minute in [2, 3, 4, 15, 16, 17] {
         driven.now = NOW.plus_ms(minute * 60_000);
         kinds += driven

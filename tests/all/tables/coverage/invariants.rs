@@ -1,4 +1,4 @@
-//! The checklist of invariants at the end of the RFC, each by its name.
+//! The checklist of invariants at the end of the RFC: a test for each, with its name.
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -33,7 +33,7 @@ fn stopped_runtime_does_not_process_messages() {
     }
 }
 
-/// The older word for stopped reads as stopped (contract 4.1).
+/// `paused`, the older word for stopped, is read as stopped (contract 4.1).
 #[test]
 fn paused_runtime_does_not_start_model_turns() {
     let files = [
@@ -140,7 +140,11 @@ fn queued_work_items_do_not_become_current_without_an_explicit_pick() {
     assert_eq!(driven.state().work().current().map(|item| item.record.id.as_str()), Some("w"));
     driven.tell(&[of_item("work_item_completed", "w")]);
     driven.run_to_rest();
-    assert_eq!(driven.state().work().focus, None, "completion hands the focus to nobody (I7)");
+    assert_eq!(
+        driven.state().work().focus,
+        None,
+        "completion passes the focus to no other item (I7)"
+    );
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn needs_input_work_items_wait_for_operator_input() {
     assert_eq!(
         (driven.started().len(), driven.tick_keys().len()),
         (0, 0),
-        "nothing else answers for the operator"
+        "no other message answers for the operator"
     );
     driven.tell(&[prompt("m2")]);
     driven.run();
@@ -186,8 +190,8 @@ fn duplicate_work_queue_ticks_are_suppressed_with_durable_evidence() {
     );
 }
 
-/// contract 5.21, D19: a hint reaches the model where it says something or names an active wait;
-/// otherwise it only makes the runtime look.
+/// contract 5.21, D19: a hint reaches the model if it has content or names an active wait.
+/// Otherwise it only makes the runtime look.
 #[test]
 fn wake_hints_are_liveness_signals_unless_made_contentful_by_trigger_policy() {
     let body = json!({"type": "text", "text": "news"});
@@ -252,7 +256,7 @@ fn mismatched_continuation_triggers_do_not_satisfy_unrelated_waiting_reasons() {
             .expect("a decision about it");
         assert_eq!(reduced.kind, DecisionKind::ReduceMessageOnly, "{what}");
         assert_eq!(driven.state().waiting(), &waiting, "{what} satisfies nothing");
-        // contract 5.18: it is listed where it met a wait that it did not match.
+        // contract 5.18: it is listed if it met a wait that it did not match.
         let names_it = reduced.ignored.iter().any(|ignored| {
             ignored.what == "m" && ignored.reason == IgnoredReason::MismatchedTrigger
         });
@@ -283,7 +287,7 @@ fn turn_end_work_item_commits_run_only_for_real_turn_terminals() {
     assert_eq!(
         reduced.events(EventKind::WorkItemTurnEndCommitted),
         commits,
-        "a reduction is no end of a turn"
+        "a reduction is not the end of a turn"
     );
     let mut interrupted = Driven::told(&facts);
     interrupted.run();
@@ -291,19 +295,18 @@ fn turn_end_work_item_commits_run_only_for_real_turn_terminals() {
     assert_eq!(
         interrupted.events(EventKind::WorkItemTurnEndCommitted),
         0,
-        "nor is an interruption"
+        "an interruption is not the end of a turn"
     );
     let mut about_nothing = Driven::told(&[prompt("m")]);
     about_nothing.run_to_rest();
     assert_eq!(
         about_nothing.events(EventKind::WorkItemTurnEndCommitted),
         0,
-        "nor is one of a turn about no item"
+        "a turn about no item commits no item"
     );
 }
 
-/// I15: before and after a compaction the same is decided, for every state on the way of a busy
-/// agent.
+/// I15: a compaction does not change the decision, in every state on the way of a busy agent.
 #[test]
 fn compaction_does_not_rewrite_scheduler_truth() {
     for (at, facts) in busy().into_iter().enumerate() {
@@ -325,7 +328,7 @@ fn compaction_does_not_rewrite_scheduler_truth() {
     }
 }
 
-/// What a busy agent was told, fact by fact longer.
+/// The facts of a busy agent: all prefixes of one list, each one fact longer.
 fn busy() -> Vec<Vec<Value>> {
     let all = [
         item("w"),
@@ -344,8 +347,7 @@ fn busy() -> Vec<Vec<Value>> {
     (0..=all.len()).map(|length| all[..length].to_vec()).collect()
 }
 
-/// I16: what the entries alone give is what the machine had, at every one of them, and it explains
-/// itself alike.
+/// I16: the entries alone give the state of the machine and the same explanations.
 #[test]
 fn ledger_replay_can_explain_the_final_scheduler_projection() {
     for facts in busy() {
@@ -368,7 +370,7 @@ fn ledger_replay_can_explain_the_final_scheduler_projection() {
         let named = explained.decision.because.iter().flat_map(|because| &because.seqs);
         assert!(
             named.clone().all(|seq| *seq >= wakeful_core::id::Seq(1) && *seq <= last),
-            "I22: evidence is in the ledger"
+            "I22: the ledger has all evidence"
         );
         assert_ne!(explained.status, AgentStatus::Booting);
     }

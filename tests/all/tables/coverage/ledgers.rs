@@ -1,5 +1,5 @@
-//! What the RFC wants covered by saved ledgers: each fixture with the line that decides, and what a
-//! driver that takes it over does.
+//! What the RFC wants covered by saved ledgers: each fixture with its decision, and what a driver
+//! does that takes it over.
 
 use wakeful::case::{self, CaseKind};
 use wakeful_core::{
@@ -18,7 +18,7 @@ use wakeful_tests::paths;
 
 use crate::tables::driven::{Driven, NOW, task, task_message};
 
-/// A fixture as it was imported, once its `expected.json` was found to hold.
+/// An imported fixture, after a check that its `expected.json` holds.
 fn fixture(name: &str) -> Driven {
     let case = case::load_one(&paths::data("fixtures/scheduler").join(name)).expect("a fixture");
     let CaseKind::Fixture(folder) = &case.kind else { panic!("{name} is a story") };
@@ -36,8 +36,14 @@ fn fixture(name: &str) -> Driven {
 #[test]
 fn terminal_task_persisted_before_task_result_enqueue() {
     let mut driven = fixture("terminal_task_before_result");
-    let (status, _) =
-        driven.state().tasks().ended.values().next().copied().expect("the task ended there");
+    let (status, _) = driven
+        .state()
+        .tasks()
+        .ended
+        .values()
+        .next()
+        .copied()
+        .expect("the fixture has an ended task");
     assert!(status.is_terminal() && driven.state().tasks().active.is_empty());
     let decided = driven.decided();
     assert_eq!(
@@ -47,7 +53,7 @@ fn terminal_task_persisted_before_task_result_enqueue() {
     driven.restart();
     driven.run();
     assert_eq!(driven.started(), ["result-1"]);
-    // I5: also where the result is the first that is heard of the end.
+    // I5: the order is the same if the result is the first report of the end.
     let mut live = Driven::told(&[task("t", None, false)]);
     live.tell(&[task_message("m", "task_result", "t", "failed")]);
     let place = |is: fn(&Record) -> bool| live.records.iter().position(is).expect("a record");
@@ -55,7 +61,7 @@ fn terminal_task_persisted_before_task_result_enqueue() {
         place(|record| matches!(record, Record::Task(task) if task.status == TaskStatus::Failed));
     assert!(
         ended < place(|record| matches!(record, Record::Message(_))),
-        "the task before its result"
+        "the end of the task is recorded before its result"
     );
 }
 
@@ -67,7 +73,7 @@ fn dequeued_message_replay_after_restart() {
     driven.run_to_rest();
     let mut started = driven.started();
     started.sort();
-    assert_eq!(started, ["taken", "waiting"], "each of them once");
+    assert_eq!(started, ["taken", "waiting"], "each of the two starts once");
 }
 
 #[test]
@@ -96,7 +102,7 @@ fn current_work_item_with_queued_follow_up() {
     let run = driven.state().turns().run.as_ref().expect("a run");
     let about = run.work_item.as_ref().map(|binding| binding.work_item_id.as_str());
     assert_eq!(about, Some("migrate"), "the turn is about the current item");
-    assert_eq!(driven.tick_keys(), [""; 0], "the follow-up goes before a tick");
+    assert_eq!(driven.tick_keys(), [""; 0], "a follow-up goes before a tick");
 }
 
 #[test]

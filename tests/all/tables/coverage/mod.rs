@@ -1,12 +1,12 @@
-//! Coverage: each thing that the RFC wants tested has a test of that name, in the layer of the RFC;
-//! what waits for later work is listed.
+//! Coverage: each thing that the RFC wants tested has a test with that name, in the layer of the
+//! RFC.
 
 mod boundaries;
 mod invariants;
 mod ledgers;
 mod scenarios;
 
-/// The sources in which the tests stand, by layer.
+/// The layers: name, tests, and the sources that have these tests.
 const LAYERS: [(&str, &[&str], &[&str]); 5] = [
     (
         "pure reducers",

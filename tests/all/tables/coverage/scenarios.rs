@@ -1,4 +1,4 @@
-//! The six flows that the RFC requires, each of which combines mechanisms.
+//! The six scenarios that the RFC requires; each combines several mechanisms.
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -17,7 +17,7 @@ use crate::tables::driven::{
     Driven, end, hint, intent, item, of_item, prompt, prompt_with, task, task_message,
 };
 
-/// The history that the model is shown gets shorter.
+/// A compaction: the history that the model sees becomes shorter.
 fn compaction() -> Value {
     json!({"fact": "context_compacted", "compacted_message_count": 40, "context_summary": "so far so good"})
 }
@@ -68,7 +68,7 @@ fn queued_work_item_notification_after_compaction_does_not_focus_the_queued_item
     assert_eq!(
         bound,
         Some("x"),
-        "the turn is about what it was offered, which is another thing (contract 5.4)"
+        "the turn is about the offered item, which need not have the focus (contract 5.4)"
     );
     driven.run_to_rest();
     assert_eq!(focus(&driven), Some("w"));
@@ -126,7 +126,7 @@ fn turn_local_checkpoint_followed_by_work_item_update_invalidates_the_checkpoint
     assert_eq!(
         driven.state().context().valid_checkpoint(),
         None,
-        "what it said about the work is over"
+        "the checkpoint describes the work as it was"
     );
     assert_eq!(
         driven.say(&checkpoint(anchor)),
@@ -154,7 +154,7 @@ fn completing_one_work_item_is_not_blocked_by_an_unrelated_task_once_task_associ
     driven.tell(&[of_item("work_item_completed", "w"), end("completed")]);
     assert!(driven.state().work().ended.contains_key(&"w".into()));
     assert_eq!(focus(&driven), None);
-    assert!(driven.state().tasks().active.contains_key(&"t".into()), "the task goes on");
+    assert!(driven.state().tasks().active.contains_key(&"t".into()), "the task continues");
     driven.run_to_rest();
     let offered: Vec<_> =
         driven.tick_keys().into_iter().filter(|key| key.contains(":v:")).collect();
@@ -188,9 +188,9 @@ fn operator_interjection_prompt_during_a_long_provider_tool_turn_preserves_side_
     assert_eq!(
         driven.state().turns().run.as_ref().map(|open| &open.run_id),
         Some(&run.run_id),
-        "the turn goes on"
+        "the turn continues"
     );
-    assert_eq!(driven.state().context().tool_executions, 1, "what was done stays known");
+    assert_eq!(driven.state().context().tool_executions, 1, "the recorded tool call stays");
     driven.tell(&[end("completed")]);
     driven.restart();
     driven.run();
