@@ -225,8 +225,8 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             at,
         )
     };
-    // The tick was decided in this state, so its subject is there; nothing here panics all the
-    // same.
+    // The tick was decided in this state, so its subject is there. The core never panics all the
+    // same (contract 2.2).
     match tick {
         Tick::WakeHint => {
             let Some(pending) = &state.control.hint else {

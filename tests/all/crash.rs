@@ -78,7 +78,7 @@ const FOUND: [(&str, Option<&str>, &str); 5] = [
         r#"{"complete":"given"},{"host_error":"out of memory"}"#,
     ),
     (
-        "a replay is about nothing where the first run was, though the focus has moved",
+        "a replay has no item if the first run had none, although the focus has moved",
         None,
         r#"{"pick":"given"},{"complete":"given"},{"end":"deferred_to_fallback"}"#,
     ),

@@ -72,6 +72,7 @@ impl Fault for Chaos {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         self.dice.set(dice);
+        // The high bits of a linear congruential generator are the more random ones.
         let fails = call == "append" && (dice >> 33) % 100 < self.percent;
         self.failed.set(self.failed.get() + usize::from(fails));
         fails

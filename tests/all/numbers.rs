@@ -1,4 +1,4 @@
-//! HOUSE: "JSON that cannot drift". This test binary builds serde_json with `preserve_order` and
+//! docs/decisions/002-json-is-kept-as-text.md. This test binary builds serde_json with `preserve_order` and
 //! `arbitrary_precision`, the guests without. The same odd JSON gives one head, or one typed error,
 //! in all of them.
 

@@ -108,6 +108,7 @@ fn asked(otherwise: Otherwise) -> Result<(), suite::Fault> {
     let mut store: BTreeMap<String, Kept> = BTreeMap::new();
     suite::ledger(|agent_id| {
         let id = agent_id.as_str();
+        // The suite's agents differ only in the last character of their ids.
         let name = if otherwise == MixesAgents { &id[..id.len() - 1] } else { id };
         let kept = store.entry(name.to_owned()).or_default();
         match otherwise {

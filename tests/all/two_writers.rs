@@ -34,6 +34,7 @@ struct Failing {
 
 impl Provider for Failing {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        // Only the first start fails, so that the other message can start a turn.
         if !matches!(effect, Effect::StartTurn(_)) || std::mem::replace(&mut self.failed, true) {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-// Takes the pictures of docs/workbench.md: `npm run pictures`, after `cargo xtask serve` or the tests
-// have built the page. CHROME is the path of the browser.
+// Takes the pictures of docs/workbench.md: `npm run pictures`, after the tests have built the page.
+// CHROME is the path of the browser.
 import { fileURLToPath } from "node:url";
 
 import { largeLedger } from "./large.mjs";

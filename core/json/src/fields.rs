@@ -50,7 +50,7 @@ impl Shape {
     }
 }
 
-/// Where the next search starts: the byte in the names, and the place of that name.
+/// The start of the next search: the byte in the names, and the place of that name.
 struct Next {
     at: usize,
     place: usize,

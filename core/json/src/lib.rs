@@ -127,7 +127,7 @@ impl Serialize for AsIs<'_> {
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A raw value keeps the white space of its text.
+        // A raw value keeps the white space of its text, which `read` removes.
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         read(raw.get()).map_err(Error::custom)
     }

@@ -57,6 +57,7 @@ pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
 struct Reader<'a> {
     whole: &'a str,
     /// The error that shows first in the text, of those found so far.
+    // A cell, because every value holds a shared reference to the reader.
     fault: Cell<Option<Box<Fault>>>,
 }
 
@@ -254,6 +255,7 @@ impl<'a> Value<'a> {
             (_, b'n') => "null".into(),
             (_, b'"') => match self.string() {
                 Some(text) => format!("string {text:?}"),
+                // That it cannot be decoded was noted already.
                 None => return,
             },
             _ if Number::parse(raw).is_some() => format!("integer `{raw}`"),
@@ -342,6 +344,7 @@ impl<'a> Value<'a> {
     #[must_use]
     #[inline(never)]
     pub(super) fn boolean(&self) -> bool {
+        // The key `true` is text.
         if !matches!(self.raw, "true" | "false") || self.form == Form::Key {
             self.has_wrong_type("a boolean");
         }

@@ -337,6 +337,7 @@ impl Scanner<'_> {
     /// Reads four hexadecimal digits.
     fn hex(&mut self) -> Result<u32, Syntax> {
         let Some(digits) = self.text.get(self.at..self.at + 4) else {
+            // As in serde_json, the error is at the end of the text.
             self.at = self.text.len();
             return Err(self.at_last("EOF while parsing a string"));
         };

@@ -54,6 +54,7 @@ fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
         let (key, spent) = state.work.key(item, note.reason);
         return spent.filter(|_| key == Key::named(note.idempotency_key));
     }
+    // contract 5.19: the metadata of other messages does not count.
     let message = Some(message).filter(|message| message.is_runtime_owned())?;
     if let Some(hint) = message.note::<HintTickNote>() {
         let key = Key::named(hint.idempotency_key);
@@ -88,7 +89,7 @@ pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 }
 
 pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
-    // contract 2.4: what another runtime decided is evidence only.
+    // As in the fold, what another runtime decided is evidence only.
     if let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some())
     {
         let ruling =
@@ -129,6 +130,7 @@ pub(super) fn i22(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     };
     let because = decision.because.iter().flat_map(|because| &because.seqs);
     let mut named = because.chain(decision.ignored.iter().flat_map(|ignored| &ignored.seqs));
+    // Position 0 is before the first entry.
     let unknown = named.find(|seq| seq.0 == 0 || **seq >= entry.seq);
     hold("I22", unknown.is_none(), Some(entry.seq), || {
         format!("decision {} rests on entry {unknown:?}", entry.seq)

@@ -61,6 +61,7 @@ pub(super) fn i02(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 pub(super) fn i20(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     driven(before, batch, |state, entry| {
         let Record::Tool(record) = &entry.record else { return Ok(()) };
+        // The record of a call has no run id, so its turn has to tell the run.
         let own = state.turns.run.as_ref().is_some_and(|run| run.turn_index == record.turn_index);
         hold("I20", own, Some(entry.seq), || {
             format!("tool call `{}` belongs to no open run", record.id)

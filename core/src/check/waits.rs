@@ -41,6 +41,7 @@ pub(super) fn i11(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     let mismatched =
         decision.ignored.iter().any(|ignored| ignored.reason == IgnoredReason::MismatchedTrigger);
     let ends = batch.iter().find(|entry| {
+        // The other ends of a wait need no trigger.
         ended_by(&entry.record).is_some_and(|by| matches!(by, EndedBy::Trigger | EndedBy::Operator))
     });
     hold("I11", !mismatched || ends.is_none(), Some(entry.seq), || {

@@ -252,6 +252,7 @@ pub static ROWS: [Row<Facts, Verdict>; 15] = [
     Row::new("turn_failed", Facts::has_failed, |facts| {
         closed(ClosureOutcome::Failed).after(facts.terminal)
     }),
+    // An import may have a last turn that died without a terminal (`observed-decisions.md` 5.3.3).
     Row::new("turn_unsettled", Facts::is_unsettled, |_| {
         waits(WaitingReason::AwaitingExternalChange).saying("turn_terminal_missing")
     }),

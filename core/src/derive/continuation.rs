@@ -471,7 +471,7 @@ fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<Wait
 pub fn ended_by(message: &MessageRecord) -> EndedBy {
     if message.is_operator_input() {
         EndedBy::Operator
-    // contract 5.19: a host may write this note too, but then it does not count.
+    // A host may write this note too, but it counts only on a message of the runtime.
     } else if message.is_runtime_owned() && message.raw_note(NoteKey::WaitDeadline).is_some() {
         EndedBy::Deadline
     } else {

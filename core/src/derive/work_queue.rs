@@ -26,6 +26,7 @@ use wakeful_json::{
 
 /// The number of completed items in [`WorkQueue::completed_recent`]. They are for display, so this
 /// cut hides no wait and no offer.
+// The reference runtime shows the same number (`observed-decisions.md` 3.3.6).
 pub const COMPLETED_SHOWN: usize = 3;
 
 names! {
@@ -281,6 +282,7 @@ impl<'a> WorkQueue<'a> {
     #[must_use]
     pub fn has_non_current_candidates(&self) -> bool {
         let is_shown = |of: &&Candidate| {
+            // `blocked` leaves these out, so no list shows them.
             of.class != CandidateClass::Blocked || of.state != SchedulingState::WaitingTask
         };
         self.candidates.iter().filter(is_shown).any(|candidate| !candidate.is_current)

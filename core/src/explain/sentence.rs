@@ -142,6 +142,7 @@ fn nothing(state: &State) -> String {
         );
         return format!("parked after {turns}, until outside input arrives");
     }
+    // A retry that has a message is no longer to come.
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());
     let mut all: Vec<_> = retries
         .map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id))
@@ -177,6 +178,7 @@ fn nothing(state: &State) -> String {
         .map(|(item, stands)| format!("{} {}", named(item), held_up(state, item, stands)))
         .collect();
     all.extend((!others.is_empty()).then(|| some_of(&others)));
+    // No rule rests on a system wait, so a rest has to mention it here.
     let system = readiness::agent_conditions(state, WaitConditionKind::System);
     let system = state.waiting.conditions.values().filter(|wait| system.contains(&wait.seq));
     all.extend(system.map(|wait| format!("the agent waits for {}", wait.record.waiting_for)));

@@ -115,6 +115,7 @@ pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outco
     let Some(held) = state.queue.message(&fact.message_id) else {
         return Outcome::ignored(Refusal::Unknown, state.head.seq);
     };
+    // This batch ends no waits.
     let binding = TurnBinding::for_message(state, &held.record, &[]);
     let started = TurnRecord::started(state, fact.run_id.clone(), &fact.message_id, binding, at);
     Outcome::accepted(Vec::from([Record::Turn(TurnRecord {
@@ -163,6 +164,7 @@ pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcom
             checkpoint: None,
         };
         let mut records = settle(state, run, ending, at);
+        // Only this reason is an error; the others are requests.
         if fact.reason == AbortReason::RuntimeError {
             let error = EventRecord::new(
                 EventKind::RuntimeError,
@@ -207,7 +209,7 @@ pub(crate) fn in_open_run(
 ) -> Outcome {
     match &state.turns.run {
         Some(run) if run.run_id == *run_id => Outcome::accepted(make(run)),
-        // The end of the newest run shows that no other run is open.
+        // The entry that last ended a run is the best evidence that this one is over.
         _ => Outcome::ignored(Refusal::StaleRun, state.turns.settled.unwrap_or(state.head.seq)),
     }
 }
@@ -235,6 +237,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
     let exhausted =
         (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
     let mut records = Vec::from([Record::Turn(turn)]);
+    // An imported run names no message, so none is settled.
     if let Some(held) = state.queue.message(&run.message_id) {
         let status = match kind {
             TurnTerminalKind::Aborted => QueueStatus::Aborted,

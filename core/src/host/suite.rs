@@ -96,6 +96,8 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
         }),
         ("a batch may have thousands of entries, and an entry a megabyte", |open| {
             let mut ledger = open("a");
+            // An import is one batch, and by default a fact may have a mebibyte
+            // (`Policy::fact_bytes`).
             let (many, long) = (Vec::from([""; 3_000]), "long ".repeat(200_000));
             let history = written(&mut ledger, &[&many, &[&long]])?;
             same("gives", ledger.read(Seq(0), ALL), Ok(history.entries))

@@ -249,6 +249,7 @@ pub(super) const HEAD_REDUCED: Rule = Rule {
     says: "the head of the queue is settled without the model when its continuation does not \
            re-enter it",
     kind: DecisionKind::ReduceMessageOnly,
+    // contract 5.2: what starts no turn is settled here, so that the head never blocks.
     guard: &[HAS_HEAD],
     keys: NO_KEYS,
     decide: |view| Verdict {
@@ -266,6 +267,7 @@ pub(super) const WAKE_HINT: Rule = Rule {
     id: "4.wake_hint",
     says: "a pending wake hint becomes a tick",
     kind: DecisionKind::EmitSystemTick,
+    // contract 9.5: a hint is input from outside, so it also moves a parked agent.
     guard: &[HAS_HINT],
     keys: |view| view.hint.iter().map(|hint| &hint.key).collect(),
     decide: |view| {
@@ -342,6 +344,8 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
     keys: NO_KEYS,
     decide: |view| {
         let conditions = view.agent_waits_for(WaitConditionKind::External);
+        // The reference runtime has only intents here, so conditions alone have a reason of our
+        // own.
         if view.agent_intents.is_empty() {
             return agent_wait("agent_external_wait", conditions);
         }
@@ -429,6 +433,8 @@ pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
     id: "9.queue_not_empty",
     says: "while messages wait the agent does not rest",
     kind: DecisionKind::Noop,
+    // contract 7.2: no state of ours gets here, because a waiting message is a head. The rule holds
+    // I19 if that ever breaks.
     guard: &[NOT_PARKED, QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
     keys: NO_KEYS,
     decide: |view| Verdict {

@@ -57,7 +57,7 @@ pub(super) fn assemble(
 ) -> Ruling {
     let verdict = (rule.decide)(view);
     let mut ignored = verdict.ignored;
-    // The spent keys of the rules above the one that fired are recorded as ignored.
+    // contract 8.3: a suppressed key is recorded in the decision that was made instead.
     for passed in trace.iter().take_while(|passed| passed.outcome != RuleOutcome::Fired) {
         if let RuleOutcome::Suppressed { keys } = &passed.outcome {
             ignored.extend(keys.iter().map(|spent| Ignored {

@@ -262,6 +262,7 @@ impl Machine {
         let stored =
             self.doubtful.iter().position(|doubtful| doubtful.heads.contains(&self.state.head));
         if let Some(at) = stored {
+            // contract 3.2: taken out of the list, so that these effects are released once.
             self.found.extend(self.doubtful.swap_remove(at).effects);
         }
         Ok(())
@@ -379,6 +380,8 @@ impl Machine {
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::new(arrived))));
         }
+        // `to_decide` lists one item if one can be offered, so that a step need not look at all of
+        // them.
         let ruling =
             ladder::decide(self.state.control.edition, &View::to_decide(&self.state, boundary, at));
         let newest = self.state.control.decided.as_ref();
@@ -502,6 +505,7 @@ impl Machine {
         let expected = self.state.head;
         let (entries, batch) = entry::seal_all(expected, at, draft.records);
         let head = entries.last().map_or(expected, Entry::head);
+        // contract 3.2: nothing is applied before the append has succeeded.
         self.open = Some(Open { entries, effects: draft.effects });
         Proposal { expected, batch, head, answer: draft.answer, decision: draft.decision }
     }

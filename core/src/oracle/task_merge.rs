@@ -137,6 +137,7 @@ impl Read {
 pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     let Input { agent, existing, updates, limit } = json::read(input)?;
     let mut store = Store::default();
+    // What the store has already was accepted before.
     existing.into_iter().for_each(|record| store.append(record));
     let mut status = agent.status;
     let mut steps = Vec::new();

@@ -192,8 +192,8 @@ impl Control {
             ControlRecord::WakeHintCleared(_) => self.hint = None,
             ControlRecord::StartRequested(_) => {
                 self.booted = true;
-                // contract 4.1: a start ends a rest.
                 self.stopped = None;
+                // contract 4.1: a start ends a rest.
                 self.resting = None;
                 // contract 4.1: an imported status stands until a start at the latest.
                 self.imported_status = None;

@@ -228,7 +228,8 @@ impl Standing {
             list.prefix(None).at(item.record.updated_at).then(recorded).at(item.record.created_at)
         };
         self.listings.push(in_order(List::Runnable));
-        // `Offered`, `Due` and `Resting` are lists of items without the focus, so this key decides.
+        // `Offered`, `Due` and `Resting` are about queued work, so the key of the focus does not
+        // count.
         let (_, spent_by) = state.work.key(item, TickReason::QueuedAvailable);
         let next =
             progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());

@@ -32,6 +32,7 @@ pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
         .is_some_and(|kind| kind.is_failure() && kind != TurnTerminalKind::BaselineOverBudget);
     let ended_on_purpose = turn.was_aborted_by(AbortReason::OperatorAborted)
         || turn.was_aborted_by(AbortReason::AgentStopped);
+    // An imported failure creates no obligation (contract, preface).
     if state.control.live_from.is_none() || !wanted || ended_on_purpose {
         Owed::Nothing
     } else if turn.attempt < state.control.policy.failed_turn_retries.get() {

@@ -100,7 +100,7 @@ impl Snapshot {
                 format: snapshot.format,
             });
         }
-        // Before the state is read, because a damaged state can still be a valid one.
+        // Before the state is read, because a damaged text can still read as a state.
         if Chain::START.extend(snapshot.state.as_str()) != snapshot.digest {
             return Err(SnapshotIgnored::WrongDigest);
         }

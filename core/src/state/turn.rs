@@ -321,6 +321,7 @@ impl Turns {
     /// The terminal of the newest turn, if it has one.
     #[must_use]
     pub fn terminal_of_newest(&self) -> Option<TurnTerminalKind> {
+        // The newest turn may be open or interrupted, and then this is the end of an earlier one.
         self.last_terminal.filter(|last| last.turn_index == self.turn_index).map(|last| last.kind)
     }
 }

@@ -218,6 +218,7 @@ impl Player {
         if let Some(marker) = self.marker() {
             return Some(marker);
         }
+        // The map is in the order of instants, so its first task ends next.
         if let Some(ended) = self.tasks.first_entry().filter(|task| task.key().0 <= self.now) {
             return Some(ended.remove());
         }

@@ -131,6 +131,7 @@ impl Recall {
             Record::Task(task) => {
                 self.player.unschedule(&task.id);
                 if !task.status.is_terminal() {
+                    // From the start of the task, as `begin_times` counts.
                     self.player.schedule(&task.id, task.created_at);
                 }
             }

@@ -211,6 +211,8 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
                 if entry.status == QueueStatus::Dequeued)
         })
     };
+    // A hint or a timer first becomes a message in a step, so its message is taken only in a later
+    // one.
     while !taken(&driven) {
         let before = driven.records.len();
         driven.step();

@@ -183,7 +183,7 @@ fn these_things_move_no_epoch() {
             "1",
         ),
         (
-            "a blocking task that goes on",
+            "a blocking task that continues",
             vec![task("t", Some("w"), true), of_task("task_running", "t")],
             "1",
         ),

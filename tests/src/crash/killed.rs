@@ -38,6 +38,7 @@ pub fn at(drawn: &Drawn, pace: Pace, kills: &[u32]) -> Result<Tried, String> {
     let mut tried = Tried { stories: 1, ..Tried::default() };
     for kill in kills {
         let after = whole * *kill / 1000;
+        // The process ended before it was killed, so the story is over.
         if home.killed("killed.sqlite", after)?.success() {
             break;
         }

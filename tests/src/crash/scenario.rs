@@ -47,6 +47,8 @@ pub fn everywhere(text: &str) -> Result<Tried, String> {
 }
 
 fn compare(cut: &WatchedLedger) -> Result<(), String> {
+    // An observer continues without a restart, like a process that lived on. A driver takes over,
+    // which ends the open run.
     let (lived, died) = (cut.upto(usize::MAX), cut.upto(usize::MAX));
     rests(&lived, Scheduler::observe)?;
     rests(&died, Scheduler::drive)?;

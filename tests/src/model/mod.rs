@@ -179,6 +179,8 @@ impl Model for Space {
         let stored = self.stored(standing);
         let state = &*stored.state;
         moves.push(Move::Step(process::boundary(state)));
+        // At a safe point the same state may decide differently: the interjection goes into the
+        // run.
         if state.turns().run.is_some() && state.queue().interjection().is_some() {
             moves.push(Move::Step(Boundary::AfterToolResults));
         }

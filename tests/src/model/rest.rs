@@ -122,6 +122,7 @@ impl Walk<'_> {
             Some(next) => vec![next],
             None => match owed(state).or_else(|| vain(state)) {
                 Some(says) => return Err(wrong(says, way)),
+                // The provider must answer, and the walk follows each kind of answer.
                 None if state.turns().run.is_some() && self.until == Until::Rest => {
                     cast::KINDS_OF_ANSWERS.into_iter().map(Move::Say).filter_map(after).collect()
                 }

@@ -279,7 +279,7 @@ impl Family {
             self.fate.count("turns that failed");
         }
         self.say(member, json!({ "fact": "turn_terminal", "run_id": run, "kind": kind, "last_assistant_message": "So it is." }));
-        if !calm && self.fate.befalls("ends that were told twice", 30) {
+        if !calm && self.fate.befalls("ends that were reported twice", 30) {
             self.say(
                 member,
                 json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" }),

@@ -147,7 +147,7 @@ impl Ledger for Store {
             self.is_dying.set(true);
             return Self::failed("killed");
         }
-        if expected.seq > Seq(1) && self.fate.befalls("writers that were first", 200) {
+        if expected.seq > Seq(1) && self.fate.befalls("other writers that were first", 200) {
             self.intrude();
         }
         self.stored(expected, batch)?;
@@ -219,7 +219,7 @@ impl Asked {
 
 impl Provider for Asked {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
-        if self.fate.befalls("calls that the provider did not take", 60) {
+        if self.fate.befalls("calls that the provider refused", 60) {
             return Err(ProviderError { message: "the provider does not answer".to_owned() });
         }
         self.effects.borrow_mut().push_back(effect.clone());

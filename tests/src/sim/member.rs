@@ -160,6 +160,7 @@ impl Member {
     pub(super) fn decide(&mut self) -> (Vec<TurnRequest>, bool) {
         let mut started = Vec::new();
         let mut rests = false;
+        // Faults may prevent rest for a while, so the attempts are limited.
         for _ in 0..64 {
             let Some(scheduler) = self.scheduler.as_mut() else { break };
             let decided = scheduler.run_until_rest();

@@ -31,13 +31,19 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A row of a table, a link, or a regular expression of JavaScript: these are in one piece.
+/// A row of a table, a link, a name, or a regular expression of JavaScript: each is in one piece.
 fn may_be_wide(line: &str) -> bool {
     let trimmed = line.trim_start();
     let text = trimmed.trim_start_matches(['/', '!', '*', ' ']);
+    // rustfmt cannot break a name.
+    let is_name = trimmed.starts_with("fn ") && trimmed.ends_with("()");
     let has_link = || text.split_whitespace().any(|word| word.len() > 60);
     let is_comment = ["//", "/*", "*"].iter().any(|mark| trimmed.starts_with(mark));
-    if is_comment { text.starts_with('|') || has_link() } else { trimmed.starts_with('/') }
+    if is_comment {
+        text.starts_with('|') || has_link()
+    } else {
+        is_name || trimmed.starts_with('/')
+    }
 }
 
 #[cfg(test)]

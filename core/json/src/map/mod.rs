@@ -177,7 +177,7 @@ impl<K: Ord, V> Map<K, V> {
     {
         let spot = self.find(key).ok()?;
         let slot = self.order.remove(spot);
-        // Every slot fits, because `make_room` made it.
+        // Every slot fits into a `u32`, because `make_room` made it.
         self.free.extend(u32::try_from(slot));
         self.slots[slot].take().map(|(_, value)| value)
     }

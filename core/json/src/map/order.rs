@@ -58,6 +58,7 @@ impl Order {
 
     #[inline(never)]
     pub(super) fn insert(&mut self, spot: Spot, slot: u32) {
+        // In an empty order, `find` names the first chunk before there is one.
         if self.chunks.is_empty() {
             self.chunks.push(Vec::new());
         }
@@ -75,6 +76,7 @@ impl Order {
     #[inline(never)]
     pub(super) fn remove(&mut self, spot: Spot) -> usize {
         let slot = self.chunks[spot.chunk].remove(spot.at);
+        // `find` looks at the first slot of each chunk, so no chunk may stay empty.
         if self.chunks[spot.chunk].is_empty() {
             self.chunks.remove(spot.chunk);
         }

@@ -183,6 +183,7 @@ pub(super) fn read(input: &str) -> Result<Given, JsonError> {
             agent.insert(field.into(), json::read(value)?);
         }
     }
+    // Our state counts waiting messages itself; the reference runtime reads this cached number.
     let pending = agent.get("pending").map_or(Ok(0), RawJson::read)?;
     let mut lines = Vec::new();
     for logged in records.in_order().chain(log) {
