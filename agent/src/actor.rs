@@ -61,6 +61,8 @@ impl Watcher for Observer {
             &self.context.agent_id,
             &format!("the scheduler continues in a new instance: {why}"),
         );
+        // A live agent expects that a restart interrupts its run, so it continues in a new instance
+        // (decision 017).
         true
     }
 }
@@ -76,6 +78,8 @@ fn recalled(ledger: &mut SqliteLedger, head: &Head) -> Result<History, DriveErro
     let mut history = History::default();
     let from = driver::head_at(ledger, Seq(head.seq.0.saturating_sub(READ_BACK)))?;
     driver::read(ledger, from, |entry, _| {
+        // The driver passes all later entries to the observer, so reading them here would count
+        // them twice.
         if entry.seq <= head.seq {
             history.read(entry);
         }
@@ -107,6 +111,7 @@ impl Actor {
     pub(crate) fn open(context: Arc<Context>, handle: Handle) -> Result<Self, DriveError> {
         let mut ledger = context.file.ledger(&context.agent_id);
         let options = Options::new(context.agent_id.clone());
+        // The host folds the state itself, because no state crosses the sandbox (decision 023).
         let (machine, _) = opening::open(&options, &mut ledger)
             .map_err(|why| EngineError::Refused(why.report()))?;
         let state = machine.state().clone();
@@ -115,6 +120,8 @@ impl Actor {
             history: recalled(&mut ledger, &state.head())?,
         };
         let jobs = Jobs::new(&context, &state);
+        // The jobs come before the driver: opening records the restart, which asks for the tasks
+        // that are alive (contract 5.23).
         let effects = Noted::new(jobs.alive());
         let lent = (ledger.clone(), SystemClock, effects.clone());
         let driver = Driver::open(&options, &context.engines, lent, state, observer)?;
@@ -132,6 +139,8 @@ impl Actor {
             commands: 0,
             broken: None,
         };
+        // The restart has interrupted every task that this host cannot resume. The others are still
+        // active.
         Jobs::resume(&mut actor);
         Ok(actor)
     }
@@ -149,6 +158,8 @@ impl Actor {
 
     /// The current time, but never before the newest entry.
     pub(crate) fn now(&self) -> Timestamp {
+        // A batch gets the later of the two as its instant (contract 1.3), so waits must count from
+        // it too.
         SystemClock.now().max(self.state().at())
     }
 
@@ -166,6 +177,7 @@ impl Actor {
 
     /// Proposes a fact, without secrets. Returns what became of it, or why it was not accepted.
     pub(crate) fn propose(&mut self, fact: &Fact) -> Result<Answer, String> {
+        // Secrets are removed from the text of the whole fact, so that no field can be forgotten.
         let text = json::write(fact);
         let proposed = self.driver.propose(&self.context.redactor.redact(&text));
         self.told(proposed)?.map_err(|report| {
@@ -203,6 +215,7 @@ impl Actor {
     /// Interjects waiting operator messages into a run that is at this safe point, and returns
     /// them.
     pub(crate) fn interject(&mut self, run: &RunId, safe_point: Boundary) -> Vec<MessageRecord> {
+        // A stop of another process can end the run between two messages.
         while self.is_open(run) {
             let interjected = self.driver.interject_one(safe_point);
             let Ok(Some(message)) = self.told(interjected) else { break };
@@ -234,6 +247,7 @@ impl Actor {
         loop {
             self.carry_out();
             self.reconcile();
+            // Both steps propose facts, and `told` keeps the driver's failure until here.
             if let Some(why) = self.broken.take() {
                 return Err(why);
             }
@@ -262,11 +276,13 @@ impl Actor {
     }
 
     fn start_turn(&mut self, request: &TurnRequest) {
+        // Only one run is open at a time (contract 5.4), so an earlier turn has nothing more to do.
         self.break_off();
         if !self.is_open(&request.run_id) {
             // The instance that started this run broke down, and the run was interrupted.
             return;
         }
+        // Before the prompt is built: it lists what the agent still waits for.
         child::heeds(self, &request.message);
         let baseline = prompt::baseline(
             &self.context,
@@ -290,6 +306,7 @@ impl Actor {
     /// Cancels the turn that is being executed, if there is one. A turn that has already ended is
     /// not affected.
     fn break_off(&mut self) {
+        // An agent lives long, so turns that have ended must not pile up here.
         self.broken_off.retain(|turn| !turn.has_ended());
         if let Some(turn) = self.turn.take() {
             turn.cancel();
@@ -301,6 +318,8 @@ impl Actor {
     /// which tells their senders that the agent has ended.
     pub(crate) fn close(&mut self, mailbox: &Receiver<Request>) {
         self.break_off();
+        // Everything is told to end before anything is waited for, so that the grace periods
+        // overlap.
         self.jobs.stop();
         while self.broken_off.iter().any(|turn| !turn.has_ended()) {
             // Dropping the request unread tells its sender that the agent has ended.
@@ -315,6 +334,8 @@ impl Actor {
         let state = self.driver.state();
         let open = state.turns().run.as_ref().map(|run| run.run_id.clone());
         let reason = match (&state.control().closing, &state.control().stopped) {
+            // A shutdown comes first: its turn is interrupted and replays, and does not settle
+            // (contract 4.3).
             (Some(_), _) => Some(AbortReason::DaemonShutdown),
             (None, Some(_)) => Some(AbortReason::AgentStopped),
             (None, None) => None,
@@ -330,6 +351,7 @@ impl Actor {
         self.jobs.reconcile(|task| {
             state.tasks().active.get(task).map(|task| task.record.status == TaskStatus::Cancelling)
         });
+        // A cancelled turn reports no end, so the run is ended here.
         if let (Some(reason), Some(run_id)) = (reason, open) {
             drop(self.propose(&Fact::TurnAborted(TurnAborted { run_id, reason, error: None })));
         }

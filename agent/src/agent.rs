@@ -112,12 +112,16 @@ impl Agent {
         is_child: bool,
         (handle, mailbox): (Handle, Mailbox),
     ) -> Result<Self, AgentError> {
+        // The folders come first: the confinement leaves out paths that do not exist, and `tmp`
+        // must be writable.
         let made = ["output", "tmp"]
             .iter()
             .try_for_each(|folder| fs::create_dir_all(setup.home.join(folder)));
         made.map_err(|why| AgentError::Home { path: setup.home.clone(), why })?;
         let context = Arc::new(Context::new(setup, is_child)?);
+        // Before anything starts: the sweep ends every process that carries a mark of this agent.
         context.sweep();
+        // A child has the policy and the kernel of its parent, which has said all of this already.
         if !is_child {
             context
                 .confinement
@@ -157,6 +161,7 @@ impl Agent {
     /// If the ledger fails, or another driver takes over.
     pub fn live(&mut self, until: Until) -> Result<Ending, AgentError> {
         let ending = self.live_on(until);
+        // Also after a failure: nothing that runs for an agent may outlive it.
         self.actor.close(&self.mailbox);
         ending
     }
@@ -165,6 +170,8 @@ impl Agent {
         loop {
             self.actor.go_on()?;
             let state = self.actor.state();
+            // The shutdown is complete only when the run is interrupted. Otherwise its message
+            // would not replay.
             if state.control().closing.is_some() && state.turns().run.is_none() {
                 return Ok(Ending::ShutDown);
             }
@@ -188,6 +195,8 @@ impl Agent {
         let left = self.actor.next_wake()?.map_or(POLL, |due| duration(now, due).min(POLL));
         match self.mailbox.recv_timeout(left) {
             Ok(request) => request(&mut self.actor),
+            // Nothing announces what another process appends to the file, so each timeout looks for
+            // it.
             Err(RecvTimeoutError::Timeout) => self.actor.catch_up()?,
             // The actor itself has a handle, so the mailbox stays open.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
@@ -205,6 +214,7 @@ impl Agent {
             .last_terminal
             .is_some_and(|last| last.kind != TurnTerminalKind::Completed);
         let said = ended
+            // A failed turn may have no words. Then its reason is what the parent needs to know.
             .and_then(|turn| turn.last_assistant_message.clone().or_else(|| turn.reason.clone()));
         Words { text: said.unwrap_or_else(|| "It said nothing.".to_owned()), failed }
     }
@@ -227,6 +237,8 @@ fn has_ended(state: &State, until: Until) -> bool {
         Until::Told => false,
         Until::Rest => {
             !is_busy
+                // Nothing is dequeued, ticked or woken while the agent is stopped (contract 4.2),
+                // so what it owes does not keep it alive.
                 && (state.control().stopped.is_some()
                     || !owes(&|owed| is_offer(owed) || is_repeated(owed)))
         }

@@ -169,6 +169,7 @@ pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
 
 /// The id of the child that a task supervises.
 pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
+    // `Context::sweep` relies on this form: with an empty task it is the prefix of all children.
     AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
 }
 
@@ -185,6 +186,7 @@ pub(crate) fn spawn(
     let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
     let summary = cut::line(&wanted.message, 120);
     let failed = |why: String| ToolError::new("task_spawn_failed", why);
+    // The worktree comes before the task, because the task's detail describes it.
     let worktree = match wanted.workspace_mode {
         ChildWorkspaceMode::Inherit => None,
         ChildWorkspaceMode::Worktree => Some(make_worktree(actor, &task_id).map_err(failed)?),
@@ -220,12 +222,15 @@ pub(crate) fn spawn(
         .and_then(|()| start(actor, &task_id, &summary, &supervision, Some(first)).map_err(failed));
     if let Err(why) = started {
         let supervision = supervision.cleaned_up(&actor.context);
+        // The task may have been accepted before the thread failed. Then its record must end too.
         if actor.state().tasks().active.contains_key(&task_id) {
             let end = ChildEnd { status: TaskStatus::Failed, text: why.to_string() };
             jobs::child_ended(actor, task_id, &summary, supervision, &end);
         }
         return Err(why);
     }
+    // A record without `recovery` inherits it from the one before (contract 3.3), so it is stored
+    // once.
     accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
     let handle = TaskHandle {
         task_id,
@@ -277,6 +282,7 @@ fn start(
         let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, mailbox), first)));
         let panicked =
             || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
+        // Its host shuts down: the task stays active, and the next process resumes the child.
         let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
         let supervision = supervision.cleaned_up(&context);
         // If the parent has ended, it resumes this child when it is opened again, and the child
@@ -324,6 +330,7 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
     let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
     Ok(Setup {
         workspace,
+        // Git in a worktree writes to the `.git` of the repository, which is outside the worktree.
         also_write: [context.also_write.clone(), vec![layout.git]].concat(),
         ..inherited
     })
@@ -398,6 +405,8 @@ pub(crate) fn follow_up(
 pub(crate) fn heeds(actor: &mut Actor, message: &MessageRecord) {
     let is_from_parent =
         actor.context.is_child && matches!(message.origin, MessageOrigin::Task { .. });
+    // Results of the child's own tasks have a task as their origin too, but they are of another
+    // kind.
     if !is_from_parent || message.kind != MessageKind::InternalFollowup {
         return;
     }
@@ -419,6 +428,8 @@ fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact 
     Fact::MessageQueued(MessageQueued {
         message: NewMessage {
             id,
+            // This kind re-enters the model under any wait (contract 6.3), so the child hears its
+            // parent in every state.
             kind: MessageKind::InternalFollowup,
             origin: MessageOrigin::Task { task_id: task.clone() },
             trust,

@@ -77,6 +77,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(setup: Setup, is_child: bool) -> Result<Self, ConfineError> {
         let tools = tools::definitions(is_child);
+        // The tools go with each prompt and never change, so they are measured once.
         let tools_bytes = tools
             .iter()
             .map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64))
@@ -112,6 +113,7 @@ impl Context {
     /// The prefix of the marks of this agent's processes, by which a later process of the host
     /// finds them.
     pub(crate) fn mark(&self) -> String {
+        // The `#` ends the id, so that the mark of agent `a` is not the prefix of that of `ab`.
         format!("{}{}#", self.mark_of_file(), self.setup.agent_id)
     }
 
@@ -136,6 +138,8 @@ impl Context {
 
     /// The file for the output of a command.
     pub(crate) fn output_file(&self, name: &str) -> PathBuf {
+        // The name contains a run id and so the agent's id, which may hold letters that no file
+        // name can.
         let plain: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })

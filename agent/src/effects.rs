@@ -50,6 +50,8 @@ impl Noted {
 
 impl Provider for Noted {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        // The engine is inside a call here, and what carries an effect out may call it again
+        // (decision 023).
         self.effects.borrow_mut().push_back(effect.clone());
         Ok(())
     }

@@ -90,6 +90,8 @@ impl Actor {
     /// Proposes a prompt of the operator.
     pub(crate) fn prompt(&mut self, text: &str) -> Result<Answer, String> {
         let id = MessageId::from(format!("prompt-{}", self.state().next_seq()));
+        // Without an open run there is nothing to interject into (contract 5.9), so the message
+        // queues as usual.
         let lane = self.state().turns().run.as_ref().map(|_| Priority::Interject);
         self.propose(&said::prompt(id, text, lane, None))
     }

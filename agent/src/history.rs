@@ -79,9 +79,13 @@ impl History {
         match turn.status {
             RunStatus::Started => {
                 self.calls.clear();
+                // What an interrupted run was told is deferred (contract 5.3), so the replay gets
+                // it in its request.
                 self.interjected.clear();
             }
             RunStatus::Interrupted => {
+                // The replay's request names the interrupted runs (contract 5.23), and the prompt
+                // says what they did.
                 self.broken_off.push_back((turn.run_id.clone(), std::mem::take(&mut self.calls)));
                 self.broken_off.drain(..self.broken_off.len().saturating_sub(BROKEN_OFF));
             }
@@ -91,6 +95,8 @@ impl History {
                     .drain(..)
                     .map(|call| format!("{}: {}", call.tool_name, call.summary))
                     .collect();
+                // Its queue entry follows in the same batch (contract 5.4) and removes the message
+                // from the map.
                 let message = self.messages.get(&turn.message_id).cloned();
                 let interjected = std::mem::take(&mut self.interjected);
                 self.exchanges.push_back(Exchange {

@@ -131,6 +131,8 @@ impl Jobs {
         for (task, job) in &mut self.by_task {
             let ends = wanted(task).unwrap_or(true);
             match job {
+                // Told once only: a second stop would kill the command at once, without its grace
+                // period.
                 Job::Command { running, told } if ends && !*told => {
                     *told = true;
                     running.stop();
@@ -194,6 +196,8 @@ pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandl
         recovery: Some(recovery),
     };
     accepted(actor, &Fact::TaskCreated(change.clone()))?;
+    // Before the next fact: if the engine breaks down in it, the restart asks which tasks are alive
+    // (contract 5.23).
     actor.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
     accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))
         .inspect_err(|_| actor.jobs.remove(&task_id))?;
@@ -228,6 +232,7 @@ fn command_ended(
         .get(&task)
         .is_some_and(|task| task.record.status == TaskStatus::Cancelling);
     let (status, how) = match (&exit.cause, exit.code, exit.signal) {
+        // A shutdown stops commands too, so only a task that was asked to stop counts as cancelled.
         (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
         (Cause::TimedOut, ..) => {
             (TaskStatus::Failed, "ran past its time limit and was ended".to_owned())
@@ -238,6 +243,7 @@ fn command_ended(
         (_, None, None) => (TaskStatus::Failed, "ended in an unknown way".to_owned()),
     };
     let mut detail = detail;
+    // The task must end even if its output can no longer be read.
     let output = running.preview(KEPT_OUTPUT).unwrap_or_default();
     detail.extend([
         ("task_status".to_owned(), json!(status.to_string())),
@@ -273,6 +279,8 @@ pub(crate) fn child_ended(
     end_of: &ChildEnd,
 ) {
     let known = actor.state().tasks().active.get(&task).map(|task| task.record.status);
+    // The child may have finished before it saw the stop. Its task was asked to stop, and ends as
+    // that says.
     let status =
         if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
     let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
@@ -314,6 +322,7 @@ pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
         .run
         .as_ref()
         .and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone()));
+    // The turn may have completed its own item already.
     let bound = of_turn.filter(|id| state.work().items.contains_key(id));
     bound.or_else(|| state.work().current().map(|item| item.record.id.clone()))
 }

@@ -110,12 +110,15 @@ pub(crate) fn heading(message: &MessageRecord) -> String {
         .as_ref()
         .map_or_else(String::new, |item| format!(", about work item {item}"));
     let from = match (&message.kind, &message.origin) {
+        // Only this heading gives a message authority for the model, so it needs both the kind and
+        // the origin.
         (MessageKind::OperatorPrompt, MessageOrigin::Operator { .. }) => {
             return format!("[operator{about}]");
         }
         (MessageKind::TaskResult, MessageOrigin::Task { task_id }) => {
             format!("result of task {task_id}")
         }
+        // Only a child gets follow-ups whose origin is a task: the one that supervises it.
         (MessageKind::InternalFollowup, MessageOrigin::Task { .. }) => {
             "your parent agent".to_owned()
         }

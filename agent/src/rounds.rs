@@ -182,6 +182,7 @@ impl Rounds {
 }
 
 fn length(messages: &[ChatMessage]) -> u64 {
+    // The JSON around the texts is not counted. Each count of the provider corrects the estimate.
     let bytes = |message: &ChatMessage| match message {
         ChatMessage::System { content }
         | ChatMessage::User { content }

@@ -70,6 +70,8 @@ impl Writer {
             self.json.push(':');
             self.value(value);
         }
+        // A missing field is reported at the closing brace. In TOML that is the beginning of the
+        // table.
         self.token(from, "}");
     }
 

@@ -174,6 +174,7 @@ impl Turn {
             let chat = Chat { messages: &prompt.messages, tools: context.tools() };
             let mut listener = Listener::new(&context);
             let answer = context.endpoint.complete(&chat, &mut listener, &self.caller.cancel);
+            // Also after a failure: what was held back is a part of what the model said.
             listener.close();
             let answer = match answer {
                 Ok(answer) => without_secrets(&context, answer),
@@ -191,6 +192,8 @@ impl Turn {
             if let Some(counted) = answer.usage.and_then(|usage| usage.prompt_tokens) {
                 rounds.budget.measured(prompt.bytes, counted);
             }
+            // Recorded before its calls run, so that a crash in one of them does not lose the
+            // answer.
             self.accepted(number, &answer, prompt.bytes)?;
             if answer.tool_calls.is_empty() {
                 rounds.push(Round { messages: vec![answer.message()], recap: Vec::new() });
@@ -211,9 +214,12 @@ impl Turn {
                 round: number,
                 diagnostics: None,
             }))?;
+            // A registered wait and a completed item yield the turn by an effect (contract 5.14,
+            // 5.17).
             if done.ends_turn || self.yields.load(Ordering::SeqCst) {
                 return Ok(Some(self.terminal(TurnTerminalKind::Completed, None, said(&answer))));
             }
+            // Such a turn completes: a failed one would owe a retry (contract 5.6).
             if number >= context.rounds_per_turn {
                 let reason = format!("the turn reached its limit of {number} rounds");
                 return Ok(Some(self.terminal(
@@ -248,6 +254,8 @@ impl Turn {
             };
             self.propose(Fact::ToolExecutionRecorded(ToolExecutionRecorded {
                 run_id: self.caller.run.clone(),
+                // The same call has the same id, so a fact that is repeated is a duplicate
+                // (contract 2.2).
                 tool_execution_id: format!("{}/{number}.{}", self.caller.run, index + 1),
                 tool_name: answered.tool_name.clone(),
                 status,
@@ -317,6 +325,7 @@ impl Turn {
             let data = RawJson::from_value(&Checkpoint { run_id: &run_id, rounds, text });
             let anchor_generation = actor.state().context().anchor;
             let before = actor.state().context().compacted_message_count;
+            // This compaction is about one turn, so the summary of the agent stays as it is.
             let summary = actor.state().context().context_summary.clone();
             drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded {
                 anchor_generation,

@@ -261,6 +261,7 @@ pub fn layout(folder: &Path) -> Result<Layout, WorktreeError> {
     let name =
         repository.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let worktrees = repository.with_file_name(format!(".wakeful-worktrees-{name}"));
+    // It must exist before git is confined: the confinement leaves out paths that do not exist.
     fs::create_dir_all(&worktrees)
         .map_err(|why| WorktreeError::Folder { path: worktrees.clone(), why })?;
     Ok(Layout { repository, git, worktrees })
@@ -318,6 +319,7 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
         worktree;
     let is_gone =
         || fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
+    // People remove worktrees by hand; cleanup tolerates that (contract 12).
     if is_gone() {
         // A failure is harmless: git only keeps a stale entry.
         let _untidy = git(origin, confinement, &["worktree", "prune"]);
@@ -333,6 +335,7 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
     match git(
         path,
         confinement,
+        // A rename would be two paths, which `changed` does not read.
         &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"],
     ) {
         Err(error) => return Cleanup::Unreadable { what: Inspection::Changes, error },
@@ -374,6 +377,7 @@ fn changed(status: &str) -> Vec<String> {
 /// Whether an id can be part of a path and of a branch.
 fn is_name(id: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    // Git refuses branches with such names.
     let is_branch = !id.contains("..") && !id.ends_with('.') && !id.ends_with(".lock");
     id.starts_with(|first: char| first.is_ascii_alphanumeric())
         && id.bytes().all(is_fit)
@@ -390,12 +394,14 @@ fn git(
     let mut command = confine::command(confinement, "git");
     // Hooks and the file monitor are programs that the repository chooses.
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]).args(arguments);
+    // A host that runs inside a git hook inherits variables that name another repository.
     let is_gits = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
     match confinement {
         Some(confinement) => command.env_clear().envs(confinement.environment(env::vars_os())),
         None => command.env_clear().envs(env::vars_os().filter(|(name, _)| !is_gits(name))),
     };
     command
+        // Git must fail instead of asking somebody for a password.
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
         .current_dir(folder)

@@ -73,6 +73,7 @@ impl From<LedgerError> for Refusal {
 pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anchor>, Refusal> {
     let before = ledger.anchor()?;
     ledger.may_be_archive(before.as_ref(), to)?;
+    // Without the earlier entries nothing shows that the snapshot is right.
     if let Some(anchor) = &before {
         ledger.archive(anchor).map_err(LedgerError::from)?;
     }
@@ -100,6 +101,7 @@ pub fn archive(
     to: &Path,
     mut done: impl FnMut(Seq),
 ) -> Result<Archived, Refusal> {
+    // Before the long examination, and before anything is created or stored.
     let before = may_be_archive(ledger, to)?;
     let snapshot = sound(doctor::examine(agent, ledger, Thoroughness::Spread, &mut done)?)?;
     // A batch is appended whole, so the cut falls before the batch that holds the snapshot's entry.
@@ -109,6 +111,7 @@ pub fn archive(
         .map_or(snapshot, |(_, batch)| *batch);
     let anchor = driver::head_at(ledger, Seq(batch.0 - 1))?;
     let begins = before.as_ref().map_or(Seq(0), |anchor| anchor.head.seq);
+    // Everything before the snapshot may have been moved by an earlier call. That is not an error.
     let (moved, anchor) = if anchor.seq > begins {
         (ledger.move_out(anchor, to, &mut done)?, Some(anchor))
     } else {
@@ -134,6 +137,8 @@ fn sound(found: Examination) -> Result<Seq, Refusal> {
         SnapshotFound::None => Err(Refusal::NoSnapshot),
         SnapshotFound::OtherVersion { why } => Err(Refusal::OtherVersion(why)),
         SnapshotFound::Bad { why } => Err(Refusal::Unsound(why)),
+        // The earlier archive is missing, so the snapshot cannot be compared with the entries
+        // behind it.
         SnapshotFound::Begins { seq } => Err(Refusal::Unsound(format!(
             "the snapshot at entry {seq} cannot be checked against the log"
         ))),

@@ -179,6 +179,8 @@ pub fn examine(
     thoroughness: Thoroughness,
     mut done: impl FnMut(Seq),
 ) -> Result<Examination, LedgerError> {
+    // Kept as a result: a snapshot that cannot be read is a finding, and the log is examined
+    // anyway.
     let kept = ledger.load_snapshot().map(|text| text.map(|text| Snapshot::open(&text)));
     let (machine, archive, mut damage) = begin(agent_id, ledger, &kept)?;
     let mut fold = Fold {
@@ -217,6 +219,7 @@ pub fn examine(
             damage = Some(why.to_string());
         }
     }
+    // Nothing follows the last batch that would end it.
     fold.end_batch();
     let state = fold.machine.state();
     Ok(Examination {
@@ -261,6 +264,7 @@ fn begin(
     let Err(missing) = ledger.archive(&anchor) else {
         return Ok((Machine::new(options), ArchiveFound::Read { seq: head.seq, path }, None));
     };
+    // Without the archive the examination can only start at the snapshot.
     let Ok(Some(Ok(state))) = kept else { return Err(missing.into()) };
     let damage = match reaches(ledger, head, state.head())? {
         Ok(true) => None,
@@ -281,6 +285,7 @@ fn reaches(
 ) -> Result<Result<bool, EntryError>, LedgerError> {
     let mut at = from;
     while at.seq < to.seq {
+        // Not beyond `to`: the entries after the snapshot are verified when they are folded.
         let limit = u32::try_from(to.seq.0 - at.seq.0).map_or(PAGE, |left| left.min(PAGE));
         let page = ledger.read_with_batches(at.seq, limit)?;
         if page.is_empty() {

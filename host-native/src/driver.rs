@@ -144,6 +144,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         mut question: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>,
     ) -> Result<T, DriveError> {
         match question(&mut *self.engine) {
+            // One more attempt per call: a second breakdown ends the driver (decision 017).
             Err(why) if why.is_broken_down() => {
                 self.reopen(why)?;
                 Ok(question(&mut *self.engine)?)
@@ -184,6 +185,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         let said = self.insist(|engine| engine.propose(fact));
         // The restart that this fact itself appended is not a takeover by another driver.
         if json::read::<Named>(fact).is_ok_and(|named| named.fact == RESTARTED) {
+            // The restart that was just read is the one of the new instance.
             self.taken_over = None;
         }
         match said {
@@ -321,6 +323,7 @@ fn is_conflict(why: &EngineError) -> bool {
 pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     let Some(before) = seq.0.checked_sub(1) else { return Ok(Head::START) };
     let page = ledger.read(Seq(before), 1)?;
+    // Not verified here: if the chain is wrong, the next entry does not open after this head.
     let chain = page.first().and_then(|entry| Some(entry.split()?.1));
     let missing = || LedgerError::Failed { message: format!("entry {seq} is missing") };
     Ok(Head { seq, chain: chain.ok_or_else(missing)? })

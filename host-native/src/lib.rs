@@ -62,6 +62,11 @@
 //! `wakeful status agents.sqlite` shows the agent at any time. [`sandbox::Plugin`] does the same
 //! with the guest in wasmtime.
 
+/// The example of the README, which its test runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 #[cfg(feature = "sqlite")]
 pub mod archive;
 pub mod clock;

@@ -1,6 +1,6 @@
-//! docs/decisions/002-json-is-kept-as-text.md. This test binary builds serde_json with `preserve_order` and
-//! `arbitrary_precision`, the guests without. The same odd JSON gives one head, or one typed error,
-//! in all of them.
+//! JSON is kept as text (docs/decisions/002-json-is-kept-as-text.md). This test binary builds
+//! serde_json with `preserve_order` and `arbitrary_precision`, the guests without. The same odd
+//! JSON gives one head, or one typed error, in all of them.
 
 use serde_json::Value;
 use wakeful::{

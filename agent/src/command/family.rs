@@ -141,6 +141,8 @@ fn living() -> Vec<Process> {
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut found: BTreeMap<i32, Process> =
         ids.filter_map(process_of).map(|one| (one.id, one)).collect();
+    // A host that runs inside a command of another agent inherits that command's mark. It must not
+    // end itself.
     let mut own = i32::try_from(process::id()).ok();
     while let Some(ancestor) = own.and_then(|id| found.remove(&id)) {
         own = Some(ancestor.parent);
@@ -154,6 +156,8 @@ fn process_of(id: i32) -> Option<Process> {
     // The name is in parentheses and may contain anything; the fields follow the last one.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+    // A process that has ended but is not reaped would count as alive, and no signal could change
+    // that.
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
@@ -181,6 +185,8 @@ fn with_descendants(
     let mut chosen: BTreeSet<i32> = all.iter().filter(|one| own(one)).map(|one| one.id).collect();
     loop {
         let is_child = |one: &&Process| {
+            // A sweep has no ancestor and passes 0, which is also the parent of the first process
+            // of the system.
             chosen.contains(&one.parent) || (one.parent == ancestor && ancestor != 0)
         };
         let more: Vec<i32> = all

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 /// The most bytes that may wait.
+// A command that never reads its input must not fill the memory of the host.
 const CAPACITY: usize = 1024 * 1024;
 
 /// Why a command did not take input.
@@ -67,6 +68,7 @@ impl Input {
 
     /// Ends the input after the bytes that wait.
     pub(super) fn close(&mut self) -> Result<(), InputError> {
+        // An empty push makes the checks of `push`, with the same errors.
         self.push(&[])?;
         if let Self::Open { ends, .. } = self {
             *ends = true;
@@ -76,6 +78,8 @@ impl Input {
 
     /// Ends the input at once.
     pub(super) fn shut(&mut self) {
+        // `NotAccepted` stays as it is, so that a later write gets the error that says how to start
+        // the command.
         if matches!(self, Self::Open { .. }) {
             *self = Self::Closed;
         }

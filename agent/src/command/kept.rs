@@ -35,6 +35,8 @@ impl Excerpt {
 
     /// Joins a beginning and an end, with `left_out` bytes between them.
     pub(super) fn new(head: &[u8], left_out: u64, tail: &[u8]) -> Self {
+        // Nothing is missing, so a character may lie across the border of the two parts and stays
+        // whole.
         if left_out == 0 {
             return Self {
                 text: String::from_utf8_lossy(&[head, tail].concat()).into_owned(),
@@ -65,6 +67,8 @@ fn whole_end(bytes: &[u8]) -> usize {
 
 /// The start of the first complete character.
 fn whole_start(bytes: &[u8]) -> usize {
+    // A character has at most three bytes after its first one. More of them are not UTF-8, and are
+    // kept.
     bytes.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count()
 }
 
@@ -87,6 +91,7 @@ impl Kept {
         self.total += bytes.len() as u64;
         let (first, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
         self.head.extend_from_slice(first);
+        // A piece longer than the tail replaces it whole, so its older bytes are never copied.
         let rest = &rest[rest.len().saturating_sub(self.half)..];
         let too_many = (self.tail.len() + rest.len()).saturating_sub(self.half);
         self.tail.drain(..too_many);

@@ -139,6 +139,7 @@ impl Running {
     /// number of threads may wait.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Exit> {
+        // A timeout beyond the range of the clock, such as `Duration::MAX`, is no limit.
         let until = Instant::now().checked_add(timeout);
         let mut state = self.shared.state();
         while state.exit.is_none() {
@@ -147,6 +148,8 @@ impl Running {
             if left.is_zero() {
                 return None;
             }
+            // The condition variable may wake up without a reason, so the loop checks the exit
+            // again.
             state = self
                 .shared
                 .ended

@@ -45,6 +45,8 @@ impl OutputFile {
         Ok(Self {
             file,
             head,
+            // The tail fills up to twice this length before it moves up, so the whole file keeps
+            // about `limit` bytes.
             tail: (limit / 4).max(1),
             length: 0,
             tail_start: head,
@@ -65,6 +67,7 @@ impl OutputFile {
             }),
             Some(_) => Err(0),
         };
+        // A full disk must not stop the command, so what cannot be written is only counted.
         if let Err(written) = written {
             self.left_out += (bytes.len() - written) as u64;
         }

@@ -148,6 +148,7 @@ fn on_pipes(
 ) -> Result<(Child, Streams), StartError> {
     let (program, mut command) = command(spec, confinement);
     command.stdin(if spec.accepts_input { Stdio::piped() } else { Stdio::null() });
+    // A group of its own, so that one signal reaches all of it and never the host.
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|why| StartError::Spawn { program, why })?;
     let (stdout, stderr, input) = (child.stdout.take(), child.stderr.take(), child.stdin.take());
@@ -162,6 +163,7 @@ fn on_pipes(
 
 /// Ends a process that cannot be supervised.
 fn given_up(child: &mut Child, why: io::Error) -> StartError {
+    // If the process has ended already, there is nothing to kill. The caller needs the first error.
     let _ended = child.kill().and_then(|()| child.wait());
     StartError::Exhausted(why)
 }
@@ -178,6 +180,7 @@ fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) 
     command
         .args(["-c", &spec.cmd])
         .current_dir(&spec.workdir)
+        // `environment` is all that the command may see: the host's own variables can hold keys.
         .env_clear()
         .envs(&spec.environment)
         .env(MARK, &spec.mark);
@@ -185,6 +188,7 @@ fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) 
 }
 
 fn default_shell() -> &'static str {
+    // This shell is not judged, so it is named by paths that commands cannot replace.
     ["/bin/bash", "/usr/bin/bash"]
         .into_iter()
         .find(|path| Path::new(path).is_file())

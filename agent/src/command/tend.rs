@@ -168,12 +168,15 @@ impl Tender {
         );
         // An interrupted wait only ends early.
         let _ready = poll(&mut sources, timeout.as_ref());
+        // Resets the waker, which would end the next wait at once. It is empty if something else
+        // ended this one.
         let _empty = read(&self.shared.waker, &mut [0; 8]);
     }
 
     /// When something must be done even if nothing happens.
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let own = match self.phase {
+            // Once the command was told to end, only the time of the kill counts.
             Phase::Runs if self.cause == Cause::Exited => {
                 self.limits.wall.and_then(|wall| self.tended.started.checked_add(wall))
             }
@@ -204,6 +207,8 @@ impl Tender {
         let mut state = self.shared.state();
         let Some(to) = &self.streams.input else { return };
         let given = hand_over(&mut state.input, to, self.streams.is_terminal);
+        // The input is complete, or the command closed it. Dropping our end is the end that the
+        // command reads.
         if !matches!(given, Ok(false)) {
             state.input.shut();
             self.streams.input = None;
@@ -215,6 +220,8 @@ impl Tender {
         match self.phase {
             Phase::Runs if has_ended(&self.tended.handle) => {
                 self.ended = Some(now);
+                // If the command was told to end, its other processes got the same signal and are
+                // in their grace period.
                 self.phase = Phase::Leaves { told: self.cause != Cause::Exited };
                 self.look_for_leftovers(now);
             }
@@ -268,7 +275,10 @@ impl Tender {
     }
 
     fn finish(mut self) {
+        // The process is reaped only now: until then no other process can get its id, which names
+        // the group.
         let status = self.tended.child.wait().ok();
+        // The last bytes may have been held back as the possible beginning of a secret.
         [false, true]
             .into_iter()
             .for_each(|is_stderr| self.output.keep(is_stderr, None, &self.shared));
@@ -290,6 +300,7 @@ impl Tender {
             std::mem::take(&mut state.listeners)
         };
         self.shared.ended.notify_all();
+        // Without the lock, as in `Running::on_exit`.
         listeners.into_iter().for_each(|listener| listener(&exit));
     }
 }

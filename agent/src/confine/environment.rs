@@ -23,6 +23,7 @@ impl Policy {
         });
         let mut all: BTreeMap<String, String> =
             text.filter(|(name, _)| self.lets_through(name)).collect();
+        // Last, so that a value of the policy replaces that of the host.
         all.extend(self.environment.set.clone());
         all
     }

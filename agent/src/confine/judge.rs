@@ -80,6 +80,7 @@ impl Judge<'_> {
     /// Judges a line. `folder` follows its `cd`, and is `None` once that is no longer possible.
     fn line(&self, cmd: &str, folder: &mut Option<PathBuf>, depth: usize) -> Result<(), Refusal> {
         for simple in words::read(cmd, depth).map_err(|what| Refusal::Unreadable { what })? {
+            // Before the words: a redirection opens its file even if there is no command.
             self.paths(&simple, folder.as_deref())?;
             let is_before = |word: &Word| {
                 is_assignment(word)
@@ -89,6 +90,8 @@ impl Judge<'_> {
                 simple.words.iter().position(|word| !is_before(word)).unwrap_or(simple.words.len());
             let command = &simple.words[start..];
             let Some(first) = command.first() else { continue };
+            // The commands inside a loop or a `case` are simple commands of their own, and are
+            // judged as such.
             if BEFORE_DATA.contains(&first.text.as_str()) {
                 continue;
             }
@@ -98,6 +101,8 @@ impl Judge<'_> {
                     (Some(from), Some(to)) if to.is_literal && to.text != "-" => {
                         Some(self.places.resolve(&from, &to.text))
                     }
+                    // Where `cd -` and an expanded word lead is unknown. From here on only the
+                    // kernel restricts relative paths.
                     _ => None,
                 };
             }
@@ -142,6 +147,7 @@ impl Judge<'_> {
             if let Some(made) = command[1..]
                 .iter()
                 .find(is_program)
+                // The first word after `find` is a folder, which may be expanded.
                 .filter(|word| !word.is_literal && name != "find")
             {
                 return Err(Refusal::Unreadable {
@@ -207,6 +213,8 @@ impl Judge<'_> {
                 let operand = arguments.iter().find(|word| !is_option(word));
                 match operand {
                     Some(script) if takes_script => Some(script.text.clone()),
+                    // A script in a file is not read: what a program does inside, only the kernel
+                    // can restrict.
                     Some(_) => None,
                     None if simple.here.is_some() => simple.here.clone(),
                     None if simple.is_piped => {
@@ -279,6 +287,8 @@ fn is_assignment(word: &Word) -> bool {
 /// Whether a command begins with exactly the words of a rule.
 fn begins_with(rule: &Words, command: &[Word]) -> bool {
     let mut words = command.iter();
+    // No option is skipped here, unlike in `matches`: an option that is misread must not allow a
+    // command.
     words.next().is_some_and(|first| program_name(first) == rule.0[0])
         && rule.0[1..]
             .iter()

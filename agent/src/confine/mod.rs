@@ -115,6 +115,7 @@ impl Confinement {
             network: policy.network,
             is_required: policy.kernel == Kernel::Required,
         };
+        // The rights cross to the launcher as JSON, which holds only text.
         if let Some(path) =
             [&rights.read, &rights.write].into_iter().flatten().find(|path| path.to_str().is_none())
         {
@@ -166,12 +167,15 @@ impl Confinement {
         let mut all = self.policy.environment(from);
         let path = all.get("PATH").map_or(USUAL_PATH, String::as_str);
         let is_open = |folder: &&str| {
+            // A relative entry would name another folder in each working directory, and commands
+            // can write there.
             folder.starts_with('/')
                 && Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real))
         };
         let open: Vec<&str> = path.split(':').filter(is_open).collect();
         let path = if open.is_empty() { USUAL_PATH.to_owned() } else { open.join(":") };
         all.insert("PATH".to_owned(), path);
+        // `/tmp` is not open to commands, so programs need another folder for temporary files.
         all.insert("TMPDIR".to_owned(), self.scratch.to_string_lossy().into_owned());
         all
     }

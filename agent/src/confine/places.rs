@@ -118,6 +118,7 @@ impl Places {
             // A single slash is more often a separator than the root folder, which commands may not
             // read anyway.
             Some("") => None,
+            // Many words begin with a slash and are not paths, such as `/foo/d` for `sed`.
             Some(first) => Path::new("/").join(first).exists().then(|| real_path(text.as_ref())),
             None => folder.map(|folder| real_path(&folder.join(text))),
         }

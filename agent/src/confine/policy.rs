@@ -189,6 +189,8 @@ impl TryFrom<String> for Words {
     fn try_from(text: String) -> Result<Self, String> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         match words.first() {
+            // Commands are compared by the name of their program, so a rule with a folder would
+            // never match.
             Some(program) if !program.contains('/') => Ok(Self(words)),
             _ => Err(format!(
                 "`{text}` is not a command: write a program without its folder, and the words \

@@ -52,14 +52,19 @@ impl Redactor {
                 forms.extend([
                     secret.to_owned(),
                     in_json(secret),
+                    // Encoders differ in whether they write hex digits in upper or lower case.
                     percent(secret, true),
                     percent(secret, false),
                 ]);
+                // In base64 the letters of a secret depend on the number of bytes before it, modulo
+                // three.
                 forms.extend((0..3).flat_map(|before| {
                     [base64(&STANDARD, secret, before), base64(&URL_SAFE, secret, before)]
                 }));
             }
         }
+        // Longest first, because `find` takes the first form that fits and one secret may begin
+        // with another.
         forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         forms.dedup();
         Self { forms }
@@ -68,6 +73,7 @@ impl Redactor {
     /// The text without secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        // Most texts hold no secret and need no copy.
         if !self.forms.iter().any(|form| text.contains(form)) {
             return Cow::Borrowed(text);
         }
@@ -85,6 +91,7 @@ impl Redactor {
     /// Copies bytes without secrets, up to the possible beginning of one. Returns how many bytes of
     /// the text were used.
     fn copy(&self, text: &[u8], follows: Follows, clean: &mut Vec<u8>) -> usize {
+        // Most bytes begin no secret. The table skips them without a comparison per form.
         let mut begins = [false; 256];
         self.forms.iter().for_each(|form| begins[usize::from(form.as_bytes()[0])] = true);
         let mut at = 0;
@@ -117,6 +124,7 @@ impl Redactor {
                 (false, false) => None,
             }
         });
+        // A complete secret is held back while a longer one, which comes first, may still follow.
         found.next().unwrap_or(Found::Nothing)
     }
 }

@@ -28,6 +28,7 @@ pub(super) struct Simple {
 }
 
 /// The deepest nesting of commands.
+// The reader calls itself for each level, so a hostile line must not be able to exhaust the stack.
 pub(super) const DEEPEST: usize = 12;
 
 /// All simple commands of a command line, in approximately the order in which they run.
@@ -124,6 +125,7 @@ impl Reader {
                     self.end(false);
                     self.here_documents()?;
                 }
+                // A comment begins only at the start of a word: `word` takes every other `#`.
                 '#' => {
                     while self.peek().is_some_and(|letter| letter != '\n') {
                         self.at += 1;
@@ -143,6 +145,7 @@ impl Reader {
                 ';' | '&' | '(' | ')' => {
                     open = match letter {
                         '(' => open + 1,
+                        // A pattern of `case` has a closing parenthesis only.
                         ')' => usize::saturating_sub(open, 1),
                         _ => open,
                     };
@@ -173,6 +176,7 @@ impl Reader {
         if self.takes("<(") || self.takes(">(") {
             return self.inside();
         }
+        // Longest first, because `<<<` also begins with `<<` and with `<`.
         let target = match () {
             () if self.takes("<<<") => Target::HereString,
             () if self.takes("<<-") => Target::Here { strips_tabs: true },
@@ -234,6 +238,7 @@ impl Reader {
                 '\\' => {
                     is_quoted = true;
                     self.at += 1;
+                    // A backslash before a newline joins the two lines, so both vanish.
                     word.text.extend(self.next().filter(|letter| *letter != '\n'));
                 }
                 '$' | '`' => self.expansion(&mut word)?,
@@ -346,6 +351,8 @@ impl Reader {
     /// Reads the here-documents that begin here, and the commands inside them. Their text, and that
     /// of the here-strings, goes to all commands of the line.
     fn here_documents(&mut self) -> Result<(), String> {
+        // Taken before the documents are read: commands inside them are found too, but do not read
+        // this text.
         let line = self.line_start..self.found.len();
         let mut all = self.here_strings.take();
         for here in std::mem::take(&mut self.heres) {
@@ -360,6 +367,7 @@ impl Reader {
                 }
                 text.extend([line, "\n"]);
             }
+            // The shell expands a document whose end is not quoted, so commands in it run.
             if !here.is_quoted {
                 let mut inner = Reader::new(&text, self.depth + 1);
                 inner.quoted(&mut Word { text: String::new(), is_literal: true }, None)?;

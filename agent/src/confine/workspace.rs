@@ -61,6 +61,7 @@ pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut real = PathBuf::new();
     for component in path.components() {
         match component {
+            // Links are resolved first, so `..` leaves the target of a link, as in the kernel.
             Component::ParentDir => drop(real.pop()),
             Component::CurDir => {}
             other => {

@@ -68,6 +68,7 @@ impl Assembly {
 
     /// Adds a chunk, and passes its new parts to the observer.
     pub(super) fn take(&mut self, chunk: Chunk, watch: &mut dyn Watch) {
+        // Some servers count in each chunk, and only the last count covers the whole answer.
         self.usage = chunk.usage().or(self.usage);
         self.model = self.model.take().or(chunk.model.filter(|model| !model.is_empty()));
         self.response_id = self.response_id.take().or(chunk.id.filter(|id| !id.is_empty()));
@@ -187,6 +188,7 @@ fn identified(calls: Vec<Call>, chat: &Chat<'_>) -> Vec<ToolCall> {
         _ => Vec::new(),
     };
     let mut taken: BTreeSet<String> = chat.messages.iter().flat_map(of_message).collect();
+    // A generated id must not take one that a later call of this round was given.
     let given: BTreeSet<String> = calls.iter().map(|call| call.id.clone()).collect();
     let mut number = taken.len();
     calls

@@ -28,6 +28,8 @@ impl Cancel {
 
     /// Sets the signal and wakes all threads that wait for it.
     pub fn cancel(&self) {
+        // The lock is released before the listeners run: they are foreign code and may use this
+        // signal.
         let listeners = {
             let mut state = self.state();
             state.is_cancelled = true;

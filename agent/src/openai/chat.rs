@@ -169,6 +169,8 @@ impl<'a> Request<'a> {
             messages: chat.messages,
             tools: chat.tools,
             stream: true,
+            // Without this option a stream has no token counts, and the budget of the prompt needs
+            // them.
             stream_options: StreamOptions { include_usage: true },
             max_tokens,
             max_completion_tokens,

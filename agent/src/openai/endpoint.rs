@@ -89,6 +89,7 @@ impl Endpoint {
         let post = Post { url: self.url.clone(), authorization, body };
         let mut attempt = 1;
         loop {
+            // Also before the first attempt: a call that is already cancelled sends nothing.
             if cancel.is_cancelled() {
                 return Err(ChatError::Cancelled);
             }
@@ -143,7 +144,10 @@ impl Endpoint {
             return Err(self.refusal(head, &exchange)?);
         }
         match self.read(&exchange, first, &mut assembly, watch) {
+            // A cancelled call returns no part of the answer, even if some of it has arrived.
             Err(ChatError::Cancelled) => Err(ChatError::Cancelled),
+            // The output may have been shown, and a second answer would differ, so this is not
+            // retried (decision 025).
             Err(why) if !assembly.is_finished() && assembly.has_output() => {
                 Err(ChatError::CutOff {
                     partial: Box::new(assembly.into_round(chat)),
@@ -172,6 +176,8 @@ impl Endpoint {
             match exchange.next(deadline).map_err(|why| self.lost(why, phase))? {
                 Heard::Bytes(bytes) => {
                     for data in framing.push(&bytes) {
+                        // The bytes may hold several chunks. After a cancel, none of the rest may
+                        // be shown.
                         if exchange.is_cancelled() {
                             return Err(ChatError::Cancelled);
                         }
@@ -274,6 +280,7 @@ impl Endpoint {
                 unreachable(Unreachable::Refused)
             }
             Break::Lost(HttpError::Io(why))
+                // A failed handshake arrives as an I/O error that wraps the error of TLS.
                 if why.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) =>
             {
                 unreachable(Unreachable::Tls(why.to_string()))

@@ -172,8 +172,11 @@ impl ChatError {
                 };
             }
             Self::Failed { says, .. } => {
+                // Inside a stream, some servers put the HTTP status into `code`. An error without
+                // one may be temporary.
                 says.code.as_deref().and_then(|code| code.parse().ok()).is_none_or(may_go_better)
             }
+            // A wrong certificate stays wrong.
             Self::Unreachable { why, .. } => !matches!(why, Unreachable::Tls(_)),
             Self::TimedOut { .. } | Self::Ended { .. } => true,
             _ => false,

@@ -70,10 +70,13 @@ pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
     Agent::config_builder()
         .tls_config(tls)
         .proxy(if is_here(url) { None } else { Proxy::try_from_env() })
+        // The body of an error says what is wrong, and its text becomes part of our error.
         .http_status_as_error(false)
         .max_redirects(0)
         .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
         .accept("text/event-stream, application/json")
+        // Only these two phases have limits here. The caller's deadlines cover the rest, and a
+        // cancel cuts them short.
         .timeout_resolve(Some(patience.connect))
         .timeout_connect(Some(patience.connect))
         .build()
@@ -103,6 +106,8 @@ impl<'a> Exchange<'a> {
         limit: u64,
         cancel: &'a Cancel,
     ) -> Result<Self, Break> {
+        // An agent of its own: dropping the exchange shuts down its connections, so it must share
+        // none.
         let agent = connections.new_agent();
         let (say, heard) = mpsc::channel();
         let listening = cancel.listen({
@@ -167,6 +172,7 @@ fn converse(
         retry_after: text(&head.headers, header::RETRY_AFTER),
         location: text(&head.headers, header::LOCATION),
     })));
+    // The exchange was dropped, so nobody needs the body.
     if told.is_err() {
         return Ok(());
     }

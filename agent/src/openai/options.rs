@@ -129,6 +129,7 @@ pub enum OptionsError {
 pub(super) fn completions_url(base_url: &str) -> Result<Uri, OptionsError> {
     let base_url = base_url.trim();
     let refuse = |why| OptionsError::BaseUrl { url: base_url.to_owned(), why };
+    // First of all: every other error repeats the URL, and this one may contain a password.
     if base_url.contains('@') {
         let why =
             "a user or password in it would appear in messages; put the key into WAKEFUL_API_KEY";

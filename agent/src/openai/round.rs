@@ -33,6 +33,7 @@ impl Round {
     #[must_use]
     pub fn message(&self) -> ChatMessage {
         let said = self.text.as_ref().or(self.refusal.as_ref()).cloned();
+        // Servers refuse a message that has neither a text nor tool calls.
         let text = if self.tool_calls.is_empty() { Some(said.unwrap_or_default()) } else { said };
         ChatMessage::Assistant { text, tool_calls: self.tool_calls.clone() }
     }

@@ -67,12 +67,14 @@ impl Tool for SpawnAgent {
                                  ends it.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        // The only preset. A new one fails to compile here until it is handled.
         let Preset::PrivateChild = self.preset;
         let message = said(&self.initial_message, "initial_message")?;
         let workspace_mode = match self.workspace_mode {
             Mode::Inherit => ChildWorkspaceMode::Inherit,
             Mode::Worktree => ChildWorkspaceMode::Worktree,
         };
+        // The child is trusted as far as the message that started this turn, and no further.
         let wanted = Wanted { message, workspace_mode, trust: caller.trust };
         let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
             let (task_handle, child_agent_id) = child::spawn(actor, &wanted)?;

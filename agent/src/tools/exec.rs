@@ -121,6 +121,7 @@ impl Tool for ExecCommand {
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
         let workdir = caller.context.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
+        // The shell first: the line is judged as a shell of that grammar would read it.
         self.shell
             .as_deref()
             .map_or(Ok(()), |shell| caller.context.confinement.judge_shell(shell))
@@ -144,6 +145,7 @@ impl Tool for ExecCommand {
             let summary = format!("command already running as {}", task_handle.task_id);
             return Ok(Success::new(summary, &Disposition::AlreadyRunning { task_handle }));
         }
+        // The number keeps apart the output files and the marks of commands of one run.
         let number = caller.ask(Actor::count_command)?;
         let output = caller.context.output_file(&format!("{}-{number}", caller.run));
         let spec = Spec {
@@ -183,6 +185,8 @@ impl ExecCommand {
             if let Some(exit) = running.wait(left.min(LOOK)) {
                 return Some(exit);
             }
+            // A command must not outlive its cancelled turn: it has no task that would supervise
+            // it.
             if caller.cancel.is_cancelled() {
                 running.stop();
                 return running.wait(Context::LONGEST_WAIT);

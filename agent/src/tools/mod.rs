@@ -184,6 +184,7 @@ impl Answered {
             error,
         };
         let text = serde_json::to_string(&envelope).unwrap_or_else(|why| why.to_string());
+        // Here and not only in `propose`: this text also goes to the model's server.
         let clean = |text: &str| caller.context.redactor.redact(text).into_owned();
         Self {
             text: clean(&text),
@@ -242,6 +243,7 @@ macro_rules! tools {
                 _ => Err(ToolError::new("unknown_tool", format!("there is no tool `{name}`"))),
             };
             match done {
+                // Nothing would record the answer, so the turn ends too.
                 Err(why) if why.kind == "agent_ended" => Err(Ended),
                 done => Ok(Answered::new(caller, name, done)),
             }
@@ -309,6 +311,7 @@ fn definition<T: Tool>() -> ToolDefinition {
         settings.inline_subschemas = true;
     });
     let mut schema = generator.into_generator().into_root_schema_for::<T>();
+    // They repeat the Rust type. The definition has a name and a description for the model.
     schema.remove("title");
     schema.remove("description");
     ToolDefinition {

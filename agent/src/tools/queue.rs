@@ -64,6 +64,7 @@ impl Tool for Enqueue {
         caller.ask(move |actor| {
             let message = NewMessage {
                 id: MessageId::from(format!("followup-{}", actor.state().next_seq())),
+                // This kind re-enters the model under any wait (contract 6.3).
                 kind: MessageKind::InternalFollowup,
                 origin: MessageOrigin::System { subsystem: "tool_enqueue".to_owned() },
                 trust,

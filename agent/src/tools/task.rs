@@ -125,6 +125,7 @@ impl Snapshot {
             terminal: !active,
             accepts_input: open
                 && (supervision.is_some() || noted(task, "accepts_input").unwrap_or(false)),
+            // Also while it is cancelling, because a second stop kills it.
             can_be_stopped: active,
             output_available: output_path(task).is_some() || !active,
             summary: task.summary.clone(),
@@ -223,6 +224,7 @@ impl Tool for TaskOutput {
         let mut waited = false;
         while self.block && !task.status.is_terminal() && Instant::now() < until {
             waited = true;
+            // A wait for the cancel signal, so that an abort of the turn takes effect at once.
             if caller.cancel.wait(LOOK) {
                 break;
             }
@@ -234,9 +236,11 @@ impl Tool for TaskOutput {
             (false, false) => "not_ready",
         };
         let path = output_path(&task);
+        // The file shows more than the record, which keeps only a short part of the output.
         let excerpt = path.as_ref().and_then(|path| command::excerpt(path.as_ref(), SHOWN).ok());
         let (truncated, preview) = match excerpt {
             Some(excerpt) => (excerpt.is_cut(), excerpt.text),
+            // A child has no output file, and that of a command may have been deleted.
             None => (
                 false,
                 noted(&task, "output_summary").or_else(|| task.summary.clone()).unwrap_or_default(),
@@ -293,6 +297,7 @@ impl Tool for TaskInput {
             caller.ask(move |actor| (actor.jobs.command(&id), actor.jobs.child(&id)))?;
         let snapshot = Snapshot::from_task(&task);
         let sent = match (running, child) {
+            // First of all: a command that was asked to stop may still run.
             _ if task.status.is_terminal() || task.status == task::TaskStatus::Cancelling => {
                 Err("it no longer accepts input".to_owned())
             }
@@ -306,6 +311,8 @@ impl Tool for TaskInput {
             (None, Some(child)) => {
                 let (task, text) = (task.id.clone(), self.input.clone());
                 let trust = caller.trust;
+                // Asked from this thread: the parent's actor must not wait for the actor of its
+                // child.
                 let sent = child.ask(move |actor| child::follow_up(actor, &task, &text, trust));
                 sent.map_err(ToolError::from)
                     .and_then(|sent| sent)
@@ -371,6 +378,8 @@ impl Tool for TaskStop {
         }
         let force = task.status == task::TaskStatus::Cancelling;
         let id = task.id.clone();
+        // The record cannot say more than `cancelling` (contract 5.10), so the second request goes
+        // to the command itself.
         if force {
             if let Some(running) = caller.ask(move |actor| actor.jobs.command(&id))? {
                 running.stop();
@@ -384,6 +393,7 @@ impl Tool for TaskStop {
                 detail: None,
                 recovery: None,
             };
+            // The fact alone is enough: `Jobs::reconcile` stops the job when the state says so.
             caller.say(Fact::TaskCancelling(changed))?;
         }
         let task = find(caller, &self.task_id)?;

@@ -111,6 +111,8 @@ impl Tool for WaitFor {
         if self.recheck_after_ms == Some(0) {
             return Err(ToolError::new("invalid_tool_input", "`recheck_after_ms` must be above 0"));
         }
+        // All in one request: the id is the position of the next entry, which no other fact may
+        // take first.
         caller.ask(move |actor| {
             let now = actor.now();
             let source = self.source(now)?;
@@ -146,8 +148,11 @@ impl Tool for WaitFor {
                         wakes_at,
                         note: None,
                     };
+                    // It does not set `sleeps`: registering the condition yields the turn by itself
+                    // (contract 5.17).
                     Ok(Success::new(summary, &waiting))
                 }
+                // Not an error: nothing is waited for, and the turn does not yield (contract 5.17).
                 Ok(Answer::Ignored { reason: Refusal::AlreadySatisfied, .. }) => {
                     let note =
                         Some("it has already happened, so there is nothing to wait for: continue");

@@ -152,6 +152,8 @@ fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
         .find(|item| item.id() == id)
         .map(|item| View::new(state, &item));
     found.ok_or_else(|| {
+        // Only the newest sixteen completed items are kept whole; of the others only the id is left
+        // (contract 3.3).
         let over = state.work().ended.contains_key(id);
         let message = if over {
             format!("work item {id} was completed and is no longer listed")
@@ -207,6 +209,7 @@ impl Tool for CreateWorkItem {
                 plan_status: self.plan_status.map(Into::into),
             };
             accepted(actor, &Fact::WorkItemCreated(created))?;
+            // The fact that creates an item carries no plan and no steps.
             if self.plan.is_some() || self.todo_list.is_some() {
                 let update = WorkItemUpdated {
                     work_item_id: work_item_id.clone(),
@@ -294,6 +297,8 @@ impl UpdateWorkItem {
 
     fn facts(&self, work_item_id: &WorkItemId, now: Timestamp) -> Vec<Fact> {
         let mut facts = Vec::new();
+        // An update without content would still make a snapshot. It would move the epoch and count
+        // as progress (contract 8.2, 9.4).
         if self.objective.is_some()
             || self.plan_status.is_some()
             || self.plan.is_some()
@@ -312,6 +317,8 @@ impl UpdateWorkItem {
             by => Fact::WorkItemBlocked(WorkItemBlocked {
                 work_item_id: work_item_id.clone(),
                 blocked_by: by.to_owned(),
+                // A blocker always gets a recheck. Without one or a wait it would be a diagnostic
+                // (contract 11.3).
                 recheck_at: Some(now.plus_ms(self.recheck_after.unwrap_or(RECHECK_AFTER_MS))),
             }),
         }));
@@ -363,6 +370,8 @@ impl Tool for CompleteWorkItem {
         caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id);
             let completed_transition = !actor.state().work().ended.contains_key(&work_item_id);
+            // Completing an item twice changes nothing and is not an error, so the model sees the
+            // item as it is.
             if completed_transition {
                 let result_summary = self.result_summary.or(said);
                 let fact = WorkItemCompleted { work_item_id: work_item_id.clone(), result_summary };

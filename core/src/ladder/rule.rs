@@ -129,7 +129,7 @@ pub(super) const STOPPED: Rule = Rule {
 
 pub(super) const CLOSING: Rule = Rule {
     id: "1.closing",
-    says: "between a shutdown and the next restart nothing is started",
+    says: "after a shutdown nothing starts until the next restart",
     kind: DecisionKind::Stop,
     guard: &[IS_CLOSING],
     keys: NO_KEYS,
@@ -161,7 +161,7 @@ pub(super) const INTERJECTION: Rule = Rule {
 
 pub(super) const RUN_OPEN: Rule = Rule {
     id: "2.run_open",
-    says: "while a run is open nothing else is started",
+    says: "nothing else starts while a run is open",
     kind: DecisionKind::Noop,
     guard: &[HAS_RUN],
     keys: NO_KEYS,
@@ -186,7 +186,7 @@ pub(super) const RUN_OPEN: Rule = Rule {
 
 pub(crate) const STALE_TICK: Rule = Rule {
     id: "3.stale_tick",
-    says: "a message of the scheduler whose subject is gone is settled without the model",
+    says: "a message of the core whose subject is gone is settled without the model",
     kind: DecisionKind::ReduceMessageOnly,
     guard: &[HAS_HEAD, HEAD_IS_STALE],
     keys: NO_KEYS,
@@ -203,7 +203,7 @@ pub(crate) const STALE_TICK: Rule = Rule {
 
 pub(crate) const REPLAY_BUDGET: Rule = Rule {
     id: "3.replay_budget",
-    says: "a message whose runs were interrupted too often is dropped, and its item parked",
+    says: "a message with too many interrupted runs is dropped, and its item is parked",
     kind: DecisionKind::ReduceMessageOnly,
     guard: &[HAS_HEAD, HEAD_IS_WORN_OUT],
     keys: NO_KEYS,
@@ -220,7 +220,7 @@ pub(crate) const REPLAY_BUDGET: Rule = Rule {
 
 pub(super) const HEAD_STARTS_TURN: Rule = Rule {
     id: "3.head_starts_turn",
-    says: "the head of the queue starts a turn when its continuation re-enters the model",
+    says: "the head of the queue starts a turn if its continuation re-enters the model",
     kind: DecisionKind::StartModelTurn,
     guard: &[HAS_HEAD, TURNS_ALLOWED, HEAD_REENTERS],
     keys: NO_KEYS,
@@ -246,8 +246,7 @@ pub(super) const HEAD_STARTS_TURN: Rule = Rule {
 
 pub(super) const HEAD_REDUCED: Rule = Rule {
     id: "3.head_reduced",
-    says: "the head of the queue is settled without the model when its continuation does not \
-           re-enter it",
+    says: "otherwise the head of the queue is settled without the model",
     kind: DecisionKind::ReduceMessageOnly,
     // contract 5.2: what starts no turn is settled here, so that the head never blocks.
     guard: &[HAS_HEAD],
@@ -285,7 +284,7 @@ pub(super) const WAKE_HINT: Rule = Rule {
 
 pub(super) const CONTINUE_ACTIVE: Rule = Rule {
     id: "5.continue_active",
-    says: "the item that has the focus is offered to the model, once per epoch",
+    says: "the item with the focus is offered to the model, once per epoch",
     kind: DecisionKind::EmitSystemTick,
     guard: &[NOT_PARKED, CURRENT_RUNNABLE],
     keys: |view| view.current.iter().map(|(item, _)| &item.key).collect(),
@@ -317,7 +316,7 @@ pub(super) const QUEUED_AVAILABLE: Rule = Rule {
 
 pub(super) const SYSTEM_WAIT: Rule = Rule {
     id: "7.system_wait",
-    says: "a wait for the runtime itself is ticked, once",
+    says: "a wait for the runtime itself gives one tick",
     kind: DecisionKind::EmitSystemTick,
     guard: &[NOT_PARKED, HAS_SYSTEM_WAIT],
     keys: |view| view.system_waits.iter().map(|wait| &wait.key).collect(),
@@ -367,7 +366,7 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
 
 pub(super) const TIMER_WAIT: Rule = Rule {
     id: "8.timer",
-    says: "a timer will fire",
+    says: "a timer is active",
     kind: DecisionKind::WaitForTimer,
     guard: &[NO_RUNNABLE_WORK, HAS_TIMER],
     keys: NO_KEYS,
@@ -431,7 +430,7 @@ pub(super) const ITEM_TIMER_WAIT: Rule = Rule {
 
 pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
     id: "9.queue_not_empty",
-    says: "while messages wait the agent does not rest",
+    says: "an agent with waiting messages does not rest",
     kind: DecisionKind::Noop,
     // contract 7.2: no state of ours gets here, because a waiting message is a head. The rule holds
     // I19 if that ever breaks.

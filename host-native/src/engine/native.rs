@@ -32,6 +32,7 @@ fn refused(why: SchedulerError) -> EngineError {
 impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError> {
         let (ledger, clock, provider) =
+            // The first opening takes what the host lent, so there is no second one.
             self.lent.take().ok_or_else(|| refused(ProposeError::Busy.into()))?;
         let opened = match mode {
             Mode::Drive => Scheduler::drive(options.clone(), ledger, clock, provider),

@@ -58,6 +58,7 @@ impl MemoryLedger {
 impl Ledger for MemoryLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let mut lines = self.lines.borrow_mut();
+        // The whole head and not only its position: another history may have the same length.
         if lines.head != *expected {
             return Err(LedgerError::Conflict { found: lines.head.seq });
         }

@@ -57,5 +57,6 @@ pub fn file(named: Option<&Path>) -> Option<PathBuf> {
 #[must_use]
 pub fn built(file: &str) -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
+    // Programs lie in a folder of the target folder, and tests one folder deeper.
     program.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())
 }

@@ -34,6 +34,7 @@ impl Function {
         begin(&mut store)?;
         let linked = Linker::new(guest.engine()).instantiate(&mut store, guest.component());
         let function = linked.and_then(|instance| {
+            // Kept untyped: the typed function has the lifetime of one text.
             Ok(*instance.get_typed_func::<(&str,), (Answer,)>(&mut store, name)?.func())
         });
         let function =

@@ -130,6 +130,7 @@ impl GuestError {
         guest: &Guest,
         world: &'static str,
     ) -> Self {
+        // An instance can reach its limit on memory before its first call.
         if let Some(breach) = why.downcast_ref::<Breach>() {
             return Self::Breach(*breach);
         }
@@ -169,6 +170,8 @@ impl Guest {
                     .strip_prefix("wakeful:scheduler/")
                     .and_then(|name| name.split_once('@'))
                 {
+                    // The version first: the imports of another version would look like foreign
+                    // ones.
                     Some((_, found)) if found != WORLD_VERSION => {
                         GuestError::OtherVersion { found: found.to_owned() }
                     }

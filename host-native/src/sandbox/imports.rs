@@ -80,6 +80,7 @@ pub(super) fn link<L: Ledger, C: Clock, P: Provider>(
         "read",
         |mut store: StoreContextMut<'_, Lent<L, C, P>>, (after, limit): (u64, u32)| {
             let answer = ledger::Host::read(store.data_mut(), after, limit)?;
+            // An empty page has nothing to fold, so it brings no fuel.
             if answer.as_ref().is_ok_and(|page| !page.is_empty()) {
                 refuel(store, after)?;
             }
@@ -222,6 +223,7 @@ impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
     ) -> wasmtime::Result<Result<(), String>> {
         self.provider(|provider| {
             let reason: AbortReason =
+                // The name crosses as plain text, and the core reads names from JSON.
                 json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
             done(provider.carry_out(&Effect::AbortTurn { run_id: run_id.into(), reason }))
         })

@@ -53,6 +53,7 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
     ) -> Result<Sandbox<L, C, P>, GuestError> {
         let mut store = Store::new(self.guest.engine(), Lent::new(ledger, clock, provider, limits));
         store.limiter(|lent| lent.meter());
+        // Code that runs at instantiation is under the limits too.
         begin(&mut store)?;
         let world = self
             .linked
@@ -115,6 +116,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         self.store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
         begin(&mut self.store)?;
         let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
+        // Also after a failure: the next call refills the fuel, and this number would be lost.
         self.spent = self.spent.saturating_add(used(&mut self.store));
         let limits = self.store.data_mut().meter().limits();
         let met = answer.map_err(|why| GuestError::from_call(&why, &self.guest, limits)).and_then(

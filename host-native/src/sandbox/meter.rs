@@ -71,6 +71,7 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        // The pool may have reserved less than the limits of this instance allow.
         let most = maximum
             .map_or(self.limits.memory_bytes, |maximum| maximum.min(self.limits.memory_bytes));
         if desired <= most { Ok(true) } else { Err(Breach::new(Limit::Memory, most).into()) }

@@ -82,6 +82,7 @@ impl Runtime {
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
         let with = |reserved| Self::engine_with(compiler, pool, reserved);
         let engine = with(WHOLE_MEMORY.max(pool.memory_bytes as u64))
+            // Some machines lack the address space; there a guest is slower but does the same.
             .or_else(|_| with(pool.memory_bytes as u64))
             .map_err(GuestError::from_setup)?;
         tick(&engine);
@@ -146,6 +147,7 @@ impl Runtime {
 
 /// Runs the deadline clock for as long as the engine exists.
 fn tick(engine: &Engine) {
+    // Weak, so that the thread ends when the last user of the engine is gone.
     let engine = engine.weak();
     thread::spawn(move || {
         while let Some(engine) = engine.upgrade() {

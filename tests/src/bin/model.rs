@@ -160,7 +160,7 @@ fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
          {end}"
     );
     anstream::println!(
-        "from {rested} shapes every kind of answer leads to rest in at most {steps_to_rest} \
+        "from {rested} shapes, every kind of answer leads to rest in at most {steps_to_rest} \
          appends, from {rested_at_edge} more as far as no answer is needed; {seconds:.0} s; \
          {verdict}"
     );

@@ -178,6 +178,7 @@ impl SqliteLedger {
         mut done: impl FnMut(Seq),
     ) -> Result<u64, ArchiveError> {
         let named = self.anchor()?;
+        // Checked before the file is opened, because opening creates it.
         self.may_be_archive(named.as_ref(), archive)?;
         let file = SqliteFile::open(archive)?;
         let begins = named.map_or(Head::START, |anchor| anchor.head);
@@ -318,6 +319,7 @@ impl SqliteFile {
     /// If the file cannot be written.
     pub fn shrink(&self) -> Result<bool, SqliteError> {
         let connection = self.connection();
+        // In WAL mode the file itself shrinks only at the next checkpoint.
         let done = connection.execute_batch("VACUUM").and_then(|()| {
             connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
@@ -345,6 +347,7 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
 }
 
 fn goes_on_in(connection: &Connection, agent: i64) -> rusqlite::Result<Option<String>> {
+    // As in `stored`: files of schema version 1 lack the column.
     if !connection.column_exists(None, "agents", "goes_on_in")? {
         return Ok(None);
     }

@@ -119,6 +119,8 @@ impl SqliteError {
         let said = why.to_string();
         match why.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::Foreign(path),
+            // SQLite also says "read-only" if it cannot create its own files beside a ledger that
+            // can be read.
             Some(ErrorCode::ReadOnly) if !is_of_the_folder(why) => Self::ReadOnly(path),
             Some(
                 ErrorCode::ReadOnly

@@ -77,6 +77,8 @@ impl Group {
             }
             waiting.is_storing = true;
             let mut group = mem::take(&mut waiting.appends);
+            // Appends that arrive during the fsync must be able to queue, so this lock is not held
+            // meanwhile.
             drop(waiting);
             if !group.iter().any(|append| Arc::ptr_eq(append, &own)) {
                 // A thread that took this append along has panicked and left it without a result.
@@ -111,6 +113,7 @@ fn together(connection: &mut Connection, group: &[Arc<Append>]) -> rusqlite::Res
         .iter()
         .map(|append| store(&transaction, &append.agent_id, &append.expected, &append.rows))
         .collect::<rusqlite::Result<Vec<_>>>()?;
+    // If all of them met a conflict, there is nothing to sync.
     if stored.iter().any(|stored| matches!(stored, Appended::By(_))) {
         transaction.commit()?;
     }

@@ -43,6 +43,7 @@ impl SqliteLedger {
         after: Seq,
         limit: u32,
     ) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
+        // The table holds no entry beyond this position.
         let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
         let read = |connection: &Connection, agent: Option<i64>| {
             agent.map_or(Ok(None), |agent| page(connection, agent, from, limit))
@@ -178,6 +179,8 @@ pub(super) fn store(
         .query_row([agent_id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     match known {
+        // Asked in the same transaction: another process may have made this ledger an archive
+        // meanwhile.
         Some((_, Some(goes_on_in))) => Ok(Appended::Ended(goes_on_in)),
         Some((agent, None)) => insert(transaction, agent_id, Some(agent), expected, rows),
         None => insert(transaction, agent_id, None, expected, rows),
@@ -197,6 +200,7 @@ pub(super) fn insert(
     if found != *expected {
         return Ok(Appended::Conflict(found));
     }
+    // An empty batch must not enrol an agent that has no entries.
     if rows.is_empty() {
         return Ok(Appended::By(known));
     }

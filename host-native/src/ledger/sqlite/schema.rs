@@ -115,6 +115,7 @@ fn found(connection: &Connection) -> rusqlite::Result<Found> {
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     Ok(match (application, u32::try_from(version)) {
+        // Many programs set neither number, so only a file without tables is new.
         (0, Ok(0)) if tables == 0 => Found::Empty,
         (APPLICATION_ID, Ok(version)) if version > 0 => Found::Version(version),
         _ => Found::Foreign,
