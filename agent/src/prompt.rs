@@ -109,12 +109,12 @@ pub(crate) fn heading(message: &MessageRecord) -> String {
         .work_item_id
         .as_ref()
         .map_or_else(String::new, |item| format!(", about work item {item}"));
+    // Only this heading gives a message authority for the model, so it needs kind, origin and trust
+    // (contract 5.19).
+    if message.is_operator_input() {
+        return format!("[operator{about}]");
+    }
     let from = match (&message.kind, &message.origin) {
-        // Only this heading gives a message authority for the model, so it needs both the kind and
-        // the origin.
-        (MessageKind::OperatorPrompt, MessageOrigin::Operator { .. }) => {
-            return format!("[operator{about}]");
-        }
         (MessageKind::TaskResult, MessageOrigin::Task { task_id }) => {
             format!("result of task {task_id}")
         }
@@ -275,4 +275,25 @@ fn retold(exchange: &Exchange) -> Vec<(bool, String)> {
 /// An identifier as words.
 fn word(name: impl ToString) -> String {
     name.to_string().replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use wakeful_core::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_trusted_operator_has_the_heading_of_the_operator() {
+        let heading_with = |trust: &str| {
+            let message = format!(
+                r#"{{"id": "m", "agent_id": "a", "kind": "operator_prompt", "trust": "{trust}",
+                    "priority": "normal", "origin": {{"kind": "operator"}}, "body": {{"type": "text", "text": "hi"}},
+                    "created_at": "2026-05-27T09:00:00Z"}}"#
+            );
+            heading(&json::read::<MessageRecord>(&message).expect("a message"))
+        };
+        assert_eq!(heading_with("trusted_operator"), "[operator]");
+        assert_eq!(heading_with("untrusted_external"), "[runtime] operator prompt");
+    }
 }

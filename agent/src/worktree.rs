@@ -401,7 +401,7 @@ fn git(
         None => command.env_clear().envs(env::vars_os().filter(|(name, _)| !is_gits(name))),
     };
     command
-        // Git must fail instead of asking somebody for a password.
+        // Git must fail instead of asking for a password.
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
         .current_dir(folder)

@@ -187,6 +187,8 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
         });
     } else {
         for child in children(path)? {
+            // Other files may lie beside the cases, such as a README. Only a file that is named
+            // itself must be a case.
             if child.is_dir() || is_story(&child) || is_scenario(&child) {
                 load(&child, below)?;
             }
@@ -240,6 +242,7 @@ fn read_texts(root: &Path, folder: &Path, texts: &mut Folder) -> Result<(), Case
             read_texts(root, &child, texts)?;
             continue;
         }
+        // A folder's texts are found by paths with `/`, on every platform.
         let names: Vec<_> = child
             .strip_prefix(root)
             .unwrap_or(&child)
@@ -258,6 +261,7 @@ fn children(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()
         .map_err(unreadable)?;
+    // The system lists a folder in any order, and no output may depend on it.
     children.sort();
     Ok(children)
 }

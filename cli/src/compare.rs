@@ -105,6 +105,8 @@ fn of_values(path: String, a: &Value, b: &Value) -> Option<(String, String, Stri
         (Value::Object(a), Value::Object(b)) => {
             let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
             keys.into_iter().find_map(|key| {
+                // Unlike above, an absent key differs from a null: engines must write the same
+                // text.
                 let missing = Value::String("(nothing)".to_owned());
                 of_values(
                     format!("{path}.{key}"),

@@ -57,6 +57,7 @@ export class AsyncScheduler {
         ledger,
         clock,
         provider,
+        // `changed` may use `this`, as any method of the host may.
         ...(changed === undefined ? {} : { changed: () => changed.call(host) }),
       };
     } catch (thrown) {
@@ -106,6 +107,7 @@ export class AsyncScheduler {
       });
       return scheduler;
     } catch (error) {
+      // The machine is memory of the guest, and nothing else frees it.
       await scheduler.close();
       throw error;
     }
@@ -181,6 +183,8 @@ export class AsyncScheduler {
       for (let steps = 0; steps < MAX_STEPS; steps += 1) {
         const before = this.#machine.headText();
         const { report, goesOn } = await this.#step(this.#machine.boundary(), now);
+        // Nothing new was appended: a rest that equals the newest one is not recorded again
+        // (contract 7.5).
         if (this.#machine.headText() === before) {
           return reports;
         }
@@ -258,6 +262,7 @@ export class AsyncScheduler {
   async close(): Promise<void> {
     if (!this.#closed) {
       this.#closed = true;
+      // A pending call still uses the machine.
       await this.#newest;
       this.#machine.free();
     }
@@ -270,12 +275,16 @@ export class AsyncScheduler {
         new WakefulError("wrong_state", "the scheduler is closed: open the ledger again"),
       );
     }
+    // The clock is read when the call begins. The calls before it may take long.
     const call = this.#newest.then(() => work(readClock(this.#host.clock)));
+    // A call that fails must not fail the calls behind it.
     this.#newest = call.catch(() => {});
     return call;
   }
 
   async #step(boundary: Boundary, now: bigint): Promise<{ report: StepReport; goesOn: boolean }> {
+    // A failure of the provider is recorded before anything else, so that its run does not stay
+    // open.
     await this.#sayUnsaid(now);
     const proposal = this.#machine.step(boundary, now);
     if (proposal === undefined) {
@@ -301,6 +310,7 @@ export class AsyncScheduler {
       await this.#host.ledger.append(proposal.expected, proposal.batch);
     } catch (thrown) {
       const failure = ledgerFailure(thrown);
+      // A conflict stored nothing. After any other failure the batch may be stored (decision 014).
       if (failure.code === "conflict") {
         this.#machine.rejected();
       } else {
@@ -355,10 +365,12 @@ export class AsyncScheduler {
       const proposal = this.#machine.propose(fact, now);
       try {
         const effects = await this.#commit(proposal);
+        // Removed only now that the ledger has it.
         this.#unsaid.shift();
         this.#askProvider(effects);
       } catch (error) {
         const isConflict = error instanceof WakefulError && error.code === "conflict";
+        // A conflict without a new entry would repeat forever.
         if (!isConflict || (await this.#catchUp()) === 0) {
           throw error;
         }

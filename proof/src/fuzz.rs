@@ -120,6 +120,7 @@ fn try_one(paths: &Paths, target: &str, seconds: u64) -> Result<u64, Failure> {
     let log = format!("fuzz-{target}");
     let options = [time.as_str(), "-print_final_stats=1", LONGEST, SLOWEST];
     let printed = stage(&log, &format!("{seconds} s of inputs"), || {
+        // libFuzzer writes into the first folder, so an ordinary run does not change the corpus.
         run(paths, &log, target, ["target/fuzz", "fuzz/corpus"], &options).map_err(|failure| {
             Failure {
                 what: format!(
@@ -148,6 +149,7 @@ fn keep(paths: &Paths, target: &str) -> Result<usize, Failure> {
         paths,
         &format!("fuzz-keep-{target}"),
         target,
+        // The other way round: a merge writes into the corpus.
         ["fuzz/corpus", "target/fuzz"],
         &["-merge=1", LONGEST],
     )?;

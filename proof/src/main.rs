@@ -30,6 +30,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // Before the root is searched, because help does not need the tree.
     if let Command::Help(text) = command {
         anstream::println!("{text}");
         return ExitCode::SUCCESS;

@@ -52,11 +52,13 @@ pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failur
     for ((method, command), minutes) in asked.iter().zip(shares(&asked, request.minutes)) {
         let line = (command.line)(minutes);
         anstream::eprintln!("{}: cargo xtask {line}", bold(method.name));
+        // Per method, because a night is long and the tree may change meanwhile.
         let commit = commit(paths)?;
         let begun = Instant::now();
         let (status, printed) = programs.with(paths, method.name, &line).told()?;
         let took = begun.elapsed();
         let numbers = numbers(&printed, command.tells);
+        // A run that prints no numbers shows nothing, even if it ended well.
         let is_well = status.success() && !numbers.is_empty();
         numbers.iter().for_each(|line| anstream::println!("{}: {line}", method.name));
         if is_well {

@@ -61,6 +61,7 @@ pub(crate) fn others(paths: &Paths, needs: &[&str]) -> Result<Vec<String>, Failu
 /// Arguments for a test binary that exclude these tests.
 pub(crate) fn leaving_out(tests: &[String]) -> Vec<String> {
     let skips = tests.iter().flat_map(|test| ["--skip".to_owned(), test.clone()]);
+    // Otherwise `--skip` would also exclude tests whose names contain such a name.
     ["--exact".to_owned()].into_iter().chain(skips).collect()
 }
 
@@ -97,6 +98,7 @@ fn functions_of(module: &str, text: &str) -> Vec<Function> {
                 is_test,
             });
         }
+        // Another attribute may come between `#[test]` and its function.
         is_test = line == "#[test]" || (is_test && line.starts_with("#["));
     }
     functions
@@ -136,6 +138,7 @@ fn calls(function: &Function, other: &Function) -> bool {
     };
     function.body.match_indices(&call).any(|(at, _)| {
         let before = function.body[..at].chars().next_back();
+        // The end of a longer name, or a method, is another function.
         !before.is_some_and(|before| before.is_alphanumeric() || matches!(before, '_' | '.'))
     })
 }

@@ -329,7 +329,7 @@ test("by keyboard alone: a case, its past, another edition", () =>
     await page.waitForFunction(() => document.querySelectorAll("button.case").length === 1);
     await page.keyboard.press("ArrowDown");
     await opened(page, "heartbeat");
-    await tabTo("entry back");
+    await tabTo("previous entry");
     await page.keyboard.press("Enter");
     await page.keyboard.press("Shift+ArrowLeft");
     await tabTo("Ladder");
@@ -338,8 +338,8 @@ test("by keyboard alone: a case, its past, another edition", () =>
     const outlined = await page.evaluate(
       () => getComputedStyle(document.activeElement).outlineStyle,
     );
-    assert.equal(outlined, "solid", "the focus is seen");
-    await tabTo("why does it not");
+    assert.equal(outlined, "solid", "the focus is visible");
+    await tabTo("Expected decision");
     await shoot(page, "journey-keyboard");
   }));
 

@@ -195,7 +195,7 @@ test("another edition or policy is supposed, marked as supposed, and reset", () 
     await choose(page, "heartbeat");
     const rules = () => page.locator(".rule-id").allInnerTexts();
     const recorded = await rules();
-    await page.getByLabel("Edition", { exact: true }).selectOption("2026-05-08");
+    await page.locator(".pane-ladder").getByLabel("Edition").selectOption("2026-05-08");
     await page.waitForFunction(
       (first) =>
         [...document.querySelectorAll(".rule-id")].map((rule) => rule.innerText).join() !== first,
@@ -432,7 +432,7 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
       const badge = await text(page, ".badge");
       await page.keyboard.press("ArrowLeft");
       await page.getByRole("tab", { name: "Diff" }).click();
-      await page.getByLabel("Edition", { exact: true }).selectOption("2026-05-08");
+      await page.locator(".pane-ladder").getByLabel("Edition").selectOption("2026-05-08");
       await page.getByRole("button", { name: "Export" }).click();
       await page.getByRole("menuitem", { name: /Copy a link/ }).click();
       await page.waitForFunction(() =>
@@ -447,7 +447,10 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
           .locator(".cursor-count strong", { hasText: `#${heartbeat.length - 1}` })
           .waitFor();
         await other.locator(".diff").waitFor();
-        assert.equal(await other.getByLabel("Edition", { exact: true }).inputValue(), "2026-05-08");
+        assert.equal(
+          await other.locator(".pane-ladder").getByLabel("Edition").inputValue(),
+          "2026-05-08",
+        );
         await other.reload();
       }
     },

@@ -109,7 +109,7 @@ export function Workbench() {
       showSource({
         kind: "live",
         name: LIVE,
-        shows: "the agent that runs in this page; its ledger stays in this browser",
+        shows: "The agent runs in this page. Its ledger stays in this browser.",
         lines: [...live.lines],
       }),
     [showSource, live.lines],

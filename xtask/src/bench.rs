@@ -26,6 +26,7 @@ pub(crate) fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failu
         packages::install(paths, &paths.at("tests/peers"))
     })?;
     let programs = || {
+        // Some groups measure the program `wakeful`, which they start from the same folder.
         ["bench", "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))
     };
     stage("release", "core, host and the bench, optimised", programs)?;

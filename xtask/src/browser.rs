@@ -87,6 +87,7 @@ fn given_or_found(
 ) -> Result<Option<PathBuf>, Failure> {
     match given.filter(|path| !path.as_os_str().is_empty()) {
         Some(path) if path.is_file() => Ok(Some(path)),
+        // A wrong path is a mistake. Another browser would hide it.
         Some(path) => Err(Failure::new(format!(
             "{variable} is `{}`, and no such file is there; correct or unset it",
             path.display()

@@ -46,6 +46,7 @@ thread_local! {
 /// Does some work whose programs show no progress, because another thread shows its own. Their
 /// output is shown if they fail.
 pub(crate) fn without_progress<T>(work: impl FnOnce() -> T) -> T {
+    // The value before may be `true` already, if the work is nested.
     let before = IS_BESIDE.replace(true);
     let done = work();
     IS_BESIDE.set(before);
@@ -87,6 +88,7 @@ impl Call {
     /// Cargo with a subcommand. Builds go to `target`, even if the environment names another
     /// folder, because other programs look there.
     pub fn cargo(paths: &Paths, log: &str, subcommand: &str) -> Self {
+        // Cargo names itself in this variable, so that its calls use the same toolchain.
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut call = Self::new(paths, log, cargo).arg(subcommand);
         if subcommand != "fmt" {
@@ -161,6 +163,7 @@ impl Call {
         let (to, again) = self
             .open_log()
             .map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
+        // Without input, a program that asks a question fails instead of waiting unseen.
         self.command.stdin(Stdio::null()).stdout(to).stderr(again);
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
         let echo = shows_progress();
@@ -222,6 +225,7 @@ impl Call {
             fs::create_dir_all(folder)?;
         }
         let file = File::create(&self.log)?;
+        // A clone shares the position in the file, so both streams keep the order of their lines.
         let again = file.try_clone()?;
         Ok((file, again))
     }

@@ -58,6 +58,7 @@ fn brought(
 pub fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
     for folder in folders {
         let (from, to) = (paths.at(folder), copy.join(folder));
+        // Without built artifacts in the tree, the copy compiles everything itself.
         if to.exists() || !from.exists() {
             continue;
         }
@@ -82,6 +83,7 @@ fn copy_sources(sources: &Sources, to: &Path) -> io::Result<()> {
     for (path, source) in sources {
         let target = to.join(path);
         let bytes = fs::read(source)?;
+        // A new modification time would let cargo compile the file again.
         if fs::read(&target).is_ok_and(|there| there == bytes) {
             continue;
         }

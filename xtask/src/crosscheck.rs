@@ -77,6 +77,7 @@ fn calls(paths: &Paths, browser: &Browser, random: Random) -> Vec<Call> {
     };
     let cases = call(ENGINES);
     let parts = PARTS.map(|(engines, part)| {
+        // At least one step, so that each group of engines plays at least one story.
         let steps = (random.steps / part).max(1).to_string();
         let seed = random.seed.to_string();
         call(engines).args(["--random", &steps, "--seed", &seed, "--write", "target/crosscheck"])

@@ -20,6 +20,7 @@ pub(crate) fn install(
 ) -> Result<(), Failure> {
     let may =
         env::var_os("WAKEFUL_NO_INSTALL").is_none_or(|value| value.is_empty() || value == "0");
+    // A closure, because it starts a program, which is needless if an earlier condition decides.
     let is_root =
         || Call::new(paths, name, "id").arg("-u").answer().is_ok_and(|user| user.trim() == "0");
     if !may || paths::on_path("apt-get").is_none() || !is_root() {

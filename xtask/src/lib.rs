@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // Before the root is searched, because help does not need the tree.
     if let Command::Help(text) = command {
         anstream::println!("{text}");
         return ExitCode::SUCCESS;

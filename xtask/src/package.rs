@@ -85,8 +85,10 @@ pub(crate) fn pack(paths: &Paths) -> Result<String, Failure> {
     let named = CRATES.iter().flat_map(|packed| ["-p", packed.name]);
     let target = paths.at("target/package");
     Call::cargo(paths, "package", "package")
+        // The copy has the files that only the packages hold.
         .folder(tree.root())
         .env("CARGO_TARGET_DIR", &target)
+        // The copy differs from the commit on purpose. `install` compiles what was packed.
         .args(["--no-verify", "--allow-dirty", "--quiet"])
         .args(named)
         .build()?;
@@ -110,6 +112,7 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
         let file = tree.at(file);
         let unread = |why| Failure::new(format!("cannot change {}: {why}", file.display()));
         let text = fs::read_to_string(&file).map_err(unread)?;
+        // A text that stays would pack a host without its guest, or with a path out of its crate.
         if text.matches(from).count() != 1 {
             return Err(Failure::new(format!(
                 "{} does not have {from:?} once; mend MOVED in xtask/src/package.rs",
@@ -138,6 +141,7 @@ fn look_into(paths: &Paths, packed: &Crate) -> Result<String, Failure> {
         env!("CARGO_PKG_VERSION")
     ));
     let folder = unpacked(paths, packed);
+    // A file that an earlier run unpacked would pass the check below.
     let _ = fs::remove_dir_all(&folder);
     let above = paths.at("target/package/unpacked");
     fs::create_dir_all(&above)
@@ -178,6 +182,7 @@ fn install(paths: &Paths) -> Result<(), Failure> {
         format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed))
     };
     Call::cargo(paths, "install", "install")
+        // Outside of the tree, so that cargo does not read the configuration of the tree.
         .folder(env::temp_dir())
         .arg("--path")
         .arg(unpacked(paths, program))
@@ -199,6 +204,7 @@ fn try_it(paths: &Paths) -> Result<String, Failure> {
     };
     let version = wakeful("installed-version").arg("--version").answer()?;
     let ran = |engine: &str| {
+        // A developer may have set this variable, and then another guest would be used.
         let call = wakeful("installed-explain").env("WAKEFUL_GUEST", "").arg("explain").arg(&story);
         call.args(["--engine", engine, "--json"]).answer()
     };

@@ -26,6 +26,7 @@ pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
         ..failure
     };
     Call::new(paths, "python-venv", "python3")
+        // An interrupted run or older requirements may have left packages there.
         .args(["-m", "venv", "--clear"])
         .arg(&folder)
         .build()
@@ -34,6 +35,7 @@ pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
         .args(["-m", "pip", "install", "--quiet", "--requirement"])
         .arg(&requirements)
         .build()?;
+    // Last, so that an interrupted installation is repeated.
     fs::write(&made_for, wanted)
         .map_err(|why| Failure::new(format!("cannot write {}: {why}", made_for.display())))
 }
@@ -42,6 +44,7 @@ pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
 pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
     set_up(paths)?;
     let ledger = paths.target().join("python-example.ledger");
+    // With the ledger of an earlier run, the first process would continue that story.
     if ledger.exists() {
         fs::remove_file(&ledger)
             .map_err(|why| Failure::new(format!("cannot remove {}: {why}", ledger.display())))?;

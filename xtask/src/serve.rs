@@ -27,6 +27,7 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
     stage("traces", "recording the traces of the native engine", || web_demo::bundle(paths))?;
     stage("workbench", "building the workbench", || web_demo::script(paths, "build").build())?;
 
+    // Only now, because another program may take a port while this one builds.
     let port = free_port(wanted.unwrap_or(0))?;
     anstream::eprintln!("{}: on port {port}, until Ctrl-C", bold("serving"));
     // Vite prints the address as soon as it answers. It is started without npx, because npx would
@@ -37,6 +38,7 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
             "preview",
             "--host",
             "127.0.0.1",
+            // Otherwise Vite would serve on another port if this one is in use.
             "--strictPort",
             "--port",
         ])

@@ -23,6 +23,7 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
         .arg(source.join("Cargo.toml"))
         .env("CARGO_TARGET_DIR", paths.target().join("tools"))
         .build()?;
+    // Last, so that an interrupted build is repeated.
     fs::write(&stamp, now)
         .map_err(|why| Failure::new(format!("cannot write {}: {why}", stamp.display())))
 }

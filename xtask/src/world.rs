@@ -32,6 +32,7 @@ fn read(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut paths = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<std::io::Result<Vec<_>>>()?;
+    // The system lists files in any order, and the page must be the same everywhere.
     paths.sort();
     paths
         .into_iter()

@@ -139,7 +139,7 @@ impl Running {
     /// number of threads may wait.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Exit> {
-        // A timeout beyond the range of the clock, such as `Duration::MAX`, is no limit.
+        // A timeout beyond the range of the clock, such as `Duration::MAX`, does not limit.
         let until = Instant::now().checked_add(timeout);
         let mut state = self.shared.state();
         while state.exit.is_none() {

@@ -101,7 +101,7 @@ impl Judge<'_> {
                     (Some(from), Some(to)) if to.is_literal && to.text != "-" => {
                         Some(self.places.resolve(&from, &to.text))
                     }
-                    // Where `cd -` and an expanded word lead is unknown. From here on only the
+                    // `cd -` and an expanded word lead to an unknown place. From here on only the
                     // kernel restricts relative paths.
                     _ => None,
                 };

@@ -56,8 +56,8 @@ impl Cancel {
         waiting.recv_timeout(at_most).is_ok()
     }
 
-    /// Calls `listener` when the signal is set, or at once if it is set already. Never calls it
-    /// after the returned value is dropped.
+    /// Calls `listener` when the signal is set, or at once if it is set already. A drop of the
+    /// returned value removes the listener; a call that has begun by then still ends.
     pub(super) fn listen(&self, listener: impl FnOnce() + Send + 'static) -> Listening {
         let mut state = self.state();
         let id = state.next_id;

@@ -93,8 +93,10 @@ impl Archive {
         let bar = style::progress(end);
         let archived =
             archive::archive(&agent, &mut ledger, &archive, |seq| bar.set_position(seq.0));
+        // Also after a failure, so that the error does not stand behind a bar.
         bar.finish_and_clear();
         let archived = archived.map_err(failed)?;
+        // If nothing was moved, the file has no free space to give back.
         let shrunk = archived.moved == 0 || SqliteFile::open(path)?.shrink()?;
         let done = Done { archived, archive: &archive, bytes_before, bytes_after: size(path) };
         if self.json {
@@ -116,6 +118,7 @@ impl Archive {
 }
 
 fn size(path: &Path) -> u64 {
+    // The size is only shown, so the move must not fail for it.
     fs::metadata(path).map_or(0, |data| data.len())
 }
 

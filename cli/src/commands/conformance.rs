@@ -149,6 +149,7 @@ impl Conformance {
                 }
             }
         }
+        // Otherwise an empty file would pass as a success that checked nothing.
         if seen == 0 {
             return Err(CliError::NoVectors);
         }
@@ -189,6 +190,7 @@ fn print(rows: &[Row<'_>]) {
     for Row { operation, vectors, equal, deliberate, failed, by_difference, .. } in rows {
         let by: Vec<_> =
             by_difference.iter().map(|(number, count)| format!("D{number} {count}")).collect();
+        // A row has at least one vector, so this does not divide by zero.
         let share =
             format!("{equal} ({}.{} %)", equal * 100 / vectors, equal * 1000 / vectors % 10);
         let failures = painted(if *failed == 0 { GOOD } else { BAD }, &failed.to_string());

@@ -190,6 +190,7 @@ impl Crosscheck {
             first.into_iter().chain(reference).chain(verdicts).chain(missing).collect::<Vec<_>>()
         };
         for (case, row) in cases.iter().zip(rows) {
+            // Equal cases are only counted, so that the differences stay visible.
             if !self.verbose && row.is_equal() {
                 let (count, steps) = equal.entry(kind(case)).or_default();
                 *count += 1;

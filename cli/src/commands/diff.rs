@@ -104,6 +104,7 @@ fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Di
     };
     let mut found: Vec<Difference> = Vec::new();
     for (from, to) in starts.iter().copied().zip(ends) {
+        // Before its first decision a list says nothing, so there is nothing to compare.
         let (Some(decides), Some(would_decide)) = (standing(own, from), standing(other, from))
         else {
             continue;

@@ -115,6 +115,8 @@ impl Explain {
 
 /// The explanation after the last step. A case whose first step was refused has none.
 pub(super) fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, CliError> {
+    // If the first step was refused, the ledger was not opened, and all later answers are about
+    // nothing.
     let refused = trace
         .steps
         .first()

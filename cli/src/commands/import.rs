@@ -81,6 +81,7 @@ impl Ledger {
         let imported = Imported::of_folder(folder, REPLAYED_AT).map_err(unreadable)?;
         let mut machine = Machine::new(Options::new(imported.agent_id().clone()));
         let mut entries = Vec::new();
+        // The first entry is a batch of its own (decision 005).
         if let Some(first) = machine.begin(REPLAYED_AT).map_err(refused)? {
             entries.extend(first.batch);
             machine.committed();

@@ -77,6 +77,7 @@ pub(super) fn to_write(
     // Opening for writing would create a missing file, so the agent is looked up read-only first.
     let (agent, _) = to_read(path, asked)?;
     let mut ledger = SqliteFile::open(path)?.ledger(&agent);
+    // The append itself would be refused too, but the caller must know before it does anything.
     ledger.require_alive()?;
     Ok((agent, ledger))
 }

@@ -99,6 +99,7 @@ fn page(program: &Command) -> String {
     );
     for command in commands(program) {
         let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
+        // A fixed width: the page must not depend on the terminal of the person who makes it.
         let help = command.term_width(100).render_long_help().to_string();
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim()));

@@ -423,6 +423,8 @@ pub fn main() -> ExitCode {
             Verdict::Well
         }),
         Command::Completions { shell } => {
+            // Into memory first: clap panics if it cannot write, and a reader may close the pipe
+            // early.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "wakeful", &mut script);
             say::text(format_args!("{}", String::from_utf8_lossy(&script)));

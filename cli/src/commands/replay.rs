@@ -107,6 +107,7 @@ impl Row<'_> {
         let path = folder.join(EXPECTED);
         let written = fs::write(&path, pretty(found) + "\n");
         written.map_err(|why| CliError::Write { what: format!("`{}`", path.display()), why })?;
+        // On the error stream, because the output may be JSON.
         anstream::eprintln!("written: {}", path.display());
         Ok(())
     }
@@ -138,6 +139,7 @@ impl Replay {
             cases.iter().partition(|case| matches!(case.kind, CaseKind::Story(..)));
         match (stories.first(), folders.is_empty()) {
             (Some(story), true) => return Err(CliError::NotAFixture(story.name.clone())),
+            // A folder may hold both, as that of the tests does. Only stories alone are an error.
             (Some(_), false) => {
                 let count = stories.len();
                 let stories = if count == 1 {
@@ -165,6 +167,7 @@ impl Replay {
         let errors = rows.iter().filter_map(|row| Some((row.case, row.became.error()?)));
         errors.clone().for_each(|(case, error)| super::complain(format_args!("{case}: {error}")));
         let is_unreadable = errors.count() > 0;
+        // What --update has written does not differ any more.
         let differs = !self.update && rows.iter().any(|row| row.ok == Some(false));
         Ok(match (is_unreadable, differs) {
             (true, _) => Verdict::Unreadable,
@@ -187,6 +190,7 @@ impl Replay {
         }
         let Answer { expected, found, explanation } =
             serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
+        // The core wrote both texts, so equal values have equal texts.
         let ok = expected.as_ref().map(|expected| expected.get() == found.get());
         Ok(row(ok, Became::Compared { expected, found, explanation }))
     }
@@ -225,6 +229,7 @@ const OF_THE_REFERENCE: [&str; 4] = [
 /// be compared with it.
 fn not_compared(folder: &Folder) -> Option<String> {
     let given: serde_json::Map<String, serde_json::Value> =
+        // A file that is not JSON is reported by the engine, with its place.
         serde_json::from_str(folder.get(EXPECTED)?).ok()?;
     let schema = schemars::schema_for!(Expected);
     let known: BTreeSet<&str> =

@@ -145,6 +145,7 @@ impl From<Lane> for Priority {
 impl What {
     fn fact(&self) -> String {
         let fact = match self {
+            // Unchanged, so that the core names the place of a mistake in the text that was given.
             Self::Fact { fact } => return fact.clone(),
             Self::Prompt { text, lane, item, id } => said::prompt(
                 message_id(id.as_deref()),
@@ -197,6 +198,8 @@ fn message_id(given: Option<&str>) -> MessageId {
 impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let receipt = if self.is_virtual {
+            // The time is known only when the ledger has been read. `set` sets it before anything
+            // is proposed.
             let clock = VirtualClock::at(Timestamp::from_nanos(0));
             self.say(clock.clone(), |state| clock.set(state.at()))?
         } else {
@@ -213,6 +216,8 @@ impl Send {
     /// Proposes the fact as an observer. `set` can first set the clock to a time of the ledger.
     fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
         let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
+        // An observer: a driver would take the agent over, and interrupt its run and tasks
+        // (contract 5.23).
         let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
         let mut scheduler = opened.map_err(|why| CliError::Unreadable {
             path: self.ledger.clone(),
@@ -231,6 +236,7 @@ fn print(receipt: &Receipt) {
         Answer::Accepted => {
             say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq)
         }
+        // No entry decides this. The number only says how far the ledger was read.
         Answer::Ignored { reason: Refusal::Unknown, because } => {
             say!(
                 "{}: it names something that the agent does not have, up to entry {because}",

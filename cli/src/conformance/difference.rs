@@ -109,6 +109,7 @@ fn d21(input: &Value, expected: &Value, answer: &Value) -> bool {
     let Some(mut evidence) = expected["resolution"]["evidence"].as_array().cloned() else {
         return false;
     };
+    // As in `d11`: the last evidence names the cell of the table.
     evidence.pop();
     evidence.push(json!(demanded.2));
     let resolution = with(
@@ -171,9 +172,11 @@ fn rest_of(input: &Value) -> (&'static str, &'static str) {
     if waits_for_system(input) {
         return ("EmitSystemTick", "work_item_system_wait");
     }
+    // Rule 8 waits for nothing while an item could continue.
     if let (Some(wait), false) = (wait_of(input), has_runnable_work(input)) {
         return wait;
     }
+    // The row `queue_not_empty` of rule 9 is only for agents that are not asleep.
     if has_messages(input) && projection["status"] != "asleep" {
         return ("Noop", "queue_not_empty");
     }

@@ -166,6 +166,7 @@ fn row(
 ) -> Result<Row, NoReference> {
     let reference = match played.next() {
         Some(played) => played.map_err(|why| NoReference { case: piece.name().to_owned(), why })?,
+        // No engine can run here. The command reports that with its exit code.
         None => Trace { case: piece.name().to_owned(), steps: Vec::new() },
     };
     let verdicts = played.map(|other| verdict(&reference, other)).collect();

@@ -46,6 +46,8 @@ pub fn load(paths: &[PathBuf]) -> Result<Pieces, CaseError> {
             let name = case::name_of(&path);
             let commands = scenario::commands(&case::read(&path)?)
                 .map_err(|why| CaseError::NoScenario { path, why })?;
+            // A malformed scenario is an error. One that only some hosts can play is left out by
+            // name.
             match scenario::record(&name, &commands) {
                 Ok(scenario) => pieces.played.push(Piece::Scenario(scenario)),
                 Err(needs) => pieces.left_out.push(LeftOut { name, needs }),

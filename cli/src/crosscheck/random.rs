@@ -84,6 +84,7 @@ pub fn hunt(
 fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoReference> {
     let differs = |candidate: &Value| match Story::read(&candidate.to_string()) {
         Ok(story) => Ok(!panel.one(&piece(candidate, story))?.is_equal()),
+        // A smaller document that is not a story shows nothing about the engines.
         Err(_) => Ok(false),
     };
     let mut document = super::shrink::smallest(drawn.document().clone(), differs)?;

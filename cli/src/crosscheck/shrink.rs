@@ -33,6 +33,7 @@ pub(super) fn smallest<E>(
                 is_smaller = true;
             }
         }
+        // A removal can make others possible, so all parts are tried again until none can go.
         if !is_smaller {
             return Ok(document);
         }
@@ -75,6 +76,7 @@ fn without(document: &Value, path: &Path) -> Option<Value> {
         Step::Position(at) => value.get_mut(at),
     })?;
     match (holder, last) {
+        // `remove` would change the order of the other keys.
         (Value::Object(table), Step::Key(key)) => drop(table.shift_remove(key)?),
         (Value::Array(list), Step::Position(at)) if *at < list.len() => drop(list.remove(*at)),
         _ => return None,

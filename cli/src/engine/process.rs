@@ -119,6 +119,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.input = None;
         let until = Instant::now() + LAST_WORDS;
+        // The standard library cannot wait for a process with a limit.
         while Instant::now() < until {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;

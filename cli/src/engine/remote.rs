@@ -86,6 +86,7 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
     /// Calls a function, and answers the guest's imports until it returns.
     fn call<T: DeserializeOwned>(&mut self, call: &str, args: Value) -> Result<T, EngineError> {
         let program = Arc::clone(&self.program);
+        // Held until the call returns, because the guest's imports come over the same lines.
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line = text(&Call { call, args })?;
         loop {
@@ -100,6 +101,7 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
                     self.spend(fuel);
                     return Err(EngineError::Refused(error));
                 }
+                // As the trap of an instance in this process, so that callers treat both alike.
                 Said::Broke(why) => return Err(GuestError::Trapped { why }.into()),
             }
         }

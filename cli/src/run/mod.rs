@@ -101,6 +101,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             recall.read(entry);
             state.apply(entry);
         })?;
+        // A virtual clock continues at the newest entry: time that has passed must not come back.
         time.begin(at.map_or(starts_at, |at| at.max(starts_at)));
         let clock = VirtualClock::at(time.now(told.seq.next()));
         let provider = ScriptedProvider::playing(recall.done());
@@ -121,7 +122,9 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     pub fn live(&mut self, until: Until) -> Result<Ending, DriveError> {
         loop {
             self.tick();
+            // In each round and not only at rest: an agent that never rests must hear Ctrl-C too.
             self.heed(Duration::ZERO)?;
+            // Before the run acts, because another process may have stopped the agent meanwhile.
             self.break_off();
             if let Some(ending) = self.act(until)? {
                 return Ok(ending);
@@ -191,6 +194,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     fn break_off(&mut self) {
         let state = self.driver.state();
         let reason = match (&state.control().closing, &state.control().stopped) {
+            // A shutdown comes first: its turn is interrupted and replays, and does not settle
+            // (contract 4.3).
             (Some(_), _) => AbortReason::DaemonShutdown,
             (None, Some(_)) => AbortReason::AgentStopped,
             (None, None) => return,
@@ -239,6 +244,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     /// Waits at most this long for a signal, and requests shutdown if one arrives.
     fn heed(&mut self, patience: Duration) -> Result<(), DriveError> {
         match self.signals.recv_timeout(patience) {
+            // The signal may have come after a long wait, so the shutdown gets the time of now.
             Ok(()) => {
                 self.tick();
                 self.propose(&RawJson::from_value(&Request::Shutdown.fact()))

@@ -212,6 +212,7 @@ fn fact(name: &str, rest: &str) -> Option<String> {
             } else {
                 format!(r#","work_item_id":"{item}""#)
             };
+            // Only the fact that creates a task must name its kind.
             let kind = if id == "created" { r#","task_kind":"command_task""# } else { "" };
             format!(r#"{{"fact":"task_{id}","task_id":"{task}"{kind}{item}}}"#)
         }

@@ -150,6 +150,7 @@ impl Recorder {
     fn run_id(&self) -> String {
         let run =
             self.scheduler.as_ref().and_then(|scheduler| scheduler.state().turns().run.as_ref());
+        // No run has this id, so all engines must ignore such a fact in the same way.
         run.map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
     }
 }

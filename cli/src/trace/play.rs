@@ -136,6 +136,7 @@ pub(super) fn perform<E: Engine>(
                     stage.ledger = MemoryLedger::default();
                     before = 0;
                 }
+                // A new instance, as after a restart of the process: only the ledger carries over.
                 engine = start(&stage)?;
                 engine.open(options, *mode).map(|_| "null".to_owned())
             }

@@ -101,6 +101,7 @@ impl Web {
         let line = serde_json::to_string(&Request { id: self.asked, ..request })?;
         let answer: Answer = serde_json::from_str(&self.process.ask(&line)?)?;
         match answer.trace {
+            // An answer to an earlier request would be compared with the wrong case.
             _ if answer.id != Some(self.asked) => Err(TraceError::Failed(
                 "the engine answered another request than the last one".to_owned(),
             )),

@@ -32,6 +32,8 @@ export class IndexedDbLedger implements AsyncLedger {
    */
   append(expected: Head, batch: string[]): Promise<void> {
     return new Promise((resolve, reject) => {
+      // By default a browser may report a transaction complete before it is on the disk (contract
+      // 3.2).
       const transaction = this.#database.transaction(STORE, "readwrite", { durability: "strict" });
       const store = transaction.objectStore(STORE);
       let conflict: LedgerConflict | undefined;

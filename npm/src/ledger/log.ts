@@ -80,6 +80,7 @@ export class LogLedger implements Ledger {
     }
     this.cut = length - this.#size;
     if (this.cut > 0) {
+      // Before anything is cut: damage in the middle must not look like an incomplete end.
       this.#refuseDamage(length);
       file.truncate(this.#size);
       file.flush();
@@ -115,6 +116,7 @@ export class LogLedger implements Ledger {
       this.#undo();
       throw error;
     }
+    // Only now, because a batch that is not on the disk is not part of the ledger.
     this.#keep(linesIn(text, this.#size + header.length));
     this.#chain = newest.slice(-66, -2);
   }
@@ -151,7 +153,7 @@ export class LogLedger implements Ledger {
   }
 
   /**
-   * The batch that begins there. `null` if its header, length or checksum does not fit.
+   * The batch that begins there. `undefined` if its header, length or checksum does not fit.
    */
   #batchAt(at: number, length: number): Batch | undefined {
     const header = HEADER.exec(
@@ -179,14 +181,17 @@ export class LogLedger implements Ledger {
   #refuseDamage(length: number): void {
     const damaged = this.#size;
     for (let at = damaged; at < length; at += WINDOW) {
+      // Windows overlap, so that a mark that lies across two of them is found.
       const bytes = this.#bytes(at, Math.min(at + WINDOW + LONGEST_HEADER, length));
       for (let mark = find(bytes, MARK, 0); mark >= 0; mark = find(bytes, MARK, mark + 1)) {
+        // The incomplete batch begins with a mark too.
         if (at + mark > damaged && this.#batchAt(at + mark, length) !== undefined) {
           const message = `the log is damaged at byte ${damaged}, and a complete batch follows at byte ${at + mark}: restore a copy of it`;
           throw new WakefulError("cannot_open", message);
         }
       }
     }
+    // A file of another program must not be cut. A mark that a crash cut short is still ours.
     if (
       damaged === 0 &&
       find(this.#bytes(0, Math.min(MARK.length, length)), MARK.subarray(0, length), 0) !== 0

@@ -89,6 +89,7 @@ function lock(name: string, { wait = false, signal }: OpfsOptions): Promise<() =
         reject(inUse());
         return undefined;
       }
+      // The browser holds the lock until this promise is fulfilled, and `release` fulfils it.
       return new Promise<void>((release) => resolve(release));
     };
     // Chromium refuses a signal together with `ifAvailable`, which never waits.
@@ -113,6 +114,7 @@ async function openFile(directory: FileSystemDirectoryHandle, name: string): Pro
   try {
     return await file.createSyncAccessHandle();
   } catch (error) {
+    // Only a program that does not take our lock can have the file open here.
     if (error instanceof DOMException && error.name === "NoModificationAllowedError") {
       throw new WakefulError(
         "in_use",

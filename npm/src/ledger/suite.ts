@@ -109,6 +109,7 @@ const LAWS: Law[] = [
         ["3", "4", "5"],
       ]);
       for (let after = 0; after <= lines.length + 1; after += 1) {
+        // From 0, because IndexedDB reads a limit of 0 as no limit.
         for (let limit = 0; limit <= lines.length + 1; limit += 1) {
           await ledger.gives(lines.slice(after, after + limit), after, limit);
         }

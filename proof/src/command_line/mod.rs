@@ -50,6 +50,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     let Some((name, options)) = words.split_first() else {
         return Err("a command is missing".to_owned());
     };
+    // `xtask` forwards only `sim --against`, whose help is not that of `sim`.
     if *name == "sim" {
         return sim(options);
     }
@@ -82,6 +83,7 @@ fn sim(options: &[&str]) -> Result<Command, String> {
     if options.iter().any(|option| matches!(*option, "--help" | "-h")) {
         return Ok(Command::Help(help::SIM_AGAINST));
     }
+    // First, because it fails if the value is missing, and `options[at + 1]` relies on that.
     let without_revision = unnamed(&["--against"], options)?;
     let at = options.iter().position(|option| option.split('=').next() == Some("--against"));
     let at = at.ok_or("`sim` needs `--against` here; without it `cargo xtask sim` does it")?;
@@ -154,6 +156,7 @@ fn night(options: &[&str]) -> Result<Command, String> {
 fn mutants(options: &[&str]) -> Result<Command, String> {
     let mut request =
         Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() };
+    // What stands after `--` may look like an option of this command.
     let (own, passed) = match options.iter().position(|option| *option == "--") {
         Some(at) => (&options[..at], &options[at + 1..]),
         None => (options, &[][..]),

@@ -70,8 +70,10 @@ fn add_lines(files: &mut Files, root: &Path, lcov: &str) {
         } else if let (Some(file), Some((number, count))) =
             (&current, line.strip_prefix("DA:").and_then(|rest| rest.split_once(',')))
         {
+            // lcov allows a checksum after the count.
             let count = count.split(',').next().unwrap_or(count);
             if let (Ok(number), Ok(count)) = (number.parse(), count.parse::<u64>()) {
+                // A file may occur once per binary, so the counts add up.
                 *files.entry(file.clone()).or_default().lines.entry(number).or_default() += count;
             }
         }
@@ -97,6 +99,7 @@ fn add_functions(files: &mut Files, root: &Path, json: &str) -> Result<(), Failu
             ))
         })?;
     }
+    // Otherwise a new form of the export would look like code without functions.
     if files.values().all(|file| file.functions.is_empty()) {
         return Err(Failure::new(
             "llvm-cov's export tells of no function in this tree; it is not as it was up to LLVM \
@@ -117,9 +120,11 @@ fn add_function(files: &mut Files, root: &Path, function: &Value) -> Option<()> 
             return None;
         };
         let file = names.get(usize::try_from(file).ok()?)?;
+        // A region of a file elsewhere, such as of a dependency, is not ours.
         let Some(path) = relative(root, Path::new(file)) else { continue };
         let measured = files.entry(path).or_default();
         let from = (from_line, from_column);
+        // The first region is the whole body, so its begin names the function.
         if index == 0 {
             *measured.functions.entry(from).or_default() += function["count"].as_u64()?;
         }

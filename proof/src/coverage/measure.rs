@@ -35,6 +35,7 @@ pub(super) struct Ran {
 /// Whether cargo-llvm-cov and the LLVM programs that it calls are installed.
 pub(super) fn is_installed(paths: &Paths) -> bool {
     let answers = |call: Call| call.answer().ok();
+    // cargo-llvm-cov takes the programs from these variables, or from rustup's component.
     let named = ["LLVM_COV", "LLVM_PROFDATA"].iter().all(|name| env::var_os(name).is_some());
     let in_component = || {
         let sysroot = answers(Call::new(paths, "rustc", "rustc").args(["--print", "sysroot"]))?;
@@ -51,6 +52,7 @@ pub(super) fn is_installed(paths: &Paths) -> bool {
 /// Runs the unit tests of the core, and the tests of wakeful-tests that need only the source tree.
 pub(super) fn run(paths: &Paths) -> Result<Ran, Failure> {
     copy::take_over(paths, &folder(paths), &BUILT)?;
+    // A test that does less without its recordings would make the numbers depend on the machine.
     let left_out = self_contained::others(paths, &[GUEST, BESIDE])?;
     // The first call removes earlier counters; the second keeps those of the first.
     let core = cargo_llvm_cov(paths, "coverage-core").args([

@@ -44,6 +44,7 @@ impl Derivation {
             .map_or(lines.len(), |at| start + at);
         let starts: Vec<usize> =
             (start..end).filter(|index| lines[*index].starts_with(ROW)).collect();
+        // A row ends where the next one begins.
         let ends = starts.iter().skip(1).copied().chain([end]);
         starts
             .iter()

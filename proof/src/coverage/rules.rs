@@ -34,6 +34,7 @@ fn in_file(text: &str, file: &Measured) -> Vec<Rule> {
     for (index, line) in text.lines().enumerate() {
         let number = index as u64 + 1;
         if line.contains(": Rule = Rule {") {
+            // A rule that lacks a field must not get that of the rule before it.
             (id, decide) = (None, None);
         } else if let Some(rest) = line.strip_prefix("    id: \"") {
             id = rest.split('"').next().map(str::to_owned);

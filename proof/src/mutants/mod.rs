@@ -84,6 +84,7 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     let accepted = survivors::accepted().map_err(|line| {
         Failure::new(format!("line {line} of {} has no reason; give it one", survivors::LIST))
     })?;
+    // Two runs would change one copy at the same time.
     let _alone = lock(paths)?;
     let copy = Paths::from_root(copy::update(paths, "mutants/tree")?);
     let trial = Trial { paths, copy: &copy };
@@ -95,6 +96,7 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
             .pass_through()
             .map(exit_code);
     }
+    // From the copy, because the developer may edit the tree while mutants are tried.
     let stamps = stamps(&copy)?;
     let mut settled = Settled::load(paths, &stamps)?;
     let asked = trial.list(&rooms(&copy, &request.rooms)?)?;
@@ -200,6 +202,7 @@ impl Trial<'_> {
                 .args([baseline, "--timeout", LONGEST, "--file"])
                 .arg(file)
                 .arg(&judges);
+            // Only a retry adds to a known result. Every other run replaces it.
             let known = settled.files.get_mut(*file).filter(|_| request.which == Which::Survivors);
             let mutants: Vec<&String> = match &known {
                 None => asked[*file].iter().collect(),
@@ -215,6 +218,7 @@ impl Trial<'_> {
                 &format!("{} mutants, {} of {} files", mutants.len(), index + 1, files.len()),
                 || self.run(call),
             )?;
+            // Otherwise the file would be settled although some mutants were not tried.
             if outcomes.len() != mutants.len() {
                 return Err(Failure::new(format!(
                     "cargo-mutants tried {} of the {} mutants of {file}",
@@ -229,6 +233,7 @@ impl Trial<'_> {
                     settled.files.insert((*file).clone(), File::new(stamp, &outcomes, survivor));
                 }
             }
+            // After each file, so that a run that is stopped loses only the current one.
             settled.write(self.paths)?;
         }
         Ok(())

@@ -41,6 +41,7 @@ impl Settled {
     pub(super) fn load(paths: &Paths, now: &BTreeMap<String, String>) -> Result<Self, Failure> {
         let text = match fs::read_to_string(paths.at(LIST)) {
             Ok(text) => text,
+            // Before the first run there is not a list yet.
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(why) => return Err(Failure::new(format!("cannot read {LIST}: {why}"))),
         };
@@ -58,6 +59,7 @@ impl Settled {
         let mut files = BTreeMap::new();
         let (stayed, gone): (Vec<_>, Vec<_>) =
             self.files.into_iter().partition(|(path, file)| now.get(path) == Some(&file.stamp));
+        // First, so that a file that moved does not take the path of one with the same code.
         files.extend(stayed);
         for (_, file) in gone {
             let is_it = |(path, stamp): &(&String, &String)| {
@@ -110,6 +112,8 @@ impl Settled {
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
             let wrong = index + 1;
             if let Some(survivor) = line.strip_prefix("  ") {
+                // A survivor without a source line could not be compared with the list of accepted
+                // ones.
                 let file = last
                     .as_ref()
                     .filter(|_| survivor.contains(" -- "))
@@ -158,6 +162,7 @@ impl File {
         outcomes: &[(String, Outcome)],
         survivor: impl Fn(&str) -> String,
     ) {
+        // A mutant that survived again changes nothing.
         for (name, outcome) in outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Missed) {
             if let Some(at) = self.survivors.iter().position(|one| *one == survivor(name)) {
                 self.survivors.remove(at);

@@ -78,6 +78,7 @@ fn read(text: &str) -> Result<Vec<Accepted>, usize> {
         .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     lines
         .map(|(index, line)| {
+            // From the end, because the key has this sign too, between mutation and source.
             let (key, reason) = line.rsplit_once(" -- ").ok_or(index + 1)?;
             if !key.contains(" -- ") || reason.trim().is_empty() {
                 return Err(index + 1);
@@ -100,12 +101,14 @@ pub(super) fn compare(
     let mut compared = Compared::default();
     for (name, key) in survivors {
         match open.iter().position(|one| one.key == key) {
+            // Each line serves once. Two mutants that read the same need two lines.
             Some(at) => compared.accepted.push((name, open.remove(at).reason)),
             None => compared.unlisted.push((name, key.0)),
         }
     }
     for one in open.into_iter().filter(|one| is_asked(&one.key.0)) {
         match others.iter().position(|other| *other == one.key) {
+            // Its mutant was not tried, so the line may still be right.
             Some(at) => drop(others.remove(at)),
             None => compared.stale.push(one.key.0),
         }

@@ -55,6 +55,7 @@ pub(crate) fn keep(paths: &Paths, name: &str, run: &Ran) -> Result<(), Failure> 
     let file = paths.at(RUNS);
     let mut runs = match fs::read_to_string(&file) {
         Ok(text) => read(&text).map_err(Failure::new)?,
+        // No run was stored yet.
         Err(_) => Runs::new(),
     };
     runs.insert(name.to_owned(), run.clone());

@@ -90,6 +90,7 @@ The methods beside it must fail, and say why.
         let _ = writeln!(text, "| {name} | {layer} | {} |", methods.join(", "));
     }
     if let Some(ran) = runs.get(SEEDED) {
+        // A break is for the cells of a table; here the text is a paragraph.
         let _ = writeln!(text, "\n{}", told(ran).replace("<br>", " "));
     }
     text.push_str("\nTests that make a method fail, in every test run:\n\n");
@@ -126,6 +127,7 @@ fn known(tree: &Tree) -> BTreeMap<&'static str, Known<'_>> {
     let mut all: BTreeMap<&str, Known> =
         statements::counted().map(|statement| (statement.number, Known::default())).collect();
     for citation in citations::all(tree) {
+        // `tidy` reports a number that the contract does not have.
         let Some(known) = all.get_mut(citation.number.as_str()) else { continue };
         let places = if citation.is_test { &mut known.test } else { &mut known.code };
         *places.0.entry(citation.path).or_default() += 1;
@@ -143,6 +145,8 @@ fn known(tree: &Tree) -> BTreeMap<&'static str, Known<'_>> {
         );
     }
     for (number, known) in &mut all {
+        // These methods check every invariant at every batch, so their tests need not cite each
+        // one.
         if number.starts_with('I') {
             known.methods.extend(
                 METHODS

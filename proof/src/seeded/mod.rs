@@ -45,6 +45,7 @@ const BUILT: [&str; 5] = [
 /// named.
 pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode, Failure> {
     let is_asked = |found: &&FoundBy| methods.is_empty() || methods.contains(&found.method);
+    // At the start: the run takes hours, and the commit may change meanwhile.
     let (commit_of_tree, begun) = (night::commit(paths)?, Instant::now());
     let copy = stage("copy", &format!("the tree, in target/{COPY}"), || fresh(paths))?;
     copy::take_over(paths, &copy, &BUILT)?;
@@ -56,6 +57,7 @@ pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode
         if found_by.is_empty() {
             continue;
         }
+        // Undoes the mistake before this one.
         drop(fresh(paths)?);
         mistake.changes.iter().try_for_each(|change| make(&copy, change))?;
         anstream::println!("{} ({}): {}", bold("mistake"), mistake.layer, mistake.name);
@@ -72,6 +74,7 @@ pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode
         anstream::println!("{}: {method} does not find that {name}", red("missed"));
     }
     let verdict = format!("{} of {asked} found", asked - missed.len());
+    // Only a whole success is kept, because the page says that each mistake is found.
     if methods.is_empty() && missed.is_empty() {
         let ran = Ran {
             line: SEEDED.to_owned(),
@@ -115,6 +118,7 @@ fn commit(copy: &Path) -> Result<(), Failure> {
     };
     git(&["init", "--quiet"])?;
     git(&["add", "--all"])?;
+    // The copy of an earlier run has its repository already, perhaps without a change.
     git(&["commit", "--quiet", "--allow-empty", "--message", "the tree"]).map(drop)
 }
 
@@ -123,6 +127,7 @@ fn make(copy: &Path, Change { file, from, to }: &Change) -> Result<(), Failure> 
     let path = copy.join(file);
     let text = fs::read_to_string(&path)
         .map_err(|why| Failure::new(format!("cannot read {}: {why}", path.display())))?;
+    // Two places would make two mistakes. None would leave the tree as it is.
     if text.matches(from).count() != 1 {
         return Err(Failure::new(format!(
             "the text that a mistake changes does not stand once in {file}; tell \

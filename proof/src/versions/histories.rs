@@ -34,6 +34,7 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
 
 /// The first entry at which two histories of a family differ. `None` if they are equal.
 pub(crate) fn first(one: &Path, other: &Path) -> io::Result<Option<Difference>> {
+    // From both folders, because an agent may exist in only one version.
     let files: BTreeSet<String> = names(one)?.into_iter().chain(names(other)?).collect();
     let mut first: Option<(u64, Difference)> = None;
     for file in files {

@@ -60,6 +60,7 @@ pub(crate) fn against(
 
 /// The commit that a revision names.
 fn commit(paths: &Paths, revision: &str) -> Result<String, Failure> {
+    // After `--end-of-options`, a revision that begins with a hyphen is not an option.
     let asked = ["rev-parse", "--verify", "--quiet", "--short", "--end-of-options"];
     let answer = Call::new(paths, "versions-commit", "git")
         .args(asked)
@@ -76,6 +77,7 @@ fn commit(paths: &Paths, revision: &str) -> Result<String, Failure> {
 /// A copy of this tree in which the core is that of a commit.
 fn tree_with_core_of(paths: &Paths, commit: &str, place: &Path) -> Result<Paths, Failure> {
     let (archive, core) = (place.join("core.tar"), place.join("core"));
+    // A file that this commit does not have must not stay from another commit.
     emptied(&core).map_err(|why| Failure::new(format!("cannot make {}: {why}", core.display())))?;
     Call::new(paths, "versions-archive", "git")
         .args(["archive", "--format=tar", "-o"])
@@ -117,6 +119,7 @@ fn live(
     options: &[String],
     folder: &Path,
 ) -> Result<(), Failure> {
+    // The histories of an earlier run would be compared too.
     emptied(folder)
         .map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
     let call = Call::new(paths, &format!("versions-{name}"), program)

@@ -15,6 +15,7 @@ use crate::{
 
 type Agent = Scheduler<HostLedger, HostClock, HostProvider>;
 
+// The world exports functions and no resource, so the agent lives here between two calls.
 thread_local! {
     /// The one agent of this instance; `None` before `open`.
     static AGENT: RefCell<Option<Agent>> = const { RefCell::new(None) };

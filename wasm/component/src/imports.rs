@@ -59,6 +59,8 @@ pub(crate) struct HostProvider;
 
 impl Provider for HostProvider {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        // The released world has a function per effect, while the core has one method for all
+        // (decision 001).
         let done = match effect {
             Effect::StartTurn(request) => provider::start_turn(&json::write(request)),
             Effect::Interject { run_id, message_id } => {

@@ -1,13 +1,13 @@
 // Answers one line of the cross-check with the web guest, in Node and in a page.
 //
-// in:  {"id":1,"case":"heartbeat","story":"<text>"}  or
-// {"id":1,"case":"..","files":{"agent.json":"<text>",...}} or
-// {"id":1,"case":"..","acts":["<act>",...]}, the actions of a scenario's host out:
-// {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
+// in:  {"id":1,"case":"heartbeat","story":"<text>"}
+//      or  {"id":1,"case":"..","files":{"agent.json":"<text>",...}}
+//      or  {"id":1,"case":"..","acts":["<act>",...]}, the actions of a scenario's host
+// out: {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
 //
-// The bench measures, and gets nanoseconds: in:
-// {"id":1,"measure":{"first":500,"rounds":200,"turns":15}} out:
-// {"id":1,"nanos":{"round":250000,"cold":..,"parsed":..}}
+// The bench measures, and gets nanoseconds:
+// in:  {"id":1,"measure":{"first":500,"rounds":200,"turns":15}}
+// out: {"id":1,"nanos":{"round":250000,"cold":..,"parsed":..}}
 
 import { measure } from "./measure.mjs";
 import { trace } from "./play.mjs";

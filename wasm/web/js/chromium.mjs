@@ -100,6 +100,7 @@ async function serveFile(route, folders) {
   const [, room, ...rest] = path.split("/");
   const folder = Object.hasOwn(folders, room) ? folders[room] : undefined;
   const file = folder === undefined ? undefined : join(folder, ...rest);
+  // A path with `..` must not leave the folder.
   if (
     file === undefined ||
     !file.startsWith(folder.endsWith(sep) ? folder : folder + sep) ||

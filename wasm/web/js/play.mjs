@@ -58,6 +58,7 @@ function playStory(guest, story, look) {
       recorder.step(command.text, outcomeOf(command, scheduler), scheduler, look);
     }
   } finally {
+    // JavaScript does not free these: the memory of the guest would grow with each case.
     scheduler?.free();
     player.free();
   }

@@ -45,6 +45,7 @@ export async function main(url, open) {
 const print = (value) => write(JSON.stringify(value));
 
 async function write(line) {
+  // A trace may be longer than the pipe takes at once.
   if (!process.stdout.write(`${line}\n`)) {
     await once(process.stdout, "drain");
   }

@@ -41,7 +41,7 @@ fn made(
 ) -> JsValue {
     let error = js_sys::Error::new(message);
     error.set_name("WakefulError");
-    // Setting a property of a fresh, extensible object cannot fail, and `plain` can write every
+    // Setting a property of a fresh, extensible object cannot fail, and `object` can write every
     // value of a report.
     let set = |name: &str, value: Result<JsValue, JsValue>| {
         value.and_then(|value| js_sys::Reflect::set(&error, &name.into(), &value)).ok();

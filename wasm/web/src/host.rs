@@ -250,6 +250,8 @@ impl Clock for CallClock {
 impl Provider for JsProvider {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
         match effect {
+            // A method per effect, as in the released world, while the core has one method for all
+            // (decision 001).
             Effect::StartTurn(request) => {
                 done("provider.startTurn", object(request).and_then(|request| self.start(&request)))
             }

@@ -29,6 +29,7 @@ impl Proposal<'_> {
             head: proposal.head,
             answer: &proposal.answer,
             decision: proposal.decision.as_ref(),
+            // A batch of arrivals has no decision: the next step decides (contract 7.2).
             goes_on: proposal.decision.as_ref().is_none_or(|decision| decision.kind.goes_on()),
         })
     }

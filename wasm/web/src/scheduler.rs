@@ -77,6 +77,8 @@ impl Scheduler {
                 .into();
             thrown(&ErrorReport { code: ErrorCode::WrongState, message, place: None })
         })?;
+        // After the borrow, so that a refused call does not move the clock of the call that is
+        // running.
         self.clock.read()?;
         Ok(inner)
     }

@@ -29,8 +29,8 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
         <section className="group">
           <h3>Diagnostics</h3>
           <ul>
-            {diagnostics.map((found) => (
-              <li key={found.message} className={`diagnostic diagnostic-${found.severity}`}>
+            {diagnostics.map((found, index) => (
+              <li key={index} className={`diagnostic diagnostic-${found.severity}`}>
                 <strong>{found.severity}</strong> {found.message}
               </li>
             ))}

@@ -58,6 +58,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     if matches!(name, "help" | "--help" | "-h") {
         return match options {
             [] => Ok(Command::Help(USAGE)),
+            // The other program has the help texts of its own commands.
             [of, ..] if is_of_proof(of, &[]) => {
                 Ok(Command::Proof(vec![of.clone(), "--help".to_owned()]))
             }
@@ -66,10 +67,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
                 .ok_or_else(|| format!("there is no command `{of}`")),
         };
     }
+    // All words go on unread, because only the other program knows these options.
     if is_of_proof(name, options) {
         return Ok(Command::Proof(words));
     }
     let help = help::text(name).ok_or_else(|| format!("there is no command `{name}`"))?;
+    // Before the options are read, so that help is shown even beside a wrong option.
     if options.iter().any(|option| option == "--help" || option == "-h") {
         return Ok(Command::Help(help));
     }
@@ -93,6 +96,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("serve", []) => Ok(Command::Serve { port: None }),
         ("serve", ["--port", port]) => port_of(port),
         ("serve", [option]) if option.starts_with("--port=") => port_of(&option["--port=".len()..]),
+        // Without this arm, the message would say that `serve` does not take `--port`.
         ("serve", ["--port"]) => Err("`--port` needs a number from 1 to 65535".to_owned()),
         (_, [first, ..]) => Err(format!("`{name}` does not take `{first}` here")),
         (_, []) => Err(format!("there is no command `{name}`")),
@@ -102,6 +106,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
 /// Whether this is a command of `wakeful-proof`.
 fn is_of_proof(name: &str, options: &[String]) -> bool {
     let compares_versions = |option: &String| option.split('=').next() == Some("--against");
+    // Only a comparison needs another core in a copy of the tree; a plain `sim` stays here.
     proof::COMMANDS.contains(&name) || (name == "sim" && options.iter().any(compares_versions))
 }
 

@@ -13,6 +13,7 @@ pub fn unnamed<'a>(named: &[&str], options: &[&'a str]) -> Result<Vec<&'a str>, 
             left.push(*word);
         } else if name
             .or_else(|| words.next().copied())
+            // A value that looks like an option means that the real value was forgotten.
             .is_none_or(|name| name.is_empty() || name.starts_with('-'))
         {
             return Err(format!("`{option}` needs a name"));
@@ -29,12 +30,14 @@ pub fn numbers<'a>(
     known: &[&str],
     options: &[&'a str],
 ) -> Result<Vec<(&'a str, u64)>, String> {
+    // `--seed 7` and `--seed=7` read the same after this.
     let mut words = options.iter().flat_map(|option| option.split('='));
     let mut found = Vec::new();
     while let Some(word) = words.next() {
         if !known.contains(&word) {
             return Err(format!("`{command}` does not take `{word}` here"));
         }
+        // A missing value becomes an empty text, which is not a number and so is an error below.
         let number = words.next().unwrap_or_default();
         found.push((
             word,

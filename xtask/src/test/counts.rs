@@ -78,6 +78,7 @@ impl Counts {
     }
 
     fn add(&mut self, what: &str, number: &str) {
+        // Other lines have the same form, such as Node's `# Subtest: name`.
         let Ok(number) = number.parse::<u64>() else { return };
         match what {
             "passed" | "pass" => self.passed += number,
@@ -87,6 +88,8 @@ impl Counts {
                 self.failed += number
             }
             "ignored" | "skipped" | "todo" => self.skipped += number,
+            // The rest are not outcomes: `measured`, `filtered out`, and Node's sums `tests` and
+            // `suites`.
             _ => {}
         }
     }

@@ -48,6 +48,7 @@ fn is_passed(all: Counts, strict: bool) -> bool {
 fn run_all(stages: &[Stage], mut run: impl FnMut(&Stage) -> Row) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for stage in stages {
+        // A row of each need exists already: `STAGES` lists it earlier, and a test checks that.
         let failed_need = stage
             .needs
             .iter()
@@ -88,13 +89,16 @@ fn run_tests(call: Call, counts: &mut Option<Counts>) -> Result<(), Failure> {
     let done = call.recorded();
     let printed = match &done {
         Ok(printed) => printed.clone(),
+        // The failure holds the output only if it was not shown, so the log is read.
         Err(_) => fs::read(&log)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default(),
     };
+    // The counts are stored before the error returns, so the table shows them too.
     let counted = Counts::parse(&printed);
     *counts = Some(counted);
     done?;
+    // A runner that finds no test ends well. So does one whose output this program cannot read.
     if counted.is_empty() {
         return Err(Failure { what: "the runner reported no test at all".to_owned(), printed });
     }

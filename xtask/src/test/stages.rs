@@ -189,6 +189,7 @@ pub(super) const STAGES: [Stage; 33] = [
         work: Work::Tests(|ground| {
             let call = Call::cargo(ground.paths, "native-tests", "test")
                 .args(native::SELECTION)
+                // Otherwise the tests after the first binary that fails would not be counted.
                 .arg("--no-fail-fast");
             let call = if ground.bless { call.env("WAKEFUL_BLESS", "1") } else { call };
             Ok(with_browser(ground, call))

@@ -28,6 +28,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let reasons = reasons(page);
     let mut findings = Vec::new();
     for one in &declared {
+        // A dependency of several packages is reported once.
         let is_first = declared
             .iter()
             .find(|other| other.name == one.name)
@@ -81,6 +82,7 @@ fn cargo_dependencies(text: &str) -> Vec<(usize, String)> {
         if let Some((name, value)) = line.split_once('=').filter(|_| is_entry) {
             let name = name.trim().trim_matches('"').trim_end_matches(".workspace");
             let is_own =
+                // `name.workspace = true` has no path, so the name decides there.
                 value.contains("path =") || name == "wakeful" || name.starts_with("wakeful-");
             if !is_own {
                 found.push((index + 1, name.to_owned()));
@@ -123,6 +125,7 @@ fn reasons(page: &File) -> Vec<(usize, String)> {
         if level > 0 {
             let heading = line.trim_matches(['#', ' ']).to_lowercase();
             section = match section {
+                // A smaller heading is inside the section and does not end it.
                 Some(open) if level > open => Some(open),
                 _ => heading.starts_with("dependencies").then_some(level),
             };

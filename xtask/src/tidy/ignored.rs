@@ -22,6 +22,7 @@ impl Ignored {
     /// Whether a path from the root is excluded. An excluded folder excludes everything in it.
     pub(super) fn leaves_out(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
+        // No `.gitignore` names this folder, because git never adds it.
         name == ".git"
             || self.patterns.iter().any(|(folder, pattern)| matches(folder, pattern, path, name))
     }

@@ -17,6 +17,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let lines = list.lines().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let released: Vec<(usize, &str, &str)> = lines
         .map(|(number, line)| {
+            // The form that `b3sum` prints. A line without a hash matches no file and is reported.
             line.split_once("  ").map_or((number, "", line), |(hash, path)| (number, hash, path))
         })
         .collect();

@@ -40,6 +40,7 @@ pub fn in_rust(text: &str) -> TestParts {
     let mut parts: Vec<RangeInclusive<usize>> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         if line.trim() != "#[cfg(test)]"
+            // A `#[cfg(test)]` inside such an item does not begin a second one.
             || parts.last().is_some_and(|part| part.contains(&(index + 1)))
         {
             continue;
@@ -47,10 +48,12 @@ pub fn in_rust(text: &str) -> TestParts {
         let indent = &line[..line.len() - line.trim_start().len()];
         let closes = |line: &&str| {
             line.strip_prefix(indent)
+                // `) -> T {` closes the parameters and opens the body, so the item goes on.
                 .is_some_and(|rest| rest.starts_with(['}', ')', ']']) && !rest.ends_with('{'))
         };
         let item = lines[index + 1..]
             .iter()
+            // Other attributes and comments may come between.
             .position(|line| !line.trim_start().starts_with(['#', '/']))
             .map(|at| index + 1 + at);
         let Some(item) = item else { continue };

@@ -72,6 +72,7 @@ fn paths_below(
         }
         let kind = entry.file_type()?;
         if kind.is_dir() {
+            // A copy, because the patterns of a folder do not hold beside it.
             paths_below(&entry.path(), &path, ignored.clone(), paths)?;
         } else if kind.is_file() {
             paths.push(path);

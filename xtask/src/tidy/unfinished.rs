@@ -64,6 +64,7 @@ fn has_word(line: &str, mark: &str) -> bool {
         letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
     };
     line.match_indices(mark).any(|(at, _)| {
+        // A mark that begins or ends with a sign has its own border there.
         let starts = mark.starts_with(|first: char| !first.is_alphanumeric())
             || !is_part(line[..at].chars().next_back());
         let ends = mark.ends_with(|last: char| !last.is_alphanumeric())

@@ -20,6 +20,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let of_package = package
         .iter()
         .flat_map(|file| file.lines())
+        // Two blanks: the version of the package itself. A deeper one belongs to another object.
         .filter(|(_, line)| line.starts_with("  \"version\":"));
     let of_package = of_package.map(|(number, line)| (PACKAGE, number, line));
     let others = of_crates

@@ -43,6 +43,7 @@ impl RandomArgs {
     }
 
     /// Does nothing.
+    // The signature is that of `random`, where this can fail.
     #[allow(clippy::unnecessary_wraps)]
     pub(super) fn hunt(
         &self,

@@ -80,6 +80,7 @@ impl RandomArgs {
         if let Some(story) = &hunt.found {
             let name = format!("difference-{}-{}", self.seed, story.number);
             let file = self.write.join(format!("{name}.json"));
+            // Indented, because a person reads and plays it.
             write(&file, &format!("{:#}\n", story.document))?;
             differences.extend(differing(&name, &story.row, &panel.names()));
             written = Some(file);

@@ -55,7 +55,10 @@ pub(super) fn is_news(record: &Record) -> bool {
             matches!(record.status, QueueStatus::Dropped | QueueStatus::Interjected)
         }
         Record::Event(event) => NEWS.iter().any(|kind| kind.as_str() == event.kind),
+        // Markers keep the progress of a story (decision 012). They are not part of what the agent
+        // says.
         Record::Transcript(record) => !story::is_marker(&record.data),
+        // A mirror follows its intent (contract 5.16), which is news itself.
         Record::WaitCondition(record) => !record.is_mirror(),
         Record::Carried(_) => false,
         _ => true,
@@ -170,6 +173,7 @@ fn event(record: &EventRecord) -> Said {
             style: FAINT,
         };
     }
+    // An imported event may have any data, so what is not in the expected form is shown as it is.
     let data =
         record.data.as_ref().map_or_else(String::new, |data| format!(": {}", cut(data.as_str())));
     Said { kind: "event", text: format!("{}{data}", word(&record.kind)), style: FAINT }

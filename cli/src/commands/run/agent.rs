@@ -76,8 +76,11 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         home: given.home(&args.ledger)?,
         policy: given.policy.as_ref().map_or_else(|| Ok(Policy::default()), policy::read)?,
         also_write: Vec::new(),
+        // Commands start as this program, which confines itself and then becomes the command
+        // (decision 010).
         launcher: env::current_exe()
             .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
+        // The key must not become a fact, even if a command or the model repeats it.
         redactor: Arc::new(Redactor::new(key)),
         context_tokens: given.context_tokens,
         rounds_per_turn: given.rounds,
@@ -100,6 +103,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let signals = super::signals()?;
     let mut agent = Agent::open(setup)?;
     let handle = agent.handle();
+    // The thread of the agent waits for its requests, so another one waits for signals.
     let told = handle.clone();
     thread::spawn(move || while signals.recv().is_ok_and(|()| told.shut_down().is_ok()) {});
     if let Some(prompt) = &given.prompt {
@@ -108,6 +112,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     conversation.listen(lines, handle);
     let ending = agent.live(until);
+    // Also after a failure: what the agent has said must be seen.
     conversation.end();
     match ending? {
         Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
@@ -127,6 +132,7 @@ impl OpenAiArgs {
             .clone()
             .or_else(from_environment)
             .unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
+        // `Endpoint::new` refuses an empty name, with the options that give one.
         let mut options = EndpointOptions::new(base_url, self.model.clone().unwrap_or_default());
         options.key = key.map(Secret::new).transpose()?;
         options.max_output_tokens = self.max_output_tokens;
@@ -157,6 +163,7 @@ impl OpenAiArgs {
             name.push(".home");
             PathBuf::from(name)
         });
+        // Commands run in other folders, where a relative path would lead elsewhere.
         std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
     }
 }

@@ -108,6 +108,8 @@ fn judged(input: &Value) -> Vec<(String, Value, Fate)> {
         if ended.get(&key).is_some_and(|ended| *ended != status) {
             return Fate::Refused;
         }
+        // The mirror of an intent ends with it, unless a record of its own has ended it
+        // first.
         let mirror = (class == "waiting_intents")
             .then(|| ("wait_conditions".to_owned(), format!("waiting_intent:{}", key.1)));
         let is_refused = mirror
@@ -146,10 +148,12 @@ pub(super) fn records(input: &Value) -> Vec<(String, Value)> {
 }
 
 fn owner(record: &Value) -> &str {
+    // Older records name the agent `session_id`, and short forms leave it out.
     record["agent_id"].as_str().or_else(|| record["session_id"].as_str()).unwrap_or("default")
 }
 
 fn id(class: &str, record: &Value) -> String {
+    // The defaults are those that the core's oracle gives to short forms without an id.
     let (field, default) = match class {
         "work_items" => ("id", "work"),
         "tasks" => ("id", "task"),
@@ -166,6 +170,7 @@ fn status(class: &str, record: &Value) -> String {
     let field = if class == "work_items" { "state" } else { "status" };
     let spelled = record[field].as_str().unwrap_or_default();
     let status = match (class, spelled) {
+        // The core reads this older name of the status in the same way.
         ("queue_entries", "interrupted") => "aborted",
         (_, other) => other,
     };

@@ -32,6 +32,7 @@ impl<'a> Demanded<'a> {
         if before != demanded {
             self.changes.extend(because.iter().map(|number| (*number, part)));
         }
+        // An absent key and a null are equal, so a null is not put in (see `bare`).
         if !demanded.is_null() {
             fields.insert(key.to_owned(), demanded);
         }
@@ -69,6 +70,8 @@ impl<'a> Demanded<'a> {
 
 /// Applies D2, D3, D7, D14, D18 and D22.
 pub(super) fn all(demanded: &mut Demanded<'_>) {
+    // The order matters: the closure reads the error of D3, and the idle boundary the wait decision
+    // of D2.
     d14(demanded);
     d3(demanded);
     d2(demanded);
@@ -212,6 +215,7 @@ fn closure(demanded: &mut Demanded<'_>) {
         [(2, state == Some("waiting_system")), (3, error != evidence.contains(&"runtime_error"))];
     let because: Vec<_> =
         conditions.iter().filter(|(_, holds)| *holds).map(|(number, _)| *number).collect();
+    // Without these conditions the reference runtime's own closure is the demanded one.
     if because.is_empty() {
         return;
     }
@@ -295,6 +299,7 @@ fn idle_boundary(demanded: &mut Demanded<'_>) {
         (22, status == "awaiting_task"),
     ]
     .into_iter()
+    // Only the first that holds shapes the answer, as the first rule of the ladder does.
     .find(|(_, holds)| *holds)
     .map(|(number, _)| number)
     .into_iter()

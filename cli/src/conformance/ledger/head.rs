@@ -13,6 +13,7 @@ use super::{
 pub(super) fn all(demanded: &mut Demanded<'_>) {
     let plan = demanded.value["run_loop"]["plan"].clone();
     let (told, trigger) = (&plan["resolution"], &plan["trigger"]);
+    // The queue has no head, so nothing is resolved.
     if !told.is_object() {
         return;
     }

@@ -31,6 +31,7 @@ pub(super) fn deliberate(input: &Value, expected: &Value, answer: &Value) -> Vec
     let (expected, answer) = (bare(expected), bare(answer));
     let mut demanded = Demanded::new(input, &expected, &answer);
     demand::all(&mut demanded);
+    // After `demand`, because the head of the queue meets the closure that `demand` has corrected.
     head::all(&mut demanded);
     let mut numbers = demanded.numbers_that_hold();
     let differing = differing(&demanded.value, &answer);

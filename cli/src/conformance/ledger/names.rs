@@ -60,6 +60,7 @@ fn found(active: bool) -> Named {
 }
 
 fn is_active(record: &Value) -> bool {
+    // Short forms leave out the status of a record that is active.
     record["status"].as_str().is_none_or(|status| status == "active" || status == "scheduled")
 }
 

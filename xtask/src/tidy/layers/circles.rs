@@ -44,6 +44,7 @@ impl<'a> Walk<'a> {
         for used in self.graph.get(file).into_iter().flatten() {
             let reached = match self.order.get(used.as_str()) {
                 None => self.visit(used),
+                // Only an open file leads back. A finished one is in another circle, or in none.
                 Some(order) if self.open.contains(&used.as_str()) => *order,
                 Some(_) => continue,
             };

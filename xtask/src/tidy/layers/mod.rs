@@ -104,12 +104,14 @@ impl<'a> Core<'a> {
     fn judge(&self) -> (Vec<Upward>, Graph) {
         let mut upward = Vec::new();
         let mut graph = Graph::new();
+        // The root only declares and re-exports, so it is not on a floor.
         for (file, scope, uses) in self.files.iter().filter(|(_, scope, _)| !scope.is_empty()) {
             let used = graph.entry(file.path.clone()).or_default();
             let imports =
                 uses.imports.iter().map(|one| (&one.path, &one.scope, one.line, one.name == "*"));
             let mentions = uses.mentions.iter().map(|one| (&one.path, &one.scope, one.line, false));
             let mut seen = BTreeSet::new();
+            // Imports come first, because a mention may continue the name of one of them.
             for (path, stands_in, line, takes_all) in imports.chain(mentions) {
                 let Some(whole) =
                     self.modules.absolute(path, stands_in).filter(|whole| !whole.is_empty())
@@ -248,6 +250,7 @@ impl Exceptions {
     fn judge_circles(&self, circles: &[Vec<String>]) -> Vec<Finding> {
         let largest = circles.first().map_or(1, Vec::len);
         let mut findings = Vec::new();
+        // An allowance that is too large would let the circle grow again.
         if let Some((allowed, line)) = self.largest_circle.filter(|(allowed, _)| largest < *allowed)
         {
             let what = if largest > LARGEST_CIRCLE {

@@ -94,6 +94,7 @@ impl Modules {
 
     /// The path from which a module imports a name.
     fn imported(&self, module: &[String], name: &String) -> Option<Path> {
+        // This order is that of Rust: a named import or an own item hides what a glob brings.
         if let Some(path) = self.imports.get(&(module.to_vec(), name.clone())) {
             return self
                 .absolute(path, module)

@@ -55,6 +55,7 @@ fn second_sentence(text: &str) -> Option<String> {
         in_code ^= word.matches('`').count() % 2 == 1;
         let next = words.get(index + 1)?;
         let begins = next.trim_start_matches(['"', '`', '*', '_', '(', '[']);
+        // A sentence may begin with a name in code, which has no capital letter.
         let begins = begins.starts_with(char::is_uppercase) || next.starts_with('`');
         if !in_code && begins && ends(word) && !is_abbreviation(word) {
             return Some(words[index + 1..].iter().take(3).copied().collect::<Vec<_>>().join(" "));
@@ -64,6 +65,7 @@ fn second_sentence(text: &str) -> Option<String> {
 }
 
 fn is_abbreviation(word: &str) -> bool {
+    // A colon ends a line before a list, but inside a line its sentence goes on.
     word.ends_with(':') || matches!(word.trim_start_matches('('), "e.g." | "i.e." | "vs." | "..")
 }
 

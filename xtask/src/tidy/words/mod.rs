@@ -31,6 +31,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let found = found(file);
         let excuse = later.iter().position(|(_, path)| file.path.starts_with(path));
         match excuse {
+            // An excuse that excuses nothing is a finding below, so that the list only shrinks.
             Some(excuse) => used[excuse] |= !found.is_empty(),
             None => findings.extend(found),
         }
@@ -82,6 +83,7 @@ fn is_read(file: &File) -> bool {
 
 fn found(file: &File) -> Vec<Finding> {
     let mut found = Vec::new();
+    // The program that writes a page decides its layout. Its sentences are still checked below.
     if file.extension() == "md" && !file.is_generated() {
         found.extend(markdown::found(file));
     }

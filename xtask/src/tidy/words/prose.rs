@@ -187,6 +187,7 @@ fn of_program(text: &str, language: Language) -> Vec<Passage> {
                     in_example = !in_example;
                     comments.part();
                 } else if !in_example {
+                    // A comment after code stands alone and does not continue the comment above.
                     if read.has_code {
                         comments.part();
                     }
@@ -283,6 +284,7 @@ impl Scanner {
             self.in_block = true;
             return block.trim_start_matches('*');
         }
+        // The `r` at the end of a name does not open a raw literal.
         let is_name = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
         if language == Language::Rust && rest.starts_with('r') && !is_name {
             let hashes = rest[1..].bytes().take_while(|byte| *byte == b'#').count();
