@@ -207,6 +207,6 @@ pub use self::{
     time::{Timestamp, TimestampError},
 };
 
-/// The version of the JSON Schema of all payloads. It changes with the schema, independently of the
-/// interfaces that carry the payloads.
+/// The version of the JSON Schema of all payloads. It changes if a payload gains or loses a field,
+/// independently of the interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

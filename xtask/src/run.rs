@@ -59,6 +59,13 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
         let native = native.join().unwrap_or_else(|_| {
             Err(Failure::new("the thread that builds the native host broke down"))
         });
-        guests.and(native)
+        match (guests, native) {
+            // Both outputs are shown, because each was kept back while the other build ran.
+            (Err(guests), Err(native)) => Err(Failure {
+                what: format!("{}; {}", guests.what, native.what),
+                printed: format!("{}\n{}", guests.printed, native.printed),
+            }),
+            (guests, native) => guests.and(native),
+        }
     })
 }

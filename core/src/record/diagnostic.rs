@@ -60,7 +60,7 @@ names! {
     /// How serious a diagnostic is.
     #[non_exhaustive]
     pub enum Severity {
-        /// The agent may be stuck.
+        /// The operator should look: the agent may be stuck, or something was lost.
         Warning,
     }
 }

@@ -244,7 +244,7 @@ impl Trial<'_> {
         if !status.code().is_some_and(|code| TELLS_OF_MUTANTS.contains(&code)) {
             return Err(Failure::new(format!(
                 "cargo-mutants gave up ({status}); if the tests fail without a mutant, repair \
-                 them first. The same command goes on"
+                 them first. The same command continues"
             )));
         }
         let written = self.paths.target().join("mutants/mutants.out");
@@ -263,7 +263,7 @@ fn lock(paths: &Paths) -> Result<fs::File, Failure> {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(Failure::new(
             "another `cargo xtask mutants` is running in this tree; wait for its end, or end it: \
-             the next goes on",
+             the next one continues",
         )),
         Err(TryLockError::Error(why)) => Err(unusable(why)),
     }

@@ -40,17 +40,17 @@ export const POLICY: Record<
   string
 > = {
   lane_burst: "messages in a row from one lane",
-  deferred_cap: "deferred messages, at most",
-  hint_ids: "ids per hint, at most",
-  replay_budget: "replays of a message, at most",
-  failed_turn_retries: "retries of a failed turn, at most",
-  autonomous_turns: "self-started turns, at most",
+  deferred_cap: "deferred messages",
+  hint_ids: "ids per hint",
+  replay_budget: "replays of a message",
+  failed_turn_retries: "retries of a failed turn",
+  autonomous_turns: "self-started turns",
   run_lease_ms: "lease of a run, ms",
   system_wait_delay_ms: "delay of a system wait, ms",
   id_bytes: "longest id, bytes",
   body_bytes: "longest body, bytes",
   fact_bytes: "longest fact, bytes",
-  batch_arrivals: "arrivals per batch, at most",
+  batch_arrivals: "arrivals per batch",
 };
 
 /** The names of a table of labels, with their type. */
