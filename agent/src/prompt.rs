@@ -4,7 +4,7 @@
 use wakeful_core::{
     derive::work_queue::WorkQueue,
     record::{
-        effect::TurnRequest,
+        effect::{DeferredMessage, TurnRequest},
         queue::{
             envelope::{MessageKind, MessageOrigin},
             message::MessageRecord,
@@ -80,7 +80,7 @@ pub(crate) fn baseline(
     if !request.deferred.is_empty() {
         let mut content =
             "[runtime] Messages since your last turn that you have not answered yet:".to_owned();
-        for message in &request.deferred {
+        for DeferredMessage { message, .. } in &request.deferred {
             content += &format!("\n\n{}\n{}", heading(message), body(message));
         }
         if request.deferred_overflow > 0 {

@@ -21,7 +21,7 @@ use wakeful_core::{
     id::RunId,
     json::RawJson,
     record::{
-        context::{CheckpointRecorded, ContextCompacted, ToolExecutionStatus},
+        context::{CheckpointRecorded, ContextCompacted, RoundCall, ToolExecutionStatus},
         decision::Boundary,
         effect::TurnRequest,
         queue::message::MessageRecord,
@@ -262,6 +262,7 @@ impl Turn {
                 input: recorded(json_or_text(&call.arguments)),
                 output: recorded(json_or_text(&answered.text)),
                 summary: answered.summary.clone(),
+                call_id: Some(call.id.clone()),
             }))?;
             round.recap.push(format!("{}: {}", answered.tool_name, answered.summary));
             round
@@ -302,6 +303,7 @@ impl Turn {
         self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded {
             run_id: self.caller.run.clone(),
             data,
+            calls: Some(answer.tool_calls.iter().map(round_call).collect()),
         }))?;
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
@@ -382,6 +384,10 @@ impl Turn {
     fn propose(&self, fact: Fact) -> Result<(), Ended> {
         self.caller.handle.ask(move |actor| drop(actor.propose(&fact)))
     }
+}
+
+fn round_call(call: &ToolCall) -> RoundCall {
+    RoundCall { call_id: call.id.clone(), tool_name: call.name.clone() }
 }
 
 /// A round whose calls were executed.

@@ -8,7 +8,8 @@ use wakeful_json::RawJson;
 
 use crate::{
     derive::{
-        continuation::{self, Met},
+        answer,
+        continuation::{self, Met, Satisfied},
         head,
     },
     fact::work,
@@ -23,10 +24,10 @@ use crate::{
     record::{
         Record,
         continuation::Resolution,
-        control::{ControlRecord, Marker, ParkCause, WakeHint},
+        control::{ControlRecord, EpochsMoved, Marker, ParkCause, WakeHint},
         decision::{Decision, DecisionKind},
         diagnostic,
-        effect::{Effect, TurnRequest},
+        effect::{Effect, OperatorWait, TurnRequest},
         event::{EventKind, EventRecord},
         key::{Epoch, Key, TickReason},
         queue::{
@@ -102,20 +103,31 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
             &note,
         )));
     }
+    let operator_waits = may_answer(state, message, met.as_ref(), records);
     // The binding needs the epoch after this batch, so it counts the waits that the batch ends.
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
     let work_item = TurnBinding::for_message(state, message, &ended);
-    let started = TurnRecord::started(state, run_id, &message.id, work_item, at);
+    let retried = state.turns.retry_by(&message.id).map(|retry| &retry.failed_run_id);
+    let deferred = state.queue.deferred.told(state.control.policy.deferred_bytes, retried);
+    let deferred_later = state.queue.deferred.len() - deferred.len();
+    let started = TurnRecord {
+        // Said only if not all are told, as in format 1.
+        deferred_told: (deferred_later > 0).then_some(deferred.len() as u64),
+        ..TurnRecord::started(state, run_id, &message.id, work_item, at)
+    };
     let request = TurnRequest {
         run_id: started.run_id.clone(),
         turn_index: started.turn_index,
         message: message.clone(),
         work_item: started.work_item.clone(),
         interrupted_runs: state.turns.interrupted_for(&message.id),
-        deferred: state.queue.deferred.iter().cloned().collect(),
+        unknown_calls: state.turns.unknown_calls_for(&message.id),
+        deferred,
+        deferred_later: deferred_later as u64,
         deferred_overflow: state.queue.deferred.overflow,
         work_item_rests: rests(state, started.work_item.as_ref()),
+        operator_waits,
     };
     records.push(Record::Turn(started));
     // contract 9.5: the turn that uses up the autonomous turns reports that the agent is parked.
@@ -129,6 +141,28 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         )));
     }
     Effect::StartTurn(request)
+}
+
+/// The other waits that operator input may answer. Their items get a new reason to be looked at, so
+/// that one is offered if the model applies the answer and ends its wait (contract 5.15).
+fn may_answer(
+    state: &State,
+    message: &MessageRecord,
+    met: Option<&Met>,
+    records: &mut Vec<Record>,
+) -> Vec<OperatorWait> {
+    let nothing = Satisfied::default();
+    let waits = answer::other_waits(state, message, met.map_or(&nothing, |met| &met.satisfied));
+    let mut work_item_ids = answer::items_of(&waits);
+    // The turn is about this item anyway, and its binding has the epoch without this record.
+    let answered = continuation::answered(state, message);
+    work_item_ids.retain(|id| answered.as_ref() != Some(id));
+    // Once per message: a replay is not a new answer.
+    if !work_item_ids.is_empty() && state.queue.about(&message.id).is_none() {
+        let moved = EpochsMoved { message_id: message.id.clone(), work_item_ids };
+        records.push(Record::Control(ControlRecord::EpochsMoved(moved)));
+    }
+    waits
 }
 
 /// Whether the item of a turn has rested: nothing moved it since its last turn (contract 9.4).
@@ -172,6 +206,12 @@ fn reduce(
     };
     // While a run is open, only an interjection is reduced.
     if let Some(run) = &state.turns.run {
+        // contract 5.15: an interjected answer ends waits as an admitted one does.
+        let met = continuation::resolve(state, held);
+        if let Some(met) = &met {
+            records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
+        }
+        may_answer(state, message, met.as_ref(), records);
         records.push(entry(QueueStatus::Interjected, None));
         return Some(Effect::Interject {
             run_id: run.run_id.clone(),

@@ -38,6 +38,31 @@ impl Timestamp {
         Self(self.0.saturating_add(nanos))
     }
 
+    /// The time from `earlier` to this instant in nanoseconds, negative if it is later.
+    #[must_use]
+    pub fn nanos_since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This instant minus `nanos` nanoseconds.
+    #[must_use]
+    pub fn minus_nanos(self, nanos: i64) -> Self {
+        Self(self.0.saturating_sub(nanos))
+    }
+
+    /// The first instant after `now` that is a whole number of steps from this one, before or after
+    /// it (contract 1.3).
+    #[must_use]
+    pub fn nearest_on_grid(self, step_ms: u64, now: Self) -> Self {
+        if self <= now {
+            return self.next_on_grid(step_ms, now);
+        }
+        let ahead = self.0.abs_diff(now.0);
+        let Some(step) = step_ms.max(1).checked_mul(1_000_000) else { return self };
+        // Whole steps back, but not to `now` itself: a slot at `now` has passed.
+        Self(self.0.saturating_sub_unsigned((ahead - 1) / step * step))
+    }
+
     /// The first slot of the grid `self + k * step_ms` after `now` (contract 5.20).
     #[must_use]
     pub fn next_on_grid(self, step_ms: u64, now: Self) -> Self {

@@ -13,8 +13,9 @@ use wakeful_core::{
         decision::{Boundary, Decision, DecisionKind},
         entry::{self, Entry},
         event::{EventKind, EventRecord},
+        turn::TurnTerminalKind,
     },
-    state::State,
+    state::{State, failing, turn::Failing},
     time::Timestamp,
 };
 
@@ -307,6 +308,22 @@ fn seeds() -> Vec<(&'static str, Step)> {
             }
             Step::standing(state)
         }),
+        ("I26", {
+            let mut before = state(&[prompt(), json!("step")]);
+            let run = before.open_run().expect("a run").run_id.clone();
+            before.distort().turns.failing.push(Failing {
+                work_item_id: None,
+                cause: TurnTerminalKind::DeferredToFallback,
+                count: failing::MOST - 1,
+            });
+            let turn = json!({"run_id": run, "agent_id": "default", "turn_index": 1, "message_id": "m1", "status": "terminal",
+                "kind": "deferred_to_fallback", "started_at": WHEN});
+            Step::appended(before, vec![Record::Turn(read(turn)), queue_entry("processed")])
+        }),
+        ("I27", {
+            let noted = event(EventKind::WakeHintIgnored, json!({"reason": "look"}));
+            Step::appended_at(NOW.minus_nanos(1), state(&[]), vec![noted])
+        }),
     ]
 }
 
@@ -331,7 +348,7 @@ fn each_seeded_breach_is_reported_by_its_invariant_alone() {
 
 #[test]
 fn the_invariants_are_those_of_the_contract() {
-    assert_eq!(check::ALL.len(), 25);
+    assert_eq!(check::ALL.len(), 27);
     for (at, invariant) in check::ALL.iter().enumerate() {
         assert_eq!(invariant.id, format!("I{}", at + 1));
         assert!(!invariant.says.is_empty());

@@ -5,6 +5,7 @@ use wakeful_core::{
     host::{Ledger, Scheduler},
     id::{MAX_STEM_BYTES, Seq},
     machine::{Machine, OpenError, Options, ProposeError},
+    record::control::FORMAT,
     record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
@@ -167,11 +168,11 @@ fn another_agents_ledger_and_a_newer_one_are_refused() {
         .split(",\"chain\":")
         .next()
         .expect("an entry has a chain")
-        .replace(r#""format":1"#, r#""format":2"#);
+        .replace(&format!(r#""format":{FORMAT}"#), &format!(r#""format":{}"#, FORMAT + 1));
     let chain = Head::START.chain.extend(&format!("{body}}}"));
     let newer = EntryBytes::from_stored(format!(r#"{body},"chain":"{chain}"}}"#));
     let why = Machine::new(Options::new("default".into())).load(&newer).expect_err("newer");
-    assert_eq!(why, OpenError::NewerFormat { found: 2, supported: 1 });
+    assert_eq!(why, OpenError::NewerFormat { found: FORMAT + 1, supported: FORMAT });
 }
 
 /// Longer ids are refused: a ledger that cannot be read again is worse than none.

@@ -26,6 +26,8 @@ pub enum Command {
     Run,
     /// Its clock advances by this number of milliseconds.
     Advance(u64),
+    /// Its clock is set back by this number of milliseconds.
+    SetBack(u64),
     /// Its process dies, and another one takes over the ledger.
     Restart,
 }
@@ -37,6 +39,7 @@ impl fmt::Debug for Command {
             Self::Step(boundary) => write!(f, "step {boundary}"),
             Self::Run => f.write_str("run"),
             Self::Advance(ms) => write!(f, "advance {ms} ms"),
+            Self::SetBack(ms) => write!(f, "set back {ms} ms"),
             Self::Restart => f.write_str("restart"),
         }
     }
@@ -95,6 +98,12 @@ impl Host {
                 self.clock.set(later);
                 Ok(())
             }
+            Command::SetBack(ms) => {
+                let nanos = i64::try_from(*ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+                let earlier = self.clock.now().minus_nanos(nanos);
+                self.clock.set(earlier);
+                Ok(())
+            }
             Command::Restart => {
                 self.scheduler = drive(&self.options, &self.ledger, &self.clock);
                 Ok(())
@@ -123,6 +132,7 @@ fn command() -> impl Strategy<Value = Command> {
         4 => Just(Command::Run),
         2 => select(&BOUNDARIES[..]).prop_map(Command::Step),
         1 => select(&[1_u64, 1_000, 60_000][..]).prop_map(Command::Advance),
+        1 => select(&[1_000_u64, 60_001, 7_200_000][..]).prop_map(Command::SetBack),
         1 => Just(Command::Restart),
     ]
 }
@@ -216,6 +226,12 @@ fn turn() -> impl Strategy<Value = Value> {
         1 => select(&["provider_round_completed", "tool_round_completed"][..]).prop_map(|fact| json!({"fact": fact, "run_id": "$run", "round": 1})),
         1 => Just(json!({"fact": "assistant_round_recorded", "run_id": "$run", "data": {}})),
         1 => Just(json!({"fact": "turn_baseline_over_budget", "run_id": "$run"})),
+        1 => prop::collection::vec((0..8_u8).prop_map(|n| format!("m{n}")), 0..3)
+            .prop_map(|ids| json!({"fact": "content_refused", "run_id": "$run", "message_ids": ids})),
+        1 => Just(json!({"fact": "assistant_round_recorded", "run_id": "$run", "data": {},
+                         "calls": [{"call_id": "c1", "tool_name": "ExecCommand"}, {"call_id": "c2", "tool_name": "ExecCommand"}]})),
+        1 => Just(json!({"fact": "tool_execution_recorded", "run_id": "$run", "tool_execution_id": "y", "tool_name": "ExecCommand",
+                         "status": "success", "input": {}, "output": {}, "summary": "s", "call_id": "c1"})),
         1 => Just(json!({"fact": "turn_terminal", "run_id": "stale", "kind": "completed"})),
         1 => Just(json!({"fact": "tool_execution_recorded", "run_id": "$run", "tool_execution_id": "x", "tool_name": "ExecCommand",
                          "status": "success", "input": {}, "output": {}, "summary": "s"})),
@@ -308,6 +324,8 @@ fn control() -> impl Strategy<Value = Value> {
         2 => Just(json!({"fact": "start_requested"})),
         1 => Just(json!({"fact": "stop_requested"})),
         1 => Just(json!({"fact": "shutdown_requested"})),
+        1 => prop::option::of(select(&[1_u64, 60_000][..]))
+            .prop_map(|elapsed| json!({"fact": "clock_corrected", "elapsed_ms": elapsed})),
         1 => Just(json!({"fact": "runtime_restarted"})),
         1 => (1..5_u8).prop_map(|burst| json!({"fact": "policy_set", "policy": {"lane_burst": burst}})),
     ]

@@ -94,7 +94,11 @@ impl WaitFor {
                     .duration_ms
                     .filter(|ms| *ms > 0)
                     .ok_or_else(|| missing("wake = timer needs a `duration_ms` above 0"))?;
-                WakeSource::Timer { wake_at: now.plus_ms(after), timer_id: None }
+                WakeSource::Timer {
+                    wake_at: now.plus_ms(after),
+                    wake_in_ms: Some(after),
+                    timer_id: None,
+                }
             }
         })
     }
@@ -134,7 +138,8 @@ impl Tool for WaitFor {
                 kind: self.kind(),
                 waiting_for,
                 wake_sources: vec![source],
-                expires_at,
+                expires_at: None,
+                expires_in_ms: self.recheck_after_ms,
                 source: None,
                 subject_ref: self.resource.clone(),
                 continuation: None,

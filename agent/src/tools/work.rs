@@ -295,7 +295,7 @@ impl UpdateWorkItem {
         }
     }
 
-    fn facts(&self, work_item_id: &WorkItemId, now: Timestamp) -> Vec<Fact> {
+    fn facts(&self, work_item_id: &WorkItemId) -> Vec<Fact> {
         let mut facts = Vec::new();
         // An update without content would still make a snapshot. It would move the epoch and count
         // as progress (contract 8.2, 9.4).
@@ -319,7 +319,8 @@ impl UpdateWorkItem {
                 blocked_by: by.to_owned(),
                 // A blocker always gets a recheck. Without one or a wait it would be a diagnostic
                 // (contract 11.3).
-                recheck_at: Some(now.plus_ms(self.recheck_after.unwrap_or(RECHECK_AFTER_MS))),
+                recheck_at: None,
+                recheck_in_ms: Some(self.recheck_after.unwrap_or(RECHECK_AFTER_MS)),
             }),
         }));
         facts
@@ -335,7 +336,7 @@ impl Tool for UpdateWorkItem {
         self.check()?;
         caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id.as_str());
-            for fact in self.facts(&work_item_id, actor.now()) {
+            for fact in self.facts(&work_item_id) {
                 accepted(actor, &fact)?;
             }
             one(actor, &work_item_id, format!("updated {work_item_id}"))

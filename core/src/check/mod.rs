@@ -6,6 +6,7 @@
 //! 2.4), so invariants about records check only the records of a driver.
 
 mod decisions;
+mod heard;
 mod history;
 mod lifecycle;
 mod records;
@@ -80,6 +81,8 @@ invariants! {
     "I23" history::i23 "the same records give the same bytes and the same chain"
     "I24" history::i24 "what has ended leaves the state that decisions read"
     "I25" lifecycle::i25 "a restart after any entry keeps every obligation"
+    "I26" heard::i26 "turns that fail three times in a row for one cause have a diagnostic"
+    "I27" heard::i27 "a corrected clock makes nothing later than the bad clock did"
 }
 
 /// The breaches of this step, at most one per invariant.

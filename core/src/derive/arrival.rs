@@ -229,12 +229,18 @@ pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
 /// (contract 1.3).
 const CLOCK_SLACK_MS: u64 = 60_000;
 
+/// Whether the host's clock is more than a minute behind the newest entry (contract 1.3).
+#[must_use]
+pub(crate) fn is_behind(state: &State, now: Timestamp) -> bool {
+    now.plus_ms(CLOCK_SLACK_MS) < state.at
+}
+
 /// The diagnostic of a host's clock that is more than a minute behind the newest entry; `None` if
 /// it is not (contract 1.3).
 #[must_use]
 pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
     let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
-    (now.plus_ms(CLOCK_SLACK_MS) < state.at)
+    is_behind(state, now)
         .then(|| Diagnostic::new(DiagnosticKind::ClockBehind, text::CLOCK_BEHIND, evidence))
 }
 

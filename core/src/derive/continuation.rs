@@ -374,7 +374,7 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
 
 /// The operator waits of the item that the input is about, and those of the agent.
 fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
-    let about = about(state, message);
+    let about = answered(state, message);
     let conditions = readiness::conditions(state).filter(|wait| {
         let owner = wait.record.work_item_id.as_ref();
         wait.record.kind == WaitConditionKind::Operator
@@ -389,10 +389,30 @@ fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     }
 }
 
-/// The item that operator input is about: the message's, else the current one.
+/// The item whose waits operator input ends: the message's, else the current one, else the only one
+/// that waits for the operator.
 #[must_use]
-pub fn about(state: &State, message: &MessageRecord) -> Option<WorkItemId> {
-    message.work_item_id.clone().or_else(|| state.work.current().map(|item| item.record.id.clone()))
+pub fn answered(state: &State, message: &MessageRecord) -> Option<WorkItemId> {
+    let current = || state.work.current().map(|item| item.record.id.clone());
+    message.work_item_id.clone().or_else(current).or_else(|| only_asker(state))
+}
+
+/// The item that waits for the operator, if exactly one does.
+fn only_asker(state: &State) -> Option<WorkItemId> {
+    // What an observed runtime ends is in its records.
+    state.control.live_from?;
+    let waiting = readiness::conditions(state)
+        .filter(|wait| wait.record.kind == WaitConditionKind::Operator)
+        .filter_map(|wait| wait.record.work_item_id.as_ref());
+    let asking = state
+        .work
+        .items
+        .values()
+        .filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput)
+        .map(|item| &item.record.id);
+    let mut askers = waiting.chain(asking);
+    let first = askers.next()?;
+    askers.all(|other| other == first).then(|| first.clone())
 }
 
 fn task_waits(state: &State, names: &Names) -> Satisfied {

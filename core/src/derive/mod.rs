@@ -1,6 +1,7 @@
 //! Derivations: pure readings of the state. Nothing here is stored, so nothing can drift (contract
 //! 6, 9).
 
+pub mod answer;
 pub mod arrival;
 pub mod closure;
 pub mod continuation;

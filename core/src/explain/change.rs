@@ -236,6 +236,7 @@ fn items_blocked(state: &State) -> Vec<Change> {
             work_item_id: id.clone(),
             blocked_by: "something".into(),
             recheck_at: None,
+            recheck_in_ms: None,
         };
         change(format!("item `{id}` is blocked"), Fact::WorkItemBlocked(fact))
     };
@@ -365,9 +366,11 @@ fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
             Some(WakeSource::ExternalIngress { external_trigger_id: None })
         }
         WaitConditionKind::Operator => Some(WakeSource::OperatorInput),
-        WaitConditionKind::Timer => {
-            Some(WakeSource::Timer { wake_at: state.at.plus_ms(60_000), timer_id: None })
-        }
+        WaitConditionKind::Timer => Some(WakeSource::Timer {
+            wake_at: state.at.plus_ms(60_000),
+            wake_in_ms: None,
+            timer_id: None,
+        }),
         WaitConditionKind::System => Some(WakeSource::SystemTick),
     };
     let what = match kind {
@@ -387,6 +390,7 @@ fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
             waiting_for: what.into(),
             wake_sources: Vec::from([source.clone()]),
             expires_at: None,
+            expires_in_ms: None,
             source: None,
             subject_ref: None,
             continuation: None,

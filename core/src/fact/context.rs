@@ -14,8 +14,8 @@ use crate::{
     record::{
         Record,
         context::{
-            BriefKind, BriefRecord, CheckpointRecorded, ToolExecutionRecord, ToolExecutionStatus,
-            TranscriptRecord,
+            BriefKind, BriefRecord, CheckpointRecorded, RoundCall, ToolExecutionRecord,
+            ToolExecutionStatus, TranscriptRecord,
         },
         event::{EventKind, EventRecord},
         queue::envelope::TrustLevel,
@@ -33,6 +33,10 @@ pub struct AssistantRoundRecorded {
     pub run_id: RunId,
     /// The answer, carried as given.
     pub data: RawJson,
+    /// The calls that the answer makes. Name them, also if there are none: a run that ends before
+    /// their executions are recorded then says which calls may have run (contract 5.23).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<RoundCall>>,
 }
 
 /// Fact `tool_execution_recorded`: a tool call was executed.
@@ -53,6 +57,9 @@ pub struct ToolExecutionRecorded {
     pub output: RawJson,
     /// Arguments and result in one line.
     pub summary: String,
+    /// The call of the model's answer that was executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
 }
 
 /// Fact `brief_recorded`: a brief was written.
@@ -85,6 +92,8 @@ pub(crate) fn transcript(state: &State, fact: TranscriptAppended, at: Timestamp)
         created_at: at,
         run_id: fact.run_id,
         data: fact.data,
+        answer: false,
+        calls: None,
     })]))
 }
 
@@ -116,6 +125,8 @@ pub(crate) fn assistant_round(
             created_at: at,
             run_id: Some(fact.run_id),
             data: fact.data,
+            answer: true,
+            calls: fact.calls,
         })])
     })
 }
@@ -142,6 +153,7 @@ pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Tim
             input: fact.input,
             output: fact.output,
             summary: fact.summary,
+            call_id: fact.call_id,
         })])
     })
 }

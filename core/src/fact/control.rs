@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::{
+    derive::arrival::is_behind,
     fact::{
         outcome::{Answer, Outcome, Refusal},
         task::result,
@@ -12,7 +13,9 @@ use crate::{
     id::TaskId,
     record::{
         Record,
-        control::{ControlRecord, Marker, PolicySet, WakeHint},
+        control::{
+            ClockCorrected, ControlRecord, FORMAT, FormatRaised, Marker, PolicySet, WakeHint,
+        },
         effect::Effect,
         event::{EventKind, EventRecord},
         text,
@@ -120,7 +123,36 @@ pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outco
         first,
         at,
     ));
+    // Last, because the ids before it come from the positions of their entries.
+    if state.control.format < FORMAT {
+        records.extend(record(ControlRecord::FormatRaised(FormatRaised { format: FORMAT })));
+    }
     Outcome::accepted(records)
+}
+
+/// Fact `clock_corrected`: the host's clock was ahead when the newest entry was made, and is right
+/// again. Only a driver says it, and only if its clock is synchronised or the operator vouches for
+/// it: a clock that is behind for another reason must not set the ledger back (contract 1.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClockRight {
+    /// The time that passed since the newest entry, in milliseconds of a clock that never jumps, if
+    /// the host knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+}
+
+/// The transition of `clock_corrected`. `now` is the host's clock, and becomes the time of the
+/// batch.
+pub(crate) fn clock_corrected(state: &State, fact: &ClockRight, now: Timestamp) -> Outcome {
+    // Also if the same correction is said again: instants must not move twice.
+    if !is_behind(state, now) || state.control.live_from.is_none() {
+        return Outcome::ignored(Refusal::Stale, state.corrected.unwrap_or(state.head.seq));
+    }
+    Outcome::accepted(record(ControlRecord::ClockCorrected(ClockCorrected {
+        last_at: state.at,
+        elapsed_ms: fact.elapsed_ms,
+    })))
 }
 
 /// The transition of `policy_set`.

@@ -19,7 +19,7 @@ use crate::{
         context::{
             AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
         },
-        control::Restarted,
+        control::{ClockRight, Restarted},
         outcome::{Answer, Outcome, Refusal},
         queue::{
             MessageQueued,
@@ -44,6 +44,7 @@ use crate::{
         control::{Marker, PolicySet, WakeHint},
         event::{EventKind, EventRecord},
         queue::envelope::{MessageBody, QueueStatus},
+        refusal::RefusedContent,
         task::TaskStatus,
         turn::AbortReason,
         waiting::WaitConditionStatus,
@@ -84,6 +85,8 @@ vocabulary! {
         "turn_aborted" => TurnAborted(TurnAborted),
         /// The prompt of a turn no longer fits.
         "turn_baseline_over_budget" => TurnBaselineOverBudget(TurnOverBudget),
+        /// The provider refused content of a turn.
+        "content_refused" => ContentRefused(RefusedContent),
         /// A task was created.
         "task_created" => TaskCreated(TaskChanged),
         /// A task is running.
@@ -152,6 +155,8 @@ vocabulary! {
         "stop_requested" => StopRequested(Marker),
         /// The runtime is shutting down.
         "shutdown_requested" => ShutdownRequested(Marker),
+        /// The host's clock was ahead and is right again.
+        "clock_corrected" => ClockCorrected(ClockRight),
         /// A driver takes over the ledger.
         "runtime_restarted" => RuntimeRestarted(Restarted),
         /// Policy or edition changes.
@@ -267,6 +272,7 @@ impl Fact {
             Self::TurnTerminal(fact) => turn::terminal(state, fact, at),
             Self::TurnAborted(fact) => turn::aborted(state, fact, at),
             Self::TurnBaselineOverBudget(fact) => turn::over_budget(state, fact, at),
+            Self::ContentRefused(fact) => turn::content_refused(state, &fact, at),
             Self::TaskCreated(fact) => task::changed(state, fact, TaskStatus::Queued, at),
             Self::TaskRunning(fact) => task::changed(state, fact, TaskStatus::Running, at),
             Self::TaskCancelling(fact) => task::changed(state, fact, TaskStatus::Cancelling, at),
@@ -312,6 +318,7 @@ impl Fact {
             Self::StopRequested(_) => control::stop(state, at),
             Self::ShutdownRequested(_) => control::shutdown(state),
             Self::RuntimeRestarted(fact) => control::restarted(state, &fact, at),
+            Self::ClockCorrected(fact) => control::clock_corrected(state, &fact, at),
             Self::PolicySet(fact) => control::policy_set(fact),
             Self::TranscriptAppended(fact) => context::transcript(state, fact, at),
             Self::ToolExecutionRecorded(fact) => context::tool_execution(state, fact, at),

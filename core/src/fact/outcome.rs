@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     id::Seq,
     record::{Record, effect::Effect},
+    state::State,
     tagged::names,
 };
 
@@ -16,6 +17,8 @@ names! {
     pub enum Refusal {
         /// Its id is in use.
         Duplicate,
+        /// Its id is in use for another content. The evidence is the entry that introduced the id.
+        ConflictingDuplicate,
         /// Its subject has ended.
         AlreadyTerminal,
         /// Something newer came before it.
@@ -70,6 +73,15 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) fn accepted(records: Vec<Record>) -> Self {
         Self { answer: Answer::Accepted, records, effects: Vec::new() }
+    }
+
+    /// The answer to a fact whose id is in use: `record` is what it would have recorded, and `seen`
+    /// the entry that has the id (contract 2.2).
+    pub(crate) fn repeated(state: &State, record: &Record, seen: Seq) -> Self {
+        match state.introduced.conflict(record) {
+            Some(first) => Self::ignored(Refusal::ConflictingDuplicate, first),
+            None => Self::ignored(Refusal::Duplicate, seen),
+        }
     }
 
     pub(crate) fn ignored(reason: Refusal, because: Seq) -> Self {

@@ -19,10 +19,11 @@ use crate::{
         Record, diagnostic,
         event::{EventKind, EventRecord},
         queue::{entry::QueueEntryRecord, envelope::QueueStatus},
+        refusal::RefusedContent,
         turn::{AbortReason, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
     },
     state::{
-        State,
+        State, failing,
         progress::{self, Step},
         retry::{self, Owed},
         turn::OpenRun,
@@ -149,6 +150,30 @@ pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outc
     in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
 }
 
+/// The transition of `content_refused`: the message of the run is dropped, and so the run ends;
+/// other messages are no longer deferred (contract 5.3).
+pub(crate) fn content_refused(state: &State, fact: &RefusedContent, at: Timestamp) -> Outcome {
+    in_open_run(state, &fact.run_id, |run| {
+        let event =
+            |kind, data: &dyn Fn() -> RawJson| Record::Event(EventRecord::new(kind, at, &data()));
+        let diagnostic = diagnostic::content_refused(fact);
+        let mut records = Vec::from([
+            event(EventKind::ContentRefused, &|| RawJson::from_value(fact)),
+            event(EventKind::SchedulerDiagnostic, &|| RawJson::from_value(&diagnostic)),
+        ]);
+        if fact.message_ids.contains(&run.message_id) {
+            let ending = Ending {
+                kind: TurnTerminalKind::Aborted,
+                reason: Some(AbortReason::ContentRefused.to_string()),
+                last_assistant_message: None,
+                checkpoint: None,
+            };
+            records.extend(settle(state, run, ending, at));
+        }
+        records
+    })
+}
+
 /// The transition of `turn_aborted`: it settles the run. While closing it interrupts the run
 /// instead, so that its message replays (contract 4.3, D9). The agent continues after any abort
 /// (D25). A host error settles the message too (D24).
@@ -236,14 +261,24 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
     let progress = progress::of_turn(state, &turn);
     let exhausted =
         (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
+    // I26: an operator hears of turns that keep failing.
+    let failing = failing::cause(&turn)
+        .filter(|_| failing::is_reported(state, &turn))
+        .map(|cause| diagnostic::turns_fail(&turn, cause));
+    // contract 5.3: what the provider refuses is dropped, so that nothing asks for it again.
+    let drops = turn.was_aborted_by(AbortReason::ContentRefused);
     let mut records = Vec::from([Record::Turn(turn)]);
     // An imported run names no message, so none is settled.
     if let Some(held) = state.queue.message(&run.message_id) {
         let status = match kind {
+            TurnTerminalKind::Aborted if drops => QueueStatus::Dropped,
             TurnTerminalKind::Aborted => QueueStatus::Aborted,
             _ => QueueStatus::Processed,
         };
-        records.push(Record::QueueEntry(QueueEntryRecord::new(&held.record, status, at)));
+        records.push(Record::QueueEntry(QueueEntryRecord {
+            reason: drops.then(|| AbortReason::ContentRefused.to_string()),
+            ..QueueEntryRecord::new(&held.record, status, at)
+        }));
     }
     if let Some(binding) = &run.work_item {
         // contract 5.7, D8: the commit appends its event and never writes the item.
@@ -268,7 +303,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
     if let Some((item, Step::Parks(cause))) = progress {
         records.extend(work::park(item, cause, at));
     }
-    records.extend(exhausted.map(|diagnostic| {
+    records.extend(exhausted.into_iter().chain(failing).map(|diagnostic| {
         Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))
     }));
     records

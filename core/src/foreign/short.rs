@@ -100,6 +100,7 @@ impl WorkItem {
             todo_list: None,
             blocked_by: self.blocked_by,
             recheck_at: None,
+            recheck_from: None,
             recheck_consumed_at: None,
             result_summary: None,
             created_at: filled.at,
@@ -320,6 +321,7 @@ impl Tool {
             input: payload.clone(),
             output: payload,
             summary: "fixture tool execution".to_string(),
+            call_id: None,
         }
     }
 }

@@ -101,6 +101,7 @@ impl SchedulerError {
             Self::Propose(ProposeError::Malformed(why)) => {
                 (ErrorCode::Malformed, Some(of_json(why)))
             }
+            Self::Propose(ProposeError::ReservedId { .. }) => (ErrorCode::Malformed, None),
             Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
             Self::Propose(
                 ProposeError::Busy

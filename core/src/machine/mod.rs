@@ -15,7 +15,10 @@
 
 pub mod import;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 
 use serde::Serialize;
 
@@ -80,6 +83,12 @@ pub enum ProposeError {
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
+    },
+    /// The fact introduces an id that only the scheduler makes (contract 2.3).
+    #[error("`{id}` has the form of an id that the scheduler makes: choose another id")]
+    ReservedId {
+        /// The id.
+        id: String,
     },
     /// The ledger is observed, not driven.
     #[error("no driver has taken this ledger over: propose `runtime_restarted` first")]
@@ -247,15 +256,16 @@ impl Machine {
             let Record::Control(ControlRecord::Genesis(genesis)) = &entry.record else {
                 return Err(OpenError::NoGenesis);
             };
-            if genesis.format > FORMAT {
-                return Err(OpenError::NewerFormat { found: genesis.format, supported: FORMAT });
-            }
+            readable(genesis.format)?;
             if genesis.agent_id != self.options.agent_id {
                 return Err(OpenError::OtherAgent {
                     found: genesis.agent_id.clone(),
                     expected: self.options.agent_id.clone(),
                 });
             }
+        }
+        if let Record::Control(ControlRecord::FormatRaised(raised)) = &entry.record {
+            readable(raised.format)?;
         }
         self.state.apply(&entry);
         // A head names the whole history (contract 3.4), so this batch was stored after all.
@@ -323,8 +333,15 @@ impl Machine {
     /// If an id or a body is too long (contract 10), the ledger has no first entry, or a proposal
     /// is open.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
-        let at = self.ready(now)?;
+        let mut at = self.ready(now)?;
+        // contract 1.3: a correction is the one fact whose batch may set the time back.
+        if matches!(fact, Fact::ClockCorrected(_)) && arrival::is_behind(&self.state, now) {
+            at = now;
+        }
         let policy = &self.state.control.policy;
+        if let Some(id) = fact.new_id().filter(|id| self.is_made_by_core(id)) {
+            return Err(ProposeError::ReservedId { id: id.to_string() });
+        }
         within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
         within(
             "body",
@@ -485,6 +502,19 @@ impl Machine {
             .decision
     }
 
+    /// Whether an id has the form of those that the core makes for this agent.
+    fn is_made_by_core(&self, id: &str) -> bool {
+        let made = |what: &str| {
+            let number = id
+                .strip_prefix(self.state.control.agent_id.as_str())
+                .and_then(|rest| rest.strip_prefix(what));
+            number.is_some_and(|number| {
+                !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+            })
+        };
+        made(":message-") || made(":run-") || id.starts_with("waiting_intent:")
+    }
+
     fn not_busy(&self) -> Result<(), ProposeError> {
         match self.open {
             Some(_) => Err(ProposeError::Busy),
@@ -509,6 +539,13 @@ impl Machine {
         self.open = Some(Open { entries, effects: draft.effects });
         Proposal { expected, batch, head, answer: draft.answer, decision: draft.decision }
     }
+}
+
+fn readable(format: u32) -> Result<(), OpenError> {
+    if format > FORMAT {
+        return Err(OpenError::NewerFormat { found: format, supported: FORMAT });
+    }
+    Ok(())
 }
 
 fn within(what: &'static str, bytes: usize, limit: u64) -> Result<(), ProposeError> {

@@ -1,7 +1,7 @@
 //! Evidence for the model and for explanations: transcript, tool calls, briefs, and the data of
 //! events about them.
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
@@ -90,6 +90,19 @@ pub struct ToolExecutionRecord {
     pub output: RawJson,
     /// Arguments and result in one line.
     pub summary: String,
+    /// The call of the model's answer that was executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// A call that an answer of the model makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundCall {
+    /// The id of the call, unique within its run.
+    pub call_id: String,
+    /// The tool that it calls.
+    pub tool_name: String,
 }
 
 /// A piece of the transcript (class `transcript`).
@@ -106,6 +119,12 @@ pub struct TranscriptRecord {
     pub run_id: Option<RunId>,
     /// What was said, carried as given.
     pub data: RawJson,
+    /// Whether it is an answer of the model. Format 1 does not say it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub answer: bool,
+    /// The calls of the answer, if the host named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<RoundCall>>,
 }
 
 /// Fact `runtime_error`: the host or its provider failed outside a turn's own terminal (contract

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    id::{AgentId, ExternalTriggerId, RunId, WaitingIntentId, WorkItemId},
+    id::{AgentId, ExternalTriggerId, MessageId, RunId, WaitingIntentId, WorkItemId},
     record::{
         edition::Edition, policy::Policy, queue::envelope::MessageBody, turn::TurnTerminalKind,
         waiting::ExternalTriggerScope,
@@ -16,7 +16,7 @@ use crate::{
 use wakeful_json::Readable;
 
 /// The version of the ledger format that this crate writes and the newest that it reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 vocabulary! {
     tag "control";
@@ -44,6 +44,12 @@ vocabulary! {
         "item_parked" => ItemParked(ItemParked),
         /// Policy or edition was replaced.
         "policy_set" => PolicySet(PolicySet),
+        /// The host's clock was ahead, and is right again (contract 1.3).
+        "clock_corrected" => ClockCorrected(ClockCorrected),
+        /// Operator input gave items a new reason to look at them (contract 5.15).
+        "epochs_moved" => EpochsMoved(EpochsMoved),
+        /// A newer program took over: from here on, entries may be of this format.
+        "format_raised" => FormatRaised(FormatRaised),
     }
 }
 
@@ -116,6 +122,38 @@ pub struct PolicySet {
     /// The new order of the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<Edition>,
+}
+
+/// Record `format_raised`: a driver that writes a newer format took over the ledger. Programs that
+/// do not know the format refuse the ledger from here on (contract 1.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FormatRaised {
+    /// The format of this entry and of later ones.
+    pub format: u32,
+}
+
+/// Record `clock_corrected`: the time of this entry is earlier than that of the entry before it,
+/// because the host's clock was ahead (contract 1.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClockCorrected {
+    /// The time of the entry before this one, by the clock that was ahead.
+    pub last_at: Timestamp,
+    /// The time that really passed since that entry, in milliseconds, if the host knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+}
+
+/// Record `epochs_moved`: operator input that names no item may answer these items too (contract
+/// 5.15).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EpochsMoved {
+    /// The operator input.
+    pub message_id: MessageId,
+    /// The items that wait for the operator.
+    pub work_item_ids: Vec<WorkItemId>,
 }
 
 /// A change of the durable focus.

@@ -13,9 +13,10 @@ use crate::{
     record::{
         event::{EventKind, EventRecord},
         queue::message::MessageRecord,
+        refusal::RefusedContent,
         task::message::TaskPayloadError,
         text,
-        turn::TurnRecord,
+        turn::{TurnRecord, TurnTerminalKind},
     },
     tagged::names,
     time::Timestamp,
@@ -53,6 +54,10 @@ names! {
         RetriesExhausted,
         /// The host's clock is behind the newest entry of the ledger.
         ClockBehind,
+        /// The provider refused content.
+        ContentRefused,
+        /// Turns of one owner fail in a row for one cause.
+        TurnsFail,
     }
 }
 
@@ -151,6 +156,28 @@ pub(crate) fn is_recorded(event: &EventRecord, kind: DiagnosticKind) -> bool {
 pub fn agent_parked(turns: u64) -> Diagnostic {
     let evidence = Vec::from([format!("autonomous_turns={turns}")]);
     Diagnostic::new(DiagnosticKind::Parked, text::AGENT_PARKED, evidence)
+}
+
+/// The diagnostic of content that a provider refused (contract 5.3).
+pub(crate) fn content_refused(refused: &RefusedContent) -> Diagnostic {
+    let mut evidence = Vec::from([format!("run_id={}", refused.run_id)]);
+    evidence.extend(refused.message_ids.iter().map(|id| format!("message_id={id}")));
+    evidence.extend(refused.reason.as_ref().map(|reason| format!("reason={reason}")));
+    Diagnostic::new(DiagnosticKind::ContentRefused, text::CONTENT_REFUSED, evidence)
+}
+
+/// The diagnostic of turns that fail in a row for one cause (I26). It names the cause and a way
+/// out.
+pub(crate) fn turns_fail(turn: &TurnRecord, cause: TurnTerminalKind) -> Diagnostic {
+    let evidence = [
+        format!("cause={cause}"),
+        format!("reason={}", turn.reason.as_deref().unwrap_or("none")),
+        format!("way_out={}", text::way_out(cause)),
+    ];
+    Diagnostic {
+        work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        ..Diagnostic::new(DiagnosticKind::TurnsFail, text::TURNS_FAIL, evidence.into())
+    }
 }
 
 /// The diagnostic of a lineage whose retries are used up.

@@ -1,16 +1,17 @@
 //! Effects: what the host must do. They are released only after their batch is durable (contract
 //! 3.2).
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
 use crate::{
-    id::{MessageId, RunId},
+    id::{MessageId, RunId, Seq, WaitConditionId, WorkItemId},
     record::{
         queue::message::MessageRecord,
         turn::{AbortReason, TurnBinding},
     },
+    time::Timestamp,
 };
 use wakeful_json::Readable;
 
@@ -77,9 +78,17 @@ pub struct TurnRequest {
     /// again (contract 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupted_runs: Vec<RunId>,
-    /// Messages that have not reached a completed turn yet, oldest first (contract 5.3).
+    /// The calls of those runs, and of failed runs of the lineage, that may have run: nothing says
+    /// how they ended (contract 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deferred: Vec<MessageRecord>,
+    pub unknown_calls: Vec<UnknownCall>,
+    /// Messages that have not reached a completed turn yet, oldest first, within the policy's
+    /// `deferred_bytes` (contract 5.3).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<DeferredMessage>,
+    /// The number of deferred messages that wait for a later turn, because they did not fit.
+    #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
+    pub deferred_later: u64,
     /// The number of deferred messages beyond the policy's limit, which were not kept.
     #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub deferred_overflow: u64,
@@ -87,4 +96,53 @@ pub struct TurnRequest {
     /// register a wait (contract 9.4).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub work_item_rests: bool,
+    /// The other waits for the operator, newest first, if the turn is about operator input that
+    /// names no item (contract 5.15).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operator_waits: Vec<OperatorWait>,
+}
+
+/// A deferred message as a turn is told it.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeferredMessage {
+    /// The message. If its body is cut, it is plain text with the beginning of the content. Long
+    /// metadata is left out.
+    #[serde(flatten)]
+    pub message: MessageRecord,
+    /// The length of the whole content in bytes of text, if the body is cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_bytes: Option<u64>,
+}
+
+/// A tool call that may have run: its round is recorded, its execution is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnknownCall {
+    /// The run that made it.
+    pub run_id: RunId,
+    /// The entry with the model's answer.
+    pub seq: Seq,
+    /// The call; absent if the host did not say which calls the answer made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The tool that it called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+}
+
+/// A wait for the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperatorWait {
+    /// The condition; absent if the plan of the item needs input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_condition_id: Option<WaitConditionId>,
+    /// The item that waits; absent if the agent does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What is awaited, in words; the objective of an item whose plan needs input.
+    pub waiting_for: String,
+    /// When the wait began.
+    pub since: Timestamp,
 }

@@ -70,6 +70,8 @@ event_kinds! {
     ProviderRoundCompleted = "provider_round_completed";
     /// A round of tool calls ended.
     ToolRoundCompleted = "tool_round_completed";
+    /// The provider refused content of a turn (contract 5.3).
+    ContentRefused = "content_refused";
     /// A fact changed nothing, with the reason (contract 2.2).
     FactIgnored = "fact_ignored";
 }

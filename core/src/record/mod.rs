@@ -14,6 +14,7 @@ pub mod event;
 pub mod key;
 pub mod policy;
 pub mod queue;
+pub mod refusal;
 pub mod task;
 pub(crate) mod text;
 pub mod turn;

@@ -20,6 +20,13 @@ pub struct Policy {
     pub lane_burst: NonZeroU64,
     /// The number of deferred messages that are kept for the next turn (contract 5.3). Default 64.
     pub deferred_cap: NonZeroU64,
+    /// The bytes of deferred content that one turn is told (contract 5.3). Default 16 KiB.
+    #[serde(skip_serializing_if = "is_default_deferred_bytes")]
+    pub deferred_bytes: NonZeroU64,
+    /// The number of waits for the operator that a turn about an answer is told, beside those that
+    /// the answer ends (contract 5.15). Default 16.
+    #[serde(skip_serializing_if = "is_default_operator_waits")]
+    pub operator_waits: NonZeroU64,
     /// The number of ids without an active wait that a coalesced wake hint keeps (contract 5.21).
     /// Default 64.
     pub hint_ids: NonZeroU64,
@@ -88,6 +95,20 @@ impl Delays {
     }
 }
 
+const DEFERRED_BYTES: u64 = 16 << 10;
+
+const OPERATOR_WAITS: u64 = 16;
+
+// A new setting at its default is not written, so that the first entry of an older ledger keeps its
+// bytes (contract 1.4).
+fn is_default_deferred_bytes(value: &NonZeroU64) -> bool {
+    value.get() == DEFERRED_BYTES
+}
+
+fn is_default_operator_waits(value: &NonZeroU64) -> bool {
+    value.get() == OPERATOR_WAITS
+}
+
 const SECOND: u64 = 1_000;
 
 const MINUTE: u64 = 60 * SECOND;
@@ -99,6 +120,8 @@ impl Default for Policy {
         Self {
             lane_burst: nonzero(4),
             deferred_cap: nonzero(64),
+            deferred_bytes: nonzero(DEFERRED_BYTES),
+            operator_waits: nonzero(OPERATOR_WAITS),
             hint_ids: nonzero(64),
             replay_budget: nonzero(5),
             failed_turn_retries: nonzero(3),

@@ -11,7 +11,10 @@ use alloc::{format, string::String};
 
 use crate::{
     id::{TaskId, TimerId, WorkItemId},
-    record::task::{TaskStatus, message::TaskPayloadError},
+    record::{
+        task::{TaskStatus, message::TaskPayloadError},
+        turn::TurnTerminalKind,
+    },
 };
 
 // Bodies of messages of the core.
@@ -73,6 +76,26 @@ pub(crate) const STALLED_RUN: &str = "the open run says nothing any more";
 pub(crate) const CLOCK_BEHIND: &str = "the host's clock is behind the ledger: nothing is due \
                                        before it has caught up; set it right, or wait";
 
+pub(crate) const CONTENT_REFUSED: &str = "the provider refused content, which is not told again";
+pub(crate) const TURNS_FAIL: &str = "turns fail in a row for one cause";
+
+/// What the operator can do about turns that fail for this cause.
+pub(crate) fn way_out(cause: TurnTerminalKind) -> &'static str {
+    match cause {
+        TurnTerminalKind::BaselineOverBudget => {
+            "give the model a longer context, or shorten its instructions or the message"
+        }
+        TurnTerminalKind::DeferredToFallback => {
+            "check that the provider answers, its address and its key, or choose another model"
+        }
+        TurnTerminalKind::ProviderFailedNeedsRecovery => {
+            "read the reason, check the provider, or choose another model"
+        }
+        TurnTerminalKind::Aborted => "read the reason and the log of the host",
+        TurnTerminalKind::Completed => "nothing failed",
+    }
+}
+
 // Why a message is malformed.
 
 pub(crate) const NO_TASK_ID: &str = "task message missing metadata.task_id";
@@ -125,6 +148,13 @@ a work item is parked until something moves it
 the agent is parked after this turn until input from outside
 the open run says nothing any more
 the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait
+the provider refused content, which is not told again
+turns fail in a row for one cause
+give the model a longer context, or shorten its instructions or the message
+check that the provider answers, its address and its key, or choose another model
+read the reason, check the provider, or choose another model
+read the reason and the log of the host
+nothing failed
 task message missing metadata.task_id
 task message missing metadata.task_kind
 unknown task kind \"x\"
@@ -161,6 +191,13 @@ queued WorkItem w is parked
             AGENT_PARKED.into(),
             STALLED_RUN.into(),
             CLOCK_BEHIND.into(),
+            CONTENT_REFUSED.into(),
+            TURNS_FAIL.into(),
+            way_out(TurnTerminalKind::BaselineOverBudget).into(),
+            way_out(TurnTerminalKind::DeferredToFallback).into(),
+            way_out(TurnTerminalKind::ProviderFailedNeedsRecovery).into(),
+            way_out(TurnTerminalKind::Aborted).into(),
+            way_out(TurnTerminalKind::Completed).into(),
             NO_TASK_ID.into(),
             NO_TASK_KIND.into(),
             unknown_task_kind("x"),

@@ -51,6 +51,8 @@ names! {
         DaemonShutdown,
         /// The host or the provider failed.
         RuntimeError,
+        /// The provider refuses the content of the message.
+        ContentRefused,
     }
 }
 
@@ -103,6 +105,10 @@ pub struct TurnRecord {
     /// The number of the retry; 0 for the first try.
     #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub attempt: u64,
+    /// The number of deferred messages that the turn is told, the oldest ones; absent for all
+    /// (contract 5.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred_told: Option<u64>,
 }
 
 impl TurnRecord {

@@ -66,6 +66,10 @@ pub struct WorkItemRecord {
     /// When to look at the blocker again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Timestamp>,
+    /// The instant from which `recheck_at` was derived; absent if it was named absolutely (contract
+    /// 1.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_from: Option<Timestamp>,
     /// When a recheck was last consumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_consumed_at: Option<Timestamp>,

@@ -38,6 +38,7 @@ impl TurnRecord {
             completed_at: None,
             retry_of: retry.map(|retry| retry.retry_of.clone()),
             attempt: retry.map_or(0, |retry| retry.attempt),
+            deferred_told: None,
         }
     }
 }

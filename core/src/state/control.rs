@@ -97,6 +97,7 @@ impl Default for Control {
     fn default() -> Self {
         Self {
             agent_id: AgentId::from(""),
+            format: 0,
             edition: Edition::default(),
             policy: Policy::default(),
             live_from: None,
@@ -118,6 +119,8 @@ impl Default for Control {
 pub struct Control {
     /// The agent that owns the ledger; empty before the first entry.
     pub agent_id: AgentId,
+    /// The format of the newest entries; 0 before the first entry.
+    pub format: u32,
     /// The order of the rules.
     pub edition: Edition,
     /// The limits and delays.
@@ -159,6 +162,7 @@ impl Control {
         match record {
             ControlRecord::Genesis(genesis) => {
                 self.agent_id = genesis.agent_id.clone();
+                self.format = genesis.format;
                 self.edition = genesis.edition;
                 self.policy = genesis.policy.clone();
             }
@@ -174,8 +178,11 @@ impl Control {
                     coalesced: Coalesced::default(),
                 });
             }
-            // These two belong to the plane of work items.
-            ControlRecord::FocusSet(_) | ControlRecord::ItemParked(_) => {}
+            // The fold passes these to the planes that they change.
+            ControlRecord::FocusSet(_)
+            | ControlRecord::ItemParked(_)
+            | ControlRecord::EpochsMoved(_)
+            | ControlRecord::ClockCorrected(_) => {}
             ControlRecord::WakeHintPending(hint) => {
                 let before = self.hint.take();
                 let (hint, coalesced) = before.map_or_else(
@@ -216,6 +223,7 @@ impl Control {
                 self.was_closing = self.closing.take().is_some();
             }
             ControlRecord::PolicySet(set) => self.set(set.clone()),
+            ControlRecord::FormatRaised(raised) => self.format = raised.format,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The fold: how each record changes the state (contract 3.3). Nothing else changes a state.
 
+use alloc::vec::Vec;
+
 use wakeful_json::Map;
 
 use crate::{
@@ -17,13 +19,14 @@ use crate::{
             message::MessageRecord,
             note::{DeadlineNote, HintTickNote, RecheckNote, SystemWaitNote, WorkQueueNote},
         },
+        refusal::RefusedContent,
         task::TaskRecord,
         turn::{AbortReason, RunStatus, TurnRecord, TurnTerminalKind},
         waiting::{EndedBy, WaitConditionStatus},
         work::{DelegationState, WorkItemState},
     },
     state::{
-        State, autonomy,
+        State, autonomy, failing,
         progress::{self, Step},
         retry::{self, Owed},
         turn::{LastTerminal, OpenRun},
@@ -34,7 +37,8 @@ use crate::{
 impl State {
     /// Folds one more entry. A state changes in no other way.
     pub fn apply(&mut self, entry: &Entry) {
-        self.clock_behind &= entry.at <= self.at;
+        // A correction sets the time back, and then the clock is right.
+        self.clock_behind &= entry.at == self.at;
         self.at = entry.at;
         // Taken before the fold: the restart that makes a ledger live is not live itself (contract,
         // preface).
@@ -69,6 +73,7 @@ impl State {
     }
 
     fn fold(&mut self, place: &Place, record: &Record) {
+        self.introduced.apply(place, record);
         if place.live && is_of_run(record) {
             self.turns.heard(self.at);
         }
@@ -90,7 +95,12 @@ impl State {
                 }
             }
             Record::Event(record) => self.fold_event(place, record),
-            Record::Transcript(_) => self.context.transcript += 1,
+            Record::Transcript(record) => {
+                self.context.transcript += 1;
+                if place.live && (record.answer || self.control.format < 2) {
+                    self.turns.answered(place, record);
+                }
+            }
             Record::Task(record) => self.fold_task(place, record),
             Record::WorkItem(record) => {
                 self.context.work_changed(place);
@@ -140,6 +150,12 @@ impl State {
                         self.control.wake()
                     }
                     ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
+                    ControlRecord::ClockCorrected(corrected) => {
+                        self.correct_clock(place, corrected)
+                    }
+                    ControlRecord::EpochsMoved(moved) => {
+                        moved.work_item_ids.iter().for_each(|id| self.work.move_epoch(id))
+                    }
                     _ => {}
                 }
             }
@@ -253,6 +269,12 @@ impl State {
             EventKind::WorkItemRecheckConsumed => {
                 record.particulars().iter().for_each(|note| self.work.recheck_consumed(note))
             }
+            EventKind::ToolRoundCompleted => self.turns.round_completed(),
+            EventKind::ContentRefused => {
+                if let Some(refused) = record.particulars::<RefusedContent>() {
+                    self.queue.deferred.refused(&refused.run_id, &refused.message_ids);
+                }
+            }
             EventKind::SchedulerDiagnostic => {
                 if diagnostic::is_recorded(record, DiagnosticKind::StalledRun) {
                     self.turns.set_stalled();
@@ -274,6 +296,8 @@ impl State {
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
         let progress = progress::of_turn(self, record)
             .filter(|_| was_open && record.status == RunStatus::Terminal);
+        let unknown_calls =
+            self.turns.run.as_ref().filter(|_| was_open).map(OpenRun::unknown_calls);
         self.turns.apply(place, record);
         match record.status {
             RunStatus::Started => {
@@ -284,7 +308,7 @@ impl State {
                         record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
                     self.queue.set_about(&record.message_id, item);
                 }
-                self.queue.deferred.listed(&record.run_id);
+                self.queue.deferred.listed(&record.run_id, record.deferred_told);
             }
             RunStatus::Interrupted => {
                 self.queue.set_in_run(&record.message_id, false);
@@ -301,9 +325,11 @@ impl State {
                 if was_open && place.live {
                     // The message is still in the queue: in a settlement its entry follows the
                     // terminal.
+                    let unknown_calls = unknown_calls.unwrap_or_default();
                     let retry = (retry::owed(self, record) == Owed::Retry)
-                        .then(|| retry::next_retry(self, record, place.seq));
+                        .then(|| retry::next_retry(self, record, unknown_calls, place.seq));
                     self.turns.set_owed(record, retry);
+                    failing::fold(self, record);
                 }
             }
         }
@@ -363,6 +389,8 @@ impl State {
             retry_of: None,
             attempt: 0,
             calls: Map::new(),
+            inherited: Vec::new(),
+            pending: Vec::new(),
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
     }

@@ -3,10 +3,13 @@
 pub mod admitted;
 pub mod arrival;
 pub mod autonomy;
+mod clock;
 pub mod context;
 pub mod control;
+pub mod failing;
 pub mod fold;
 pub mod index;
+pub mod introduced;
 pub mod lists;
 pub mod progress;
 pub mod queue;
@@ -38,6 +41,7 @@ use crate::{
         context::Context,
         control::Control,
         index::Index,
+        introduced::Introduced,
         queue::lanes::Queue,
         task::Tasks,
         turn::{OpenRun, Turns},
@@ -58,6 +62,9 @@ pub struct State {
     /// with a later time clears it.
     #[serde(default)]
     pub(crate) clock_behind: bool,
+    /// The newest correction of the clock, if there was one (contract 1.3).
+    #[serde(default)]
+    pub(crate) corrected: Option<Seq>,
     /// Identity, lifecycle and hints.
     pub(crate) control: Control,
     /// Messages.
@@ -72,6 +79,8 @@ pub struct State {
     pub(crate) waiting: Waiting,
     /// Evidence: errors, briefs, checkpoints.
     pub(crate) context: Context,
+    /// What each id was first used for (contract 2.2).
+    pub(crate) introduced: Introduced,
     /// Records of other agents, which never count (contract 3.6).
     pub(crate) foreign_records: u64,
     /// Lines that an import carries and no rule reads (contract 3.7).
@@ -100,7 +109,7 @@ impl State {
         self.head.seq.next()
     }
 
-    /// The time of the newest batch, which never runs backwards.
+    /// The time of the newest batch. Only a correction of the clock sets it back (contract 1.3).
     #[must_use]
     pub fn at(&self) -> Timestamp {
         self.at

@@ -1,10 +1,11 @@
 //! Retries: what a failed turn owes (contract 5.6).
 
-use alloc::string::ToString;
+use alloc::{string::ToString, vec::Vec};
 
 use crate::{
     id::Seq,
     record::{
+        effect::UnknownCall,
         queue::{
             message::MessageRecord,
             note::{Subject, continues},
@@ -31,7 +32,9 @@ pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
         .kind
         .is_some_and(|kind| kind.is_failure() && kind != TurnTerminalKind::BaselineOverBudget);
     let ended_on_purpose = turn.was_aborted_by(AbortReason::OperatorAborted)
-        || turn.was_aborted_by(AbortReason::AgentStopped);
+        || turn.was_aborted_by(AbortReason::AgentStopped)
+        // The same content would be refused again.
+        || turn.was_aborted_by(AbortReason::ContentRefused);
     // An imported failure creates no obligation (contract, preface).
     if state.control.live_from.is_none() || !wanted || ended_on_purpose {
         Owed::Nothing
@@ -44,7 +47,12 @@ pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
 
 /// The retry of a turn whose failure the entry at `seq` records. A follow-up of the host that waits
 /// already takes its place.
-pub(crate) fn next_retry(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
+pub(crate) fn next_retry(
+    state: &State,
+    turn: &TurnRecord,
+    unknown_calls: Vec<UnknownCall>,
+    seq: Seq,
+) -> Retry {
     let policy = &state.control.policy;
     let failed = state.queue.message(&turn.message_id).map(|held| &held.record);
     // The item of the first turn, even if it was completed in an interrupted run: the replay then
@@ -54,6 +62,7 @@ pub(crate) fn next_retry(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
         continues(message).is_some_and(|failed| failed == turn.message_id)
     };
     let followup = state.queue.waiting().find(|held| held.live && is_followup(&held.record));
+    let from = turn.completed_at.unwrap_or(state.at);
     Retry {
         retry_of: turn.retry_of.clone().unwrap_or_else(|| turn.message_id.clone()),
         attempt: turn.attempt + 1,
@@ -67,11 +76,10 @@ pub(crate) fn next_retry(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
         work_item_id: first
             .or_else(|| turn.work_item.as_ref().map(|binding| binding.work_item_id.clone())),
         subject: failed.map(Subject::from_message).unwrap_or_default(),
-        due_at: turn
-            .completed_at
-            .unwrap_or(state.at)
-            .plus_ms(policy.failed_turn_backoff_ms.nth_ms(turn.attempt)),
+        from,
+        due_at: from.plus_ms(policy.failed_turn_backoff_ms.nth_ms(turn.attempt)),
         seq,
         message_id: followup.map(|held| held.record.id.clone()),
+        unknown_calls,
     }
 }

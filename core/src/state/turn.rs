@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::{
     id::{AgentId, MessageId, RunId, Seq, WorkItemId},
     record::{
-        context::ToolExecutionRecord,
-        effect::Effect,
+        context::{RoundCall, ToolExecutionRecord, TranscriptRecord},
+        effect::{Effect, UnknownCall},
         entry::Place,
         queue::{
             message::MessageRecord,
@@ -37,12 +37,17 @@ pub struct Retry {
     pub work_item_id: Option<WorkItemId>,
     /// The subject of the lineage, if a message of the core started it.
     pub subject: Subject,
+    /// When the turn failed, from which the backoff counts.
+    pub from: Timestamp,
     /// When the core queues the retry.
     pub due_at: Timestamp,
     /// The entry of the failure.
     pub seq: Seq,
     /// The message of the retry, once it is queued: the core's own, or a follow-up of the host.
     pub message_id: Option<MessageId>,
+    /// The calls of the failed runs that may have run (contract 5.23).
+    #[serde(default)]
+    pub unknown_calls: Vec<UnknownCall>,
 }
 
 impl Retry {
@@ -94,6 +99,12 @@ pub struct OpenRun {
     /// unsure whether it was recorded (contract 2.2).
     #[serde(default)]
     pub calls: Map<String, Seq>,
+    /// The calls of earlier runs of the lineage that may have run (contract 5.23).
+    #[serde(default)]
+    pub inherited: Vec<UnknownCall>,
+    /// The calls of the newest round whose execution is not recorded yet.
+    #[serde(default)]
+    pub pending: Vec<UnknownCall>,
 }
 
 impl OpenRun {
@@ -113,7 +124,14 @@ impl OpenRun {
             completed_at: None,
             retry_of: self.retry_of.clone(),
             attempt: self.attempt,
+            deferred_told: None,
         }
+    }
+
+    /// The calls that may have run if the run ends now: those of the lineage, oldest first.
+    #[must_use]
+    pub fn unknown_calls(&self) -> Vec<UnknownCall> {
+        self.inherited.iter().chain(&self.pending).cloned().collect()
     }
 
     /// The record that ends this run at a restart, or at an abort while closing.
@@ -161,6 +179,20 @@ pub struct Turns {
     /// Failed turns that will be retried, by the first message of their lineage (contract 5.6).
     #[serde(default)]
     pub retries: Map<MessageId, Retry>,
+    /// The owners whose newest turns failed for one cause (I26).
+    #[serde(default)]
+    pub failing: Vec<Failing>,
+}
+
+/// Turns of one owner that failed in a row for one cause, since the operator was last told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct Failing {
+    /// The item of the turns; `None` for turns without one.
+    pub work_item_id: Option<WorkItemId>,
+    /// How they ended.
+    pub cause: TurnTerminalKind,
+    /// The number of these turns.
+    pub count: u64,
 }
 
 /// A run that a restart interrupted.
@@ -172,6 +204,9 @@ pub struct InterruptedRun {
     pub message_id: MessageId,
     /// The entry of the interruption.
     pub seq: Seq,
+    /// The calls of its lineage that may have run (contract 5.23).
+    #[serde(default)]
+    pub unknown_calls: Vec<UnknownCall>,
 }
 
 impl Turns {
@@ -180,6 +215,7 @@ impl Turns {
         match record.status {
             RunStatus::Started => {
                 self.turn_index = record.turn_index;
+                let inherited = self.unknown_calls_for(&record.message_id);
                 // This run replays the message, which discharges its interrupted runs. Those of an
                 // import have no message, so the first run discharges them.
                 self.interrupted.retain(|run| {
@@ -199,6 +235,8 @@ impl Turns {
                     retry_of: record.retry_of.clone(),
                     attempt: record.attempt,
                     calls: Map::new(),
+                    inherited,
+                    pending: Vec::new(),
                 });
             }
             RunStatus::Terminal if is_open => {
@@ -211,13 +249,15 @@ impl Turns {
                 });
             }
             RunStatus::Interrupted if is_open => {
-                self.run = None;
+                let unknown_calls =
+                    self.run.take().map_or_else(Vec::new, |run| run.unknown_calls());
                 self.settled = Some(place.seq);
                 self.newest_interrupted = true;
                 self.interrupted.push(InterruptedRun {
                     run_id: record.run_id.clone(),
                     message_id: record.message_id.clone(),
                     seq: place.seq,
+                    unknown_calls,
                 });
             }
             // contract 3.3: the run has ended, and its first end counts.
@@ -234,6 +274,45 @@ impl Turns {
         self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
     }
 
+    /// The calls that may have run in earlier runs of a message's lineage, oldest first (contract
+    /// 5.23): those of the failed turns that it retries, and of its interrupted runs.
+    #[must_use]
+    pub fn unknown_calls_for(&self, message: &MessageId) -> Vec<UnknownCall> {
+        let interrupted = self.interrupted.iter().rev().find(|run| run.message_id == *message);
+        // An interrupted run had those of the retry before it already.
+        interrupted
+            .map(|run| &run.unknown_calls)
+            .or_else(|| self.retry_by(message).map(|retry| &retry.unknown_calls))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Folds an answer of the model. Its calls may run from now on, and those before it have ended.
+    pub(crate) fn answered(&mut self, place: &Place, record: &TranscriptRecord) {
+        let Some(run) = &mut self.run else { return };
+        if record.run_id.as_ref() != Some(&run.run_id) {
+            return;
+        }
+        let unknown = |call: Option<&RoundCall>| UnknownCall {
+            run_id: run.run_id.clone(),
+            seq: place.seq,
+            call_id: call.map(|call| call.call_id.clone()),
+            tool_name: call.map(|call| call.tool_name.clone()),
+        };
+        run.pending = match &record.calls {
+            Some(calls) => calls.iter().map(|call| unknown(Some(call))).collect(),
+            // The host does not say what the answer calls, so it is unknown as a whole.
+            None => Vec::from([unknown(None)]),
+        };
+    }
+
+    /// Folds the end of a round of tool calls: how each of them ended is recorded.
+    pub(crate) fn round_completed(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.pending.clear();
+        }
+    }
+
     /// Folds a fact of the open run, which shows that it is not stalled.
     pub(crate) fn heard(&mut self, at: Timestamp) {
         if let Some(run) = &mut self.run {
@@ -245,6 +324,7 @@ impl Turns {
     pub(crate) fn called(&mut self, place: &Place, call: &ToolExecutionRecord) {
         if let Some(run) = &mut self.run {
             run.calls.get_or_insert(call.id.clone(), place.seq);
+            run.pending.retain(|pending| call.call_id.is_none() || pending.call_id != call.call_id);
         }
     }
 

@@ -101,11 +101,11 @@ impl Telling<'_> {
             }
             Move::Operation(fact) => self.say(fact),
             Move::Block { item, by, recheck_ms } => {
-                let recheck_at = recheck_ms.map(|ms| self.now.plus_ms(ms));
                 self.say(&Fact::WorkItemBlocked(WorkItemBlocked {
                     work_item_id: item.clone(),
                     blocked_by: by.clone(),
-                    recheck_at,
+                    recheck_at: None,
+                    recheck_in_ms: *recheck_ms,
                 }));
             }
             Move::WaitFor(wait) => self.wait(wait),
@@ -169,6 +169,7 @@ impl Telling<'_> {
             self.say(&Fact::AssistantRoundRecorded(AssistantRoundRecorded {
                 run_id: self.cue.run_id.clone(),
                 data,
+                calls: Some(Vec::new()),
             }));
         }
         for call in calls {
@@ -193,6 +194,7 @@ impl Telling<'_> {
             input: call.input.clone().unwrap_or_else(nothing),
             output: call.output.clone().unwrap_or_else(nothing),
             summary: call.summary.clone().unwrap_or_else(|| call.tool.clone()),
+            call_id: None,
         });
         self.say(&fact);
     }
@@ -207,6 +209,7 @@ impl Telling<'_> {
             }
             Waker::After(ms, timer_id) => Some(WakeSource::Timer {
                 wake_at: self.now.plus_ms(*ms),
+                wake_in_ms: Some(*ms),
                 timer_id: timer_id.clone(),
             }),
             Waker::Kind => Some(match wait.kind {
@@ -221,7 +224,8 @@ impl Telling<'_> {
             kind: wait.kind,
             waiting_for: wait.what.clone().unwrap_or_else(|| waited_for(wait)),
             wake_sources: source.into_iter().collect(),
-            expires_at: wait.deadline_ms.map(|ms| self.now.plus_ms(ms)),
+            expires_at: None,
+            expires_in_ms: wait.deadline_ms,
             source: None,
             subject_ref: None,
             continuation: None,

@@ -51,7 +51,8 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("item", "external", "ttEtt.E.EEtt.EE.t."),
     ("current", "external", "ttEtt.E.EEtt.EE.t."),
     ("agent", "external", "ttEtt.E.EEtt.EE.t."),
-    ("item", "operator", "tEttt.t.tttt..t.t."),
+    // The item is the only one that asks, and none has the focus: so the answer is for it.
+    ("item", "operator", "EEttt.t.tttt..t.t."),
     ("current", "operator", "EEttt.....tt....t."),
     ("agent", "operator", "EEttt.....tt....t."),
     ("item", "timer k", "ttttt.....Et....t."),
@@ -66,7 +67,7 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("item", "intent", "ttEtt.E.EEttEEE.t."),
     ("current", "intent", "ttEtt.E.EEttEEE.t."),
     ("agent", "intent", "ttMtt.M.MMttMMM.t."),
-    ("item", "needs_input", "tMttt.t.tttt..t.t."),
+    ("item", "needs_input", "MMttt.t.tttt..t.t."),
     ("current", "needs_input", "MMttt.....tt....t."),
     ("item", "blocking task t", "tttEt.t.tttt..t.t."),
     ("current", "blocking task t", "tttEt.....tt....t."),

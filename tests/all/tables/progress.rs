@@ -271,7 +271,7 @@ fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
     let listed = |driven: &Driven| -> Vec<Vec<String>> {
         let started = driven.effects.iter().filter_map(|effect| match effect {
             Effect::StartTurn(request) => {
-                Some(request.deferred.iter().map(|message| message.id.to_string()).collect())
+                Some(request.deferred.iter().map(|told| told.message.id.to_string()).collect())
             }
             _ => None,
         });

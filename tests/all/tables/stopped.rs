@@ -38,7 +38,9 @@ fn example(name: &str) -> Value {
         "assistant_round_recorded" => json!({"run_id": "$run", "data": {}}),
         "turn_terminal" => json!({"run_id": "$run", "kind": "completed"}),
         "turn_aborted" => json!({"run_id": "$run", "reason": "agent_stopped"}),
-        "turn_baseline_over_budget" => json!({"run_id": "$run"}),
+        "turn_baseline_over_budget" | "content_refused" => json!({"run_id": "$run"}),
+        // The clock is right, so the correction is stale in each of the two agents.
+        "clock_corrected" => json!({"elapsed_ms": 1}),
         "task_created" => task("new", Some("w"), true),
         "task_running" | "task_cancelling" | "task_completed" | "task_failed"
         | "task_cancelled" | "task_interrupted" => of_task(name, "t"),

@@ -7,7 +7,12 @@ use wakeful_core::{
     explain::diagnose,
     json,
     ladder::owed,
-    record::{Record, decision::Decision, effect::Effect, event::EventKind},
+    record::{
+        Record,
+        decision::Decision,
+        effect::{Effect, UnknownCall},
+        event::EventKind,
+    },
     state::State,
 };
 
@@ -129,9 +134,28 @@ pub(super) fn effects(effects: &[Effect]) -> String {
                 let listing = request
                     .deferred
                     .iter()
-                    .map(|message| format!(" listing {}", message.id))
+                    .map(|told| {
+                        let of = told.body_bytes.map_or_else(String::new, |of| {
+                            format!(" ({} of {of} bytes)", told.message.body.bytes())
+                        });
+                        format!(" listing {}{of}", told.message.id)
+                    })
                     .collect::<String>();
-                writeln!(out, "effect start_turn {}{item}{after}{listing}", request.run_id)
+                let later = match request.deferred_later {
+                    0 => String::new(),
+                    later => format!(" and {later} later"),
+                };
+                let unknown = request.unknown_calls.iter().map(unknown_call).collect::<String>();
+                let waits = request
+                    .operator_waits
+                    .iter()
+                    .map(|wait| format!(" beside `{}`", wait.waiting_for))
+                    .collect::<String>();
+                writeln!(
+                    out,
+                    "effect start_turn {}{item}{after}{unknown}{listing}{later}{waits}",
+                    request.run_id
+                )
             }
             Effect::Interject { run_id, message_id } => {
                 writeln!(out, "effect interject {message_id} into {run_id}")
@@ -144,6 +168,13 @@ pub(super) fn effects(effects: &[Effect]) -> String {
         };
     }
     out
+}
+
+fn unknown_call(call: &UnknownCall) -> String {
+    match (&call.call_id, &call.tool_name) {
+        (Some(id), Some(tool)) => format!(" unknown {id}:{tool}"),
+        _ => format!(" unknown round {}", call.seq),
+    }
 }
 
 /// A decision, in one line.

@@ -14,6 +14,7 @@ use crate::{
     },
     id::{MessageId, TaskId, WorkItemId},
     record::{
+        Record,
         queue::{
             admission,
             envelope::{
@@ -85,9 +86,6 @@ fn normal() -> Priority {
 /// The transition of `message_queued`.
 pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outcome {
     let new = fact.message;
-    if let Some(seen) = state.queue.seen(&new.id) {
-        return Outcome::ignored(Refusal::Duplicate, seen);
-    }
     let message = MessageRecord {
         id: new.id,
         agent_id: state.control.agent_id.clone(),
@@ -108,6 +106,9 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         correlation_id: new.correlation_id,
         causation_id: new.causation_id,
     };
+    if let Some(seen) = state.queue.seen(&message.id) {
+        return Outcome::repeated(state, &Record::Message(message.admitted()), seen);
+    }
     // contract 5.11: a second result of a task is a duplicate.
     let told = message::task_of(&message).filter(|_| message.trust == TrustLevel::TrustedSystem);
     if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     fact::outcome::{Outcome, Refusal},
-    id::{MessageId, TaskId, WorkItemId},
+    id::{MessageId, Seq, TaskId, WorkItemId},
     record::{
         Record,
         event::{EventKind, EventRecord},
@@ -54,6 +54,9 @@ pub(crate) fn changed(
     status: TaskStatus,
     at: Timestamp,
 ) -> Outcome {
+    if let Some(first) = conflict(state, &fact, status) {
+        return Outcome::ignored(Refusal::ConflictingDuplicate, first);
+    }
     if let Some((_, seq)) = state.tasks.ended.get(&fact.task_id) {
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
     }
@@ -91,6 +94,26 @@ pub(crate) fn changed(
     Outcome::accepted(
         [Record::Task(record)].into_iter().chain(result.into_iter().flatten()).collect(),
     )
+}
+
+/// The entry that created this task for something else, if the fact creates it again (contract
+/// 2.2). The other facts only change a task.
+fn conflict(state: &State, fact: &TaskChanged, status: TaskStatus) -> Option<Seq> {
+    let never = Timestamp::default();
+    state.introduced.conflict(&Record::Task(TaskRecord {
+        id: fact.task_id.clone(),
+        agent_id: state.control.agent_id.clone(),
+        // Without a kind, the fact does not create the task.
+        kind: fact.task_kind.filter(|_| status == TaskStatus::Queued)?,
+        status,
+        created_at: never,
+        updated_at: never,
+        parent_message_id: None,
+        work_item_id: fact.work_item_id.clone(),
+        summary: fact.summary.clone(),
+        detail: fact.detail.clone(),
+        recovery: fact.recovery.clone(),
+    }))
 }
 
 /// Whether the batch of this record also queues the task's one result (contract 5.11). It does in a

@@ -37,9 +37,13 @@ pub struct WaitConditionRegistered {
     /// What can end the wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wake_sources: Vec<WakeSource>,
-    /// The deadline of the wait.
+    /// The deadline of the wait, as an instant that somebody named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// The deadline of the wait, as a duration from now in milliseconds. It counts instead of
+    /// `expires_at`, and a correction of the clock moves it (contract 1.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_ms: Option<u64>,
     /// The external system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -65,7 +69,10 @@ pub struct WaitConditionNamed {
 /// The transition of `wait_condition_registered`: it supersedes the owner's other conditions, and
 /// ends the turn after its round.
 pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Timestamp) -> Outcome {
-    if let Err((reason, because)) = admissible(state, &fact) {
+    let seen = state.waiting.seen_condition(&fact.wait_condition_id);
+    if seen.is_none()
+        && let Err((reason, because)) = admissible(state, &fact)
+    {
         return Outcome::ignored(reason, because);
     }
     let owned = state
@@ -79,7 +86,7 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
     let mut records: Vec<_> = superseded
         .map(|wait| wait.record.ended(WaitConditionStatus::Cancelled, EndedBy::Superseded, at))
         .collect();
-    records.push(Record::WaitCondition(WaitConditionRecord {
+    let condition = Record::WaitCondition(WaitConditionRecord {
         id: fact.wait_condition_id,
         agent_id: state.control.agent_id.clone(),
         work_item_id: fact.work_item_id,
@@ -88,15 +95,20 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
         source: fact.source,
         subject_ref: fact.subject_ref,
         waiting_for: fact.waiting_for,
-        wake_sources: fact.wake_sources,
+        wake_sources: fact.wake_sources.into_iter().map(|source| source.from(at)).collect(),
         continuation: fact.continuation,
         created_at: at,
         updated_at: at,
-        expires_at: fact.expires_at,
+        expires_at: fact.expires_in_ms.map(|ms| at.plus_ms(ms)).or(fact.expires_at),
+        expires_in_ms: fact.expires_in_ms,
         resolved_at: None,
         cancelled_at: None,
         ended_by: None,
-    }));
+    });
+    if let Some(seen) = seen {
+        return Outcome::repeated(state, &condition, seen);
+    }
+    records.push(condition);
     let mut outcome = Outcome::accepted(records);
     outcome.effects.extend(state.turns.yield_once());
     outcome
@@ -104,9 +116,6 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
 
 /// Whether a condition is accepted; if not, why, and the entry that decides this.
 fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refusal, Seq)> {
-    if let Some(seq) = state.waiting.seen_condition(&fact.wait_condition_id) {
-        return Err((Refusal::Duplicate, seq));
-    }
     if let Some(item) = &fact.work_item_id {
         if let Some(seq) = state.work.ended.get(item) {
             return Err((Refusal::AlreadyTerminal, *seq));
@@ -120,7 +129,8 @@ fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refu
         return Ok(());
     }
     // contract 5.17: a wait for what cannot arrive, or is there already, is refused.
-    if fact.wake_sources.is_empty() && fact.expires_at.is_none() {
+    let has_deadline = fact.expires_at.is_some() || fact.expires_in_ms.is_some();
+    if fact.wake_sources.is_empty() && !has_deadline {
         return Err((Refusal::NoWaker, state.head.seq));
     }
     fact.wake_sources.iter().try_for_each(|source| can_come(state, source))

@@ -55,10 +55,10 @@ pub struct WaitingIntentNamed {
 
 /// The transition of `waiting_intent_created`.
 pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) -> Outcome {
-    if let Some(seq) = state.waiting.seen_intent(&fact.waiting_intent_id) {
-        return Outcome::ignored(Refusal::Duplicate, seq);
-    }
-    if let Err((reason, because)) = can_be_owned(state, &fact) {
+    let seen = state.waiting.seen_intent(&fact.waiting_intent_id);
+    if seen.is_none()
+        && let Err((reason, because)) = can_be_owned(state, &fact)
+    {
         return Outcome::ignored(reason, because);
     }
     let intent = WaitingIntentRecord {
@@ -81,7 +81,11 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
         causation_id: None,
         ended_by: None,
     };
-    Outcome::accepted(with_mirror(intent).into())
+    let [intent, mirror] = with_mirror(intent);
+    match seen {
+        Some(seen) => Outcome::repeated(state, &intent, seen),
+        None => Outcome::accepted([intent, mirror].into()),
+    }
 }
 
 /// Whether the intent may be created. A wait of an item ends with its item (contract 5.14), so a

@@ -47,10 +47,8 @@ pub struct TimerNamed {
 
 /// The transition of `timer_created`.
 pub(crate) fn created(state: &State, fact: TimerCreated, at: Timestamp) -> Outcome {
-    if let Some(seq) = state.waiting.seen_timer(&fact.timer_id) {
-        return Outcome::ignored(Refusal::Duplicate, seq);
-    }
-    Outcome::accepted(Vec::from([Record::Timer(TimerRecord {
+    let seen = state.waiting.seen_timer(&fact.timer_id);
+    let timer = Record::Timer(TimerRecord {
         id: fact.timer_id,
         agent_id: state.control.agent_id.clone(),
         created_at: at,
@@ -63,7 +61,11 @@ pub(crate) fn created(state: &State, fact: TimerCreated, at: Timestamp) -> Outco
         last_fired_at: None,
         fire_count: 0,
         tick_message_id: None,
-    })]))
+    });
+    match seen {
+        Some(seen) => Outcome::repeated(state, &timer, seen),
+        None => Outcome::accepted(Vec::from([timer])),
+    }
 }
 
 /// The transition of `timer_cancelled`. It drops a tick that no run has taken, even the last one of

@@ -23,7 +23,7 @@ use crate::{
 pub(crate) fn delegated(state: &State, fact: &WorkItemDelegated, at: Timestamp) -> Outcome {
     let known = state.work.delegations.get(&fact.delegation_id);
     if let Some((_, seq)) = known {
-        return Outcome::ignored(Refusal::Duplicate, *seq);
+        return Outcome::repeated(state, &event(EventKind::WorkItemDelegated, fact, at), *seq);
     }
     work::on_open_item(state, &fact.work_item_id, |_| {
         Vec::from([event(EventKind::WorkItemDelegated, fact, at)])

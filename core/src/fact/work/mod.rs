@@ -77,6 +77,10 @@ pub struct WorkItemBlocked {
     /// When to look at the blocker again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Timestamp>,
+    /// When to look at it again, as a duration from now in milliseconds. It counts instead of
+    /// `recheck_at`, and a correction of the clock moves it (contract 1.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_in_ms: Option<u64>,
 }
 
 /// Fact `work_item_completed`: the item is done.
@@ -92,9 +96,7 @@ pub struct WorkItemCompleted {
 
 /// The transition of `work_item_created`.
 pub(crate) fn created(state: &State, fact: WorkItemCreated, at: Timestamp) -> Outcome {
-    if let Some(seq) = state.work.seen(&fact.work_item_id) {
-        return Outcome::ignored(Refusal::Duplicate, seq);
-    }
+    let seen = state.work.seen(&fact.work_item_id);
     let record = WorkItemRecord {
         id: fact.work_item_id,
         agent_id: state.control.agent_id.clone(),
@@ -107,12 +109,17 @@ pub(crate) fn created(state: &State, fact: WorkItemCreated, at: Timestamp) -> Ou
         todo_list: None,
         blocked_by: None,
         recheck_at: None,
+        recheck_from: None,
         recheck_consumed_at: None,
         result_summary: None,
         created_at: at,
         updated_at: at,
     };
-    Outcome::accepted([Record::WorkItem(record)].into())
+    let record = Record::WorkItem(record);
+    match seen {
+        Some(seen) => Outcome::repeated(state, &record, seen),
+        None => Outcome::accepted([record].into()),
+    }
 }
 
 /// The transition of `work_item_picked`: it moves the focus and nothing else (contract 5.14).
@@ -139,7 +146,8 @@ pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Ou
     on_open_item(state, &fact.work_item_id.clone(), |item| {
         let mut next = item.next_snapshot(at);
         next.blocked_by = Some(fact.blocked_by);
-        next.recheck_at = fact.recheck_at;
+        next.recheck_at = fact.recheck_in_ms.map(|ms| at.plus_ms(ms)).or(fact.recheck_at);
+        next.recheck_from = fact.recheck_in_ms.map(|_| at);
         // The new recheck is still to come.
         next.recheck_consumed_at = None;
         [Record::WorkItem(next)].into()
@@ -150,7 +158,7 @@ pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Ou
 pub(crate) fn unblocked(state: &State, fact: WorkItemNamed, at: Timestamp) -> Outcome {
     on_open_item(state, &fact.work_item_id, |item| {
         let mut next = item.next_snapshot(at);
-        (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        clear_blocker(&mut next);
         [Record::WorkItem(next)].into()
     })
 }
@@ -162,7 +170,7 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
         let mut next = item.next_snapshot(at);
         next.state = WorkItemState::Completed;
         next.result_summary = fact.result_summary;
-        (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        clear_blocker(&mut next);
         // The item goes first: it loses the focus because it is completed (I7).
         let mut records = Vec::from([Record::WorkItem(next)]);
         if state.work.focus.as_ref().is_some_and(|focus| focus.work_item_id == fact.work_item_id) {
@@ -176,6 +184,11 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
         outcome.effects.extend(state.turns.yield_once());
     }
     outcome
+}
+
+fn clear_blocker(next: &mut WorkItemRecord) {
+    (next.blocked_by, next.recheck_at) = (None, None);
+    (next.recheck_from, next.recheck_consumed_at) = (None, None);
 }
 
 fn focus(work_item_id: Option<WorkItemId>, cause: FocusCause) -> Record {

@@ -294,6 +294,22 @@ pub enum MessageBody {
     },
 }
 
+impl MessageBody {
+    /// The length of the content in bytes of text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.as_text().len()
+    }
+
+    /// The beginning of the content as plain text, at most `most` bytes.
+    #[must_use]
+    pub fn beginning(&self, most: usize) -> Self {
+        let text = self.as_text();
+        let end = text.floor_char_boundary(most);
+        Self::Text { text: text[..end].into() }
+    }
+}
+
 /// The fields of all bodies together; [`MessageBody`] is read through it.
 #[derive(Readable)]
 struct BodyFields {

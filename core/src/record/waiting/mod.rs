@@ -181,8 +181,12 @@ pub enum WakeSource {
     },
     /// An instant.
     Timer {
-        /// When it is reached.
+        /// When it is reached. In a fact, absent if `wake_in_ms` is given.
         wake_at: Timestamp,
+        /// The time from the entry to the instant, in milliseconds; absent if the instant was named
+        /// absolutely (contract 1.3).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wake_in_ms: Option<u64>,
         /// The timer that represents the instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         timer_id: Option<TimerId>,
@@ -200,6 +204,7 @@ struct WakeSourceFields {
     task_id: Option<TaskId>,
     external_trigger_id: Option<ExternalTriggerId>,
     wake_at: Option<Timestamp>,
+    wake_in_ms: Option<u64>,
     timer_id: Option<TimerId>,
 }
 
@@ -225,12 +230,30 @@ impl TryFrom<WakeSourceFields> for WakeSource {
                 Self::ExternalIngress { external_trigger_id: f.external_trigger_id }
             }
             WakeSourceKind::Timer => Self::Timer {
-                wake_at: required(f.wake_at, "wake_at", "timer")?,
+                // A fact may give the duration alone, and then the core derives the instant.
+                wake_at: match f.wake_in_ms {
+                    Some(_) => f.wake_at.unwrap_or(Timestamp::MAX),
+                    None => required(f.wake_at, "wake_at", "timer")?,
+                },
+                wake_in_ms: f.wake_in_ms,
                 timer_id: f.timer_id,
             },
             WakeSourceKind::OperatorInput => Self::OperatorInput,
             WakeSourceKind::SystemTick => Self::SystemTick,
         })
+    }
+}
+
+impl WakeSource {
+    /// This source with the instant that follows from its duration, counted from `at`.
+    #[must_use]
+    pub(crate) fn from(self, at: Timestamp) -> Self {
+        match self {
+            Self::Timer { wake_in_ms: Some(ms), timer_id, .. } => {
+                Self::Timer { wake_at: at.plus_ms(ms), wake_in_ms: Some(ms), timer_id }
+            }
+            other => other,
+        }
     }
 }
 
@@ -272,6 +295,10 @@ pub struct WaitConditionRecord {
     /// The deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// The time from the registration to the deadline, in milliseconds; absent if the deadline was
+    /// named absolutely (contract 1.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_ms: Option<u64>,
     /// When what it waited for arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_at: Option<Timestamp>,
@@ -290,6 +317,19 @@ impl WaitConditionRecord {
         self.id.as_str().starts_with("waiting_intent:")
     }
 
+    /// The condition without instants that depend on when it was registered.
+    pub(crate) fn without_times(&self) -> Self {
+        let never = Timestamp::default();
+        let sources = self.wake_sources.iter().cloned().map(|source| source.from(never));
+        Self {
+            wake_sources: sources.collect(),
+            expires_at: self.expires_at.filter(|_| self.expires_in_ms.is_none()),
+            created_at: never,
+            updated_at: never,
+            ..self.clone()
+        }
+    }
+
     /// When the wait ends if nothing else ends it: the earliest of its own instants. An instant
     /// with a timer belongs to the timer, and a mirror follows its intent (contract 5.16, 5.17).
     #[must_use]
@@ -300,7 +340,7 @@ impl WaitConditionRecord {
     /// The earliest instant that it waits for, without those that have a timer.
     fn wake_at(&self) -> Option<Timestamp> {
         let instants = self.wake_sources.iter().filter_map(|source| match source {
-            WakeSource::Timer { wake_at, timer_id: None } => Some(*wake_at),
+            WakeSource::Timer { wake_at, timer_id: None, .. } => Some(*wake_at),
             _ => None,
         });
         instants.min()
@@ -364,6 +404,7 @@ impl WaitConditionRecord {
             created_at: intent.created_at,
             updated_at: changed.unwrap_or(intent.created_at),
             expires_at: None,
+            expires_in_ms: None,
             resolved_at: None,
             cancelled_at: intent.cancelled_at,
             ended_by: intent.ended_by,

@@ -7,8 +7,9 @@ use serde::Serialize;
 use wakeful_json::Readable;
 
 use crate::{
-    id::{RunId, Seq},
+    id::{MessageId, RunId, Seq},
     record::{
+        effect::DeferredMessage,
         queue::{
             entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord, note::NoteKey,
         },
@@ -23,7 +24,17 @@ pub struct Deferred {
     messages: Vec<Unread>,
     /// The number of messages beyond the limit, which were dropped from the front.
     pub overflow: u64,
+    /// The run in which a provider refused content without naming any. From then on a turn is told
+    /// one message, so that the next refusal names its culprit. It ends when no message is left.
+    #[serde(default)]
+    pub refused_in: Option<RunId>,
 }
+
+/// The fewest bytes of a message that are told, if it has as many. Less would say nothing.
+const LEAST_TOLD: usize = 1 << 10;
+
+/// The bytes that a message takes beside its content and metadata.
+const ENVELOPE: usize = 256;
 
 /// A deferred message, and the run that last received it.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
@@ -37,6 +48,45 @@ impl Deferred {
     /// The messages for the next turn, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &MessageRecord> {
         self.messages.iter().map(|unread| &unread.record)
+    }
+
+    /// The number of messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether there are no messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// The messages that the next turn is told, oldest first: as many as fit into `budget` bytes,
+    /// and each cut to its share. `retried` is the failed run, if the turn is a retry.
+    #[must_use]
+    pub fn told(&self, budget: NonZeroU64, retried: Option<&RunId>) -> Vec<DeferredMessage> {
+        let most = match &self.refused_in {
+            // The retry shows whether the culprit is among the deferred messages at all.
+            Some(run) if retried == Some(run) => 0,
+            Some(_) => 1,
+            None => self.messages.len(),
+        };
+        let budget = usize::try_from(budget.get()).unwrap_or(usize::MAX);
+        // Many messages share the budget, so that one turn hears of as many as possible.
+        let share = (budget / self.messages.len().max(1)).max(LEAST_TOLD).min(budget);
+        let mut left = budget;
+        let mut told = Vec::new();
+        for unread in self.messages.iter().take(most) {
+            let (message, bytes) = shortened(&unread.record, share);
+            // The first message always fits: its share is at most the budget.
+            if bytes > left && !told.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(bytes);
+            told.push(message);
+        }
+        told
     }
 
     /// Folds a settlement without a turn, or an interjection into the open run.
@@ -64,9 +114,30 @@ impl Deferred {
         }
     }
 
-    /// Folds the start of a run, which receives all deferred messages.
-    pub(crate) fn listed(&mut self, run: &RunId) {
-        self.messages.iter_mut().for_each(|unread| unread.listed_by = Some(run.clone()));
+    /// Folds the start of a run, which receives the oldest `told` messages, or all of them.
+    pub(crate) fn listed(&mut self, run: &RunId, told: Option<u64>) {
+        let told = told.and_then(|told| usize::try_from(told).ok()).unwrap_or(usize::MAX);
+        let receives = self.messages.iter_mut().take(told);
+        receives.for_each(|unread| unread.listed_by = Some(run.clone()));
+    }
+
+    /// Folds a refusal of the provider. What it names is never told again. If it names nothing, the
+    /// run has been told nothing.
+    pub(crate) fn refused(&mut self, run: &RunId, named: &[MessageId]) {
+        self.messages.retain(|unread| !named.contains(&unread.record.id));
+        if named.is_empty() {
+            for unread in &mut self.messages {
+                unread.listed_by.take_if(|listed_by| listed_by == run);
+            }
+            self.refused_in = Some(run.clone());
+        }
+        self.calm_down();
+    }
+
+    fn calm_down(&mut self) {
+        if self.messages.is_empty() {
+            self.refused_in = None;
+        }
     }
 
     /// Folds the end of a run. If it completed, the messages that it received are read.
@@ -75,8 +146,25 @@ impl Deferred {
             self.messages.retain(|unread| unread.listed_by.as_ref() != Some(&turn.run_id));
             // The completed turn was given this count together with the messages.
             self.overflow = 0;
+            self.calm_down();
         }
     }
+}
+
+/// The message with at most `share` bytes of content, and the bytes that it takes of the budget.
+fn shortened(message: &MessageRecord, share: usize) -> (DeferredMessage, usize) {
+    let room = share.saturating_sub(ENVELOPE);
+    let metadata = message.metadata.as_ref().filter(|data| data.as_str().len() <= room / 2);
+    let noted = metadata.map_or(0, |data| data.as_str().len());
+    let whole = message.body.bytes();
+    let fits = whole <= room - noted;
+    let body = if fits { message.body.clone() } else { message.body.beginning(room - noted) };
+    let bytes = ENVELOPE + noted + body.bytes();
+    let told = DeferredMessage {
+        message: MessageRecord { metadata: metadata.cloned(), body, ..message.clone() },
+        body_bytes: (!fits).then_some(whole as u64),
+    };
+    (told, bytes)
 }
 
 /// Whether the message has content and a trigger. A tick about work does not count: its content

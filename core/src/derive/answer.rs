@@ -1,0 +1,73 @@
+//! Answers that name nothing: the waits for the operator that such an answer may be about (contract
+//! 5.15).
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::{
+    derive::continuation::{self, Satisfied},
+    id::{Seq, WorkItemId},
+    record::{
+        effect::OperatorWait, queue::message::MessageRecord, waiting::WaitConditionKind,
+        work::WorkItemPlanStatus,
+    },
+    state::{State, readiness},
+};
+use wakeful_json::sort::sort_by_key;
+
+/// The waits for the operator beside those that this message ends, newest first, at most as many as
+/// the policy allows. Empty unless the message is operator input that names no item.
+#[must_use]
+pub fn other_waits(state: &State, message: &MessageRecord, ended: &Satisfied) -> Vec<OperatorWait> {
+    let names_nothing = message.is_operator_input() && message.work_item_id.is_none();
+    if !names_nothing || state.control.live_from.is_none() {
+        return Vec::new();
+    }
+    let mut waits: Vec<(Seq, OperatorWait)> = readiness::conditions(state)
+        .filter(|wait| {
+            wait.record.kind == WaitConditionKind::Operator
+                && !ended.conditions.contains(&wait.record.id)
+        })
+        .map(|wait| {
+            let record = &wait.record;
+            let told = OperatorWait {
+                wait_condition_id: Some(record.id.clone()),
+                work_item_id: record.work_item_id.clone(),
+                waiting_for: record.waiting_for.clone(),
+                since: record.created_at,
+            };
+            (wait.seq, told)
+        })
+        .collect();
+    let answered = continuation::answered(state, message);
+    for item in state.work.items.values() {
+        let record = &item.record;
+        if record.plan_status == WorkItemPlanStatus::NeedsInput
+            && answered.as_ref() != Some(&record.id)
+        {
+            let told = OperatorWait {
+                wait_condition_id: None,
+                work_item_id: Some(record.id.clone()),
+                waiting_for: record.objective.clone(),
+                since: record.updated_at,
+            };
+            waits.push((item.seq, told));
+        }
+    }
+    sort_by_key(&mut waits, |(seq, _)| Reverse(*seq));
+    let most = usize::try_from(state.control.policy.operator_waits.get()).unwrap_or(usize::MAX);
+    waits.truncate(most);
+    waits.into_iter().map(|(_, wait)| wait).collect()
+}
+
+/// The items of these waits, each once, in their order.
+#[must_use]
+pub(crate) fn items_of(waits: &[OperatorWait]) -> Vec<WorkItemId> {
+    let mut items: Vec<WorkItemId> = Vec::new();
+    for item in waits.iter().filter_map(|wait| wait.work_item_id.as_ref()) {
+        if !items.contains(item) {
+            items.push(item.clone());
+        }
+    }
+    items
+}

@@ -1,0 +1,184 @@
+//! What introduced each id: the first entry that has it, and a digest of its content (contract
+//! 2.2).
+//!
+//! A host that repeats a fact because it is unsure gets the answer `duplicate`. A host that uses an
+//! id for something else must hear that, or it believes that its content was recorded.
+
+use alloc::{borrow::ToOwned, format, string::String};
+use core::fmt;
+
+use serde::{Serialize, Serializer};
+use wakeful_json::{self as json, Map, Readable, Value};
+
+use crate::{
+    id::{MessageId, Seq},
+    record::{
+        Record,
+        entry::Place,
+        event::EventKind,
+        queue::message::MessageRecord,
+        task::{TaskRecord, TaskStatus},
+        waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
+        work::WorkItemRecord,
+    },
+    time::Timestamp,
+};
+
+/// The first content of each id.
+///
+/// The keys are digests of kind and id, because a second copy of every id would double the memory
+/// of the tombstones. The ids themselves are compared where the planes keep them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
+// The name lets `shape` leave it out: no rule reads it.
+pub struct Introduced(Map<Digest, First>);
+
+/// What an id was first used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct First {
+    /// The entry that introduced the id.
+    pub seq: Seq,
+    /// The digest of its content.
+    pub content: Digest,
+}
+
+/// The first eight bytes of a BLAKE3 hash. A collision would only give a refusal another name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest(u64);
+
+impl Digest {
+    fn new(text: &str) -> Self {
+        let hash = blake3::hash(text.as_bytes());
+        let first = hash.as_bytes()[..8].iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        Self(first)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{self}"))
+    }
+}
+
+impl Readable for Digest {
+    fn read(value: &Value<'_>) -> Self {
+        let text = value.text("a string");
+        u64::from_str_radix(&text, 16).map(Self).unwrap_or_else(|_| {
+            value.is_wrong(&"a digest has 16 hexadecimal digits");
+            Self::default()
+        })
+    }
+}
+
+impl Introduced {
+    /// The number of ids.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no id was introduced yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn apply(&mut self, place: &Place, record: &Record) {
+        let Some((id, content)) = identified(record) else { return };
+        // No fact may use an id of the core's form (contract 2.3), so these are never compared.
+        if let Record::Message(message) = record
+            && message.id == MessageId::made_at(&message.agent_id, place.seq)
+        {
+            return;
+        }
+        if !self.0.contains_key(&id) {
+            self.0.insert(id, First { seq: place.seq, content: content.digest() });
+        }
+    }
+
+    /// The entry that used the id of this record for another content, if there is one.
+    #[must_use]
+    pub fn conflict(&self, record: &Record) -> Option<Seq> {
+        let (id, content) = identified(record)?;
+        let first = self.0.get(&id)?;
+        (first.content != content.digest()).then_some(first.seq)
+    }
+}
+
+/// What a record says, without what differs when the same fact is said again: times, and the
+/// conversation that it belongs to.
+enum Content<'a> {
+    Message(&'a MessageRecord),
+    Task(&'a TaskRecord),
+    WorkItem(&'a WorkItemRecord),
+    Intent(&'a WaitingIntentRecord),
+    Condition(&'a WaitConditionRecord),
+    Timer(&'a TimerRecord),
+    Other(&'a str),
+}
+
+/// The digest of the id that a record may introduce, and its content.
+fn identified(record: &Record) -> Option<(Digest, Content<'_>)> {
+    let (kind, id, content) = match record {
+        Record::Message(it) => ('m', it.id.as_str().to_owned(), Content::Message(it)),
+        Record::Task(it) => ('t', it.id.as_str().to_owned(), Content::Task(it)),
+        Record::WorkItem(it) => ('w', it.id.as_str().to_owned(), Content::WorkItem(it)),
+        Record::WaitingIntent(it) => ('i', it.id.as_str().to_owned(), Content::Intent(it)),
+        // The mirror of an intent is introduced by its intent.
+        Record::WaitCondition(it) if !it.is_mirror() => {
+            ('c', it.id.as_str().to_owned(), Content::Condition(it))
+        }
+        Record::Timer(it) => ('r', it.id.as_str().to_owned(), Content::Timer(it)),
+        Record::Event(it) if it.known() == Some(EventKind::WorkItemDelegated) => {
+            ('d', it.particular("delegation_id")?, Content::Other(it.data.as_ref()?.as_str()))
+        }
+        _ => return None,
+    };
+    let mut text = String::from(kind);
+    text.push_str(&id);
+    Some((Digest::new(&text), content))
+}
+
+impl Content<'_> {
+    fn digest(&self) -> Digest {
+        let never = Timestamp::default();
+        let text = match self {
+            Self::Message(it) => json::write(&MessageRecord {
+                created_at: never,
+                correlation_id: None,
+                causation_id: None,
+                ..(*it).clone()
+            }),
+            Self::Task(it) => json::write(&TaskRecord {
+                // A host may report any status first.
+                status: TaskStatus::Queued,
+                created_at: never,
+                updated_at: never,
+                parent_message_id: None,
+                ..(*it).clone()
+            }),
+            Self::WorkItem(it) => json::write(&WorkItemRecord {
+                created_at: never,
+                updated_at: never,
+                ..(*it).clone()
+            }),
+            Self::Intent(it) => json::write(&WaitingIntentRecord {
+                created_at: never,
+                correlation_id: None,
+                causation_id: None,
+                ..(*it).clone()
+            }),
+            Self::Condition(it) => json::write(&it.without_times()),
+            Self::Timer(it) => {
+                json::write(&TimerRecord { created_at: never, next_fire_at: None, ..(*it).clone() })
+            }
+            Self::Other(text) => return Digest::new(text),
+        };
+        Digest::new(&text)
+    }
+}
