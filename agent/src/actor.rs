@@ -9,7 +9,7 @@ use std::{
 use wakeful_core::{
     fact::{Fact, outcome::Answer, turn::TurnAborted},
     host::opening,
-    host::{Clock, Ledger},
+    host::{Clock, Ledger, Remedy},
     id::{RunId, Seq},
     json,
     machine::Options,
@@ -27,7 +27,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 use wakeful_host::{
-    clock::SystemClock,
+    clock::SteadyClock,
     driver::{self, DriveError, Driver, Watcher},
     engine::EngineError,
     ledger::SqliteLedger,
@@ -93,6 +93,7 @@ pub(crate) struct Actor {
     pub(crate) handle: Handle,
     pub(crate) jobs: Jobs,
     driver: Driver<SqliteLedger, Observer>,
+    clock: SteadyClock,
     ledger: SqliteLedger,
     effects: Noted,
     turn: Option<Execution>,
@@ -123,7 +124,8 @@ impl Actor {
         // The jobs come before the driver: opening records the restart, which asks for the tasks
         // that are alive (contract 5.23).
         let effects = Noted::new(jobs.alive());
-        let lent = (ledger.clone(), SystemClock, effects.clone());
+        let clock = SteadyClock::new(state.at(), context.trusts_clock);
+        let lent = (ledger.clone(), clock.clone(), effects.clone());
         let driver = Driver::open(&options, &context.engines, lent, state, observer)?;
         let (broken_off, inserted) = (Vec::new(), Vec::new());
         let mut actor = Self {
@@ -131,6 +133,7 @@ impl Actor {
             handle,
             jobs,
             driver,
+            clock,
             ledger,
             effects,
             turn: None,
@@ -160,7 +163,7 @@ impl Actor {
     pub(crate) fn now(&self) -> Timestamp {
         // A batch gets the later of the two as its instant (contract 1.3), so waits must count from
         // it too.
-        SystemClock.now().max(self.state().at())
+        self.clock.clone().now().max(self.state().at())
     }
 
     /// The newest turn that ended.
@@ -251,10 +254,36 @@ impl Actor {
             if let Some(why) = self.broken.take() {
                 return Err(why);
             }
+            self.keep_time()?;
             if !self.driver.decide()? {
                 return Ok(());
             }
         }
+    }
+
+    /// Does what is due about a clock that is behind the ledger, and says so (contract 1.3).
+    fn keep_time(&mut self) -> Result<(), DriveError> {
+        let ahead = self.state().at();
+        let Some(remedy) =
+            self.driver.keep_time(&self.clock, &|shows| self.clock.show_host(shows))?
+        else {
+            return Ok(());
+        };
+        let host = self.clock.host_now();
+        let notice = match remedy {
+            Remedy::Report if self.context.trusts_clock => format!(
+                "the clock says {host}, but the newest entry is of {ahead}; if it stays so for a \
+                 minute, the ledger is set back"
+            ),
+            Remedy::Report => format!(
+                "the clock says {host}, but the newest entry is of {ahead}; time goes on from \
+                 there. If the clock is right, start the agent with --trust-clock, which sets the \
+                 ledger back"
+            ),
+            Remedy::Correct => format!("the ledger was set back from {ahead} to {host}"),
+        };
+        self.context.audience.notice(&self.context.agent_id, &notice);
+        Ok(())
     }
 
     /// Carries out the effects of the scheduler.

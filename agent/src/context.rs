@@ -53,6 +53,9 @@ pub struct Setup {
     pub launcher: PathBuf,
     /// Removes secrets from everything that becomes a fact.
     pub redactor: Arc<Redactor>,
+    /// Whether the operator vouches for the clock of this machine. Then a ledger that a clock ahead
+    /// left in the future is set back (contract 1.3).
+    pub trusts_clock: bool,
     /// The most tokens of a prompt.
     pub context_tokens: u64,
     /// The most rounds of a turn.

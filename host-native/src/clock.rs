@@ -1,13 +1,14 @@
 //! Clocks of a host: system, recorded and virtual.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
+    path::Path,
     rc::Rc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use wakeful_core::{Clock, Entry, Record, Seq, Timestamp};
+use wakeful_core::{Clock, Entry, Record, Remedy, Seq, Steady, Timestamp};
 
 /// The clock of this machine, in UTC.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +24,87 @@ impl Clock for SystemClock {
             }
         };
         Timestamp::from_nanos(nanos)
+    }
+}
+
+/// The clock of a driver: this machine's, but time also passes while that one is behind the ledger
+/// (contract 1.3). Clones share it.
+#[derive(Clone)]
+pub struct SteadyClock(Rc<RefCell<Kept>>);
+
+struct Kept {
+    host: Box<dyn FnMut() -> Timestamp>,
+    steady: Steady,
+    started: Instant,
+    is_vouched_for: bool,
+    /// Whether the clock shows the host's own time for now.
+    shows_host: bool,
+}
+
+impl Kept {
+    fn monotonic(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The file that systemd-timesyncd keeps while the clock is synchronised.
+const SYNCHRONISED: &str = "/run/systemd/timesync/synchronized";
+
+impl SteadyClock {
+    /// The clock of a driver whose newest entry has this time. `is_vouched_for` is the operator's
+    /// word that the clock of this machine is right.
+    #[must_use]
+    pub fn new(at: Timestamp, is_vouched_for: bool) -> Self {
+        Self::over(Box::new(|| SystemClock.now()), at, is_vouched_for)
+    }
+
+    /// As [`SteadyClock::new`], over another clock than that of this machine.
+    #[must_use]
+    pub fn over(host: Box<dyn FnMut() -> Timestamp>, at: Timestamp, is_vouched_for: bool) -> Self {
+        Self(Rc::new(RefCell::new(Kept {
+            host,
+            steady: Steady::new(at, 0),
+            started: Instant::now(),
+            is_vouched_for,
+            shows_host: false,
+        })))
+    }
+
+    /// The host's own time.
+    #[must_use]
+    pub fn host_now(&self) -> Timestamp {
+        (self.0.borrow_mut().host)()
+    }
+
+    /// What the driver must do about the clock now. `at` is the time of the newest entry.
+    pub(crate) fn remedy(&self, at: Timestamp) -> Option<Remedy> {
+        let host = self.host_now();
+        let mut kept = self.0.borrow_mut();
+        let monotonic = kept.monotonic();
+        kept.steady.recorded(at, monotonic);
+        let is_trusted = kept.is_vouched_for || Path::new(SYNCHRONISED).exists();
+        kept.steady.remedy(host, monotonic, is_trusted)
+    }
+
+    /// Shows the host's own time from now on, or no longer.
+    pub fn show_host(&self, shows_host: bool) {
+        self.0.borrow_mut().shows_host = shows_host;
+    }
+
+    /// The ledger was set back to this time.
+    pub(crate) fn corrected(&self, at: Timestamp) {
+        let mut kept = self.0.borrow_mut();
+        let monotonic = kept.monotonic();
+        kept.steady.corrected(at, monotonic);
+    }
+}
+
+impl Clock for SteadyClock {
+    fn now(&mut self) -> Timestamp {
+        let host = self.host_now();
+        let mut kept = self.0.borrow_mut();
+        let monotonic = kept.monotonic();
+        if kept.shows_host { host } else { kept.steady.now(host, monotonic) }
     }
 }
 

@@ -4,14 +4,19 @@
 //! sandboxed guest. Other processes may write to the same ledger. If one of them appended first,
 //! the driver reads its entries and repeats its own call (contract 3.2).
 
+use std::time::Instant;
+
 use wakeful_core::{
-    Answer, Boundary, Clock, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode, ErrorReport,
-    Head, Ledger, LedgerError, MessageRecord, Options, Provider, Record, Refusal, Seq, State,
-    Timestamp,
+    Answer, Boundary, Clock, ClockRight, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode,
+    ErrorReport, Fact, Head, Ledger, LedgerError, MessageRecord, Options, Provider, Record,
+    Refusal, Remedy, Seq, State, Timestamp,
     json::{self, JsonError, Readable},
 };
 
-use crate::engine::{Engine, EngineError, Engines, Mode};
+use crate::{
+    clock::SteadyClock,
+    engine::{Engine, EngineError, Engines, Mode},
+};
 
 /// Entries per read.
 const PAGE: u32 = 1024;
@@ -76,6 +81,8 @@ pub struct Driver<L, W> {
     watcher: W,
     /// The newest entry with which another driver took over the ledger.
     taken_over: Option<Seq>,
+    /// When the newest entry was read; `None` if it is older than this driver.
+    newest_at: Option<Instant>,
 }
 
 impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
@@ -110,7 +117,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
             }
         });
         let engine = start()?;
-        let mut driver = Self { start, engine, entries, state, watcher, taken_over: None };
+        let mut driver =
+            Self { start, engine, entries, state, watcher, taken_over: None, newest_at: None };
         driver.tell()?;
         // The newest takeover that was just read is the one of this driver.
         driver.taken_over = None;
@@ -273,16 +281,49 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))
     }
 
+    /// Does what is due about a clock that is behind the ledger (contract 1.3), and returns what it
+    /// was. `show_host` makes the engine's clock show the host's own time while it is true. Call
+    /// this before each [`Driver::decide`].
+    ///
+    /// # Errors
+    /// As [`Driver::propose`].
+    pub fn keep_time(
+        &mut self,
+        clock: &SteadyClock,
+        show_host: &dyn Fn(bool),
+    ) -> Result<Option<Remedy>, DriveError> {
+        let remedy = clock.remedy(self.state.at());
+        show_host(remedy.is_some());
+        let kept = match remedy {
+            // The step sees how far the clock is behind, and records the diagnostic.
+            Some(Remedy::Report) => self.decide().map(drop),
+            Some(Remedy::Correct) => {
+                let elapsed_ms = self
+                    .newest_at
+                    .map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
+                let fact = Fact::ClockCorrected(ClockRight { elapsed_ms });
+                // If another process has set the ledger back meanwhile, the fact is stale.
+                let kept = self.propose(&json::write(&fact)).map(drop);
+                clock.corrected(self.state.at());
+                kept
+            }
+            None => Ok(()),
+        };
+        show_host(false);
+        kept.map(|()| remedy)
+    }
+
     /// Reads the entries after the state, folds them and calls the watcher.
     fn tell(&mut self) -> Result<(), DriveError> {
-        let (state, watcher, taken_over) =
-            (&mut self.state, &mut self.watcher, &mut self.taken_over);
+        let (state, watcher, taken_over, newest_at) =
+            (&mut self.state, &mut self.watcher, &mut self.taken_over, &mut self.newest_at);
         read(&mut self.entries, state.head(), |entry, bytes| {
             state.apply(entry);
             if matches!(entry.record, Record::Control(ControlRecord::RuntimeRestarted(_))) {
                 *taken_over = Some(entry.seq);
             }
             watcher.entry(entry, bytes);
+            *newest_at = Some(Instant::now());
         })?;
         Ok(())
     }

@@ -122,6 +122,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     pub fn live(&mut self, until: Until) -> Result<Ending, DriveError> {
         loop {
             self.tick();
+            self.keep_time()?;
             // In each round and not only at rest: an agent that never rests must hear Ctrl-C too.
             self.heed(Duration::ZERO)?;
             // Before the run acts, because another process may have stopped the agent meanwhile.
@@ -189,6 +190,18 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         self.driver.watcher_mut().progress(done, of, now);
     }
 
+    /// Does what is due about a system clock that is behind the ledger (contract 1.3).
+    fn keep_time(&mut self) -> Result<(), DriveError> {
+        let Time::System(steady) = &self.time else { return Ok(()) };
+        let (steady, clock) = (steady.clone(), self.clock.clone());
+        let show_host = |shows: bool| {
+            let host = steady.host_now();
+            clock.set(if shows { host } else { steady.clone().now() });
+        };
+        self.driver.keep_time(&steady, &show_host)?;
+        Ok(())
+    }
+
     /// Aborts the open run if another process stopped the agent or requested shutdown. The abort
     /// effect went to that process, not to this one.
     fn break_off(&mut self) {
@@ -229,7 +242,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         }
         // A clock that jumps has nothing to wait for here, except entries of other processes.
         let left = due
-            .filter(|_| matches!(self.time, Time::System))
+            .filter(|_| matches!(self.time, Time::System(_)))
             .map_or(POLL, |due| until(self.clock.now(), due).min(POLL));
         self.heed(left)?;
         self.driver.catch_up()?;

@@ -2,14 +2,13 @@
 //! ledger.
 
 use wakeful_core::{host::Clock, id::Seq, time::Timestamp};
-use wakeful_host::clock::{RecordedClock, SystemClock};
+use wakeful_host::clock::{RecordedClock, SteadyClock};
 
 /// The clock of a running agent. The loop reads it once per round, so everything in a round happens
 /// at one instant.
-#[derive(Clone, Debug)]
 pub enum Time {
     /// The system's clock: the agent waits until something is due.
-    System,
+    System(SteadyClock),
     /// A clock that starts at this instant and jumps to the next event.
     Virtual(Timestamp),
     /// A clock that jumps, and gives each entry the time that the entry had in an earlier ledger.
@@ -25,7 +24,7 @@ impl Time {
     /// The current time, if the next entry is `next`.
     pub(super) fn now(&mut self, next: Seq) -> Timestamp {
         match self {
-            Self::System => SystemClock.now(),
+            Self::System(clock) => clock.now(),
             Self::Virtual(now) => *now,
             Self::Recorded { clock, now } => {
                 // The earlier clock was behind its ledger here, and an entry reports that. The same

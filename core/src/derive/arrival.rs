@@ -227,7 +227,7 @@ pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
 
 /// How far the host's clock may be behind the ledger before that is reported, in milliseconds
 /// (contract 1.3).
-const CLOCK_SLACK_MS: u64 = 60_000;
+pub(crate) const CLOCK_SLACK_MS: u64 = 60_000;
 
 /// Whether the host's clock is more than a minute behind the newest entry (contract 1.3).
 #[must_use]

@@ -64,6 +64,7 @@ pub mod imports;
 pub mod opening;
 pub mod past;
 pub mod scheduler;
+pub mod steady;
 pub mod suite;
 
 pub use wakeful_json::ErrorPlace;
@@ -73,4 +74,5 @@ pub use self::{
     export::folder_of,
     imports::{Clock, Ledger, LedgerError, Provider, ProviderError},
     scheduler::{FIRST_SNAPSHOT, Receipt, Replay, Scheduler, StepReport},
+    steady::{Remedy, Steady},
 };

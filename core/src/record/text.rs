@@ -73,8 +73,8 @@ pub(crate) const ITEM_PARKED: &str = "a work item is parked until something move
 pub(crate) const AGENT_PARKED: &str =
     "the agent is parked after this turn until input from outside";
 pub(crate) const STALLED_RUN: &str = "the open run says nothing any more";
-pub(crate) const CLOCK_BEHIND: &str = "the host's clock is behind the ledger: nothing is due \
-                                       before it has caught up; set it right, or wait";
+pub(crate) const CLOCK_BEHIND: &str = "the host's clock is behind the ledger, and time goes on \
+                                       from the newest entry; set the clock right, or vouch for it";
 
 pub(crate) const CONTENT_REFUSED: &str = "the provider refused content, which is not told again";
 pub(crate) const TURNS_FAIL: &str = "turns fail in a row for one cause";
@@ -147,7 +147,7 @@ a turn failed at every try and is not tried again
 a work item is parked until something moves it
 the agent is parked after this turn until input from outside
 the open run says nothing any more
-the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait
+the host's clock is behind the ledger, and time goes on from the newest entry; set the clock right, or vouch for it
 the provider refused content, which is not told again
 turns fail in a row for one cause
 give the model a longer context, or shorten its instructions or the message

@@ -82,6 +82,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
             .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
         // The key must not become a fact, even if a command or the model repeats it.
         redactor: Arc::new(Redactor::new(key)),
+        trusts_clock: args.trust_clock,
         context_tokens: given.context_tokens,
         rounds_per_turn: given.rounds,
         instructions: given.instructions.as_deref().map(read).transpose()?,

@@ -54,6 +54,9 @@ pub(super) struct RunArgs {
     /// End when the agent rests, and only repeating timers or offers of resting items would wake it
     #[arg(long)]
     until_rest: bool,
+    /// Take the clock of this machine as right: if the ledger is ahead of it, set the ledger back
+    #[arg(long)]
+    trust_clock: bool,
     /// Print each entry as it is stored, one JSON object per line
     #[arg(long)]
     json: bool,

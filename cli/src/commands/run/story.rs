@@ -15,7 +15,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 use wakeful_host::{
-    clock::RecordedClock,
+    clock::{RecordedClock, SteadyClock},
     driver::{self, Watcher},
     ledger::SqliteFile,
 };
@@ -40,7 +40,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let time = match &args.story.recorded {
         Some(file) => Time::Recorded { clock: recorded(file, &agent_id)?, now: story.starts_at },
         None if args.story.is_virtual => Time::Virtual(story.starts_at),
-        None => Time::System,
+        None => Time::System(SteadyClock::new(Timestamp::from_nanos(i64::MIN), args.trust_clock)),
     };
     let ledger = SqliteFile::open(&args.ledger)?.ledger(&agent_id);
     let log = Log { json: args.json, bar: bar() };
