@@ -26,10 +26,9 @@ use wakeful_core::{
 use super::{
     actor::Actor,
     context::Context,
-    cut,
     handle::{Ended, Handle},
 };
-use crate::openai::{Cancel, ToolDefinition};
+use crate::openai::{Cancel, ToolDefinition, arguments};
 
 /// The longest text argument, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -38,6 +37,9 @@ const LONGEST_TEXT: usize = 64 << 10;
 /// text of the model.
 const LONGEST_MESSAGE: usize = 2_000;
 const LONGEST_NAME: usize = 64;
+
+/// The name of a call without a name.
+const UNNAMED: &str = "(unnamed)";
 
 /// The context of a tool call, on the thread of the turn.
 pub(super) struct Caller {
@@ -108,8 +110,13 @@ pub(super) struct ToolError {
 
 impl ToolError {
     pub(super) fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        let message = cut::line(&message.into(), LONGEST_MESSAGE);
-        Self { kind: kind.into(), message, details: None, recovery_hint: None, retryable: false }
+        Self {
+            kind: kind.into(),
+            message: message.into(),
+            details: None,
+            recovery_hint: None,
+            retryable: false,
+        }
     }
 
     fn broken_off() -> Self {
@@ -173,11 +180,15 @@ impl Answered {
     fn new(caller: &Caller, tool: &str, done: Result<Success, ToolError>) -> Self {
         let (status, summary_text, result, error, sleeps) = match done {
             Ok(done) => ("success", done.summary, Some(done.result), None, done.sleeps),
-            Err(why) => ("error", why.message.clone(), None, Some(why), false),
+            Err(mut why) => {
+                why.message = caller.context.line(&why.message, LONGEST_MESSAGE);
+                ("error", why.message.clone(), None, Some(why), false)
+            }
         };
         let is_error = error.is_some();
+        let tool = if tool.trim().is_empty() { UNNAMED } else { tool };
         let envelope = Envelope {
-            tool_name: cut::line(tool, LONGEST_NAME),
+            tool_name: caller.context.line(tool, LONGEST_NAME),
             status,
             summary_text,
             result,
@@ -198,6 +209,30 @@ impl Answered {
     /// The answer to a call that was not executed because its turn was cancelled.
     pub(super) fn broken_off(caller: &Caller, tool: &str) -> Self {
         Self::new(caller, tool, Err(ToolError::broken_off()))
+    }
+
+    /// The answer to a call that was not executed because the end of the answer cut it.
+    pub(super) fn cut(caller: &Caller, tool: &str) -> Self {
+        let message = "your answer reached its token limit inside this call, so the call is \
+                       incomplete and was not executed";
+        let why = ToolError { retryable: true, ..ToolError::new("call_cut_off", message) }
+            .hinting("Call it again with shorter arguments, or split the work into several calls.");
+        Self::new(caller, tool, Err(why))
+    }
+
+    /// The answer to a call that was not executed because its answer has too many calls. `left_out`
+    /// is the number of calls after it that are not in the chat any more.
+    pub(super) fn one_too_many(caller: &Caller, tool: &str, left_out: usize) -> Self {
+        let most = caller.context.calls_per_round.max(1);
+        let mut message = format!(
+            "this call was not executed, because at most {most} calls of one answer are executed"
+        );
+        if left_out > 0 {
+            message += &format!("; {left_out} more calls after it were left out too");
+        }
+        let why = ToolError { retryable: true, ..ToolError::new("too_many_calls", message) }
+            .hinting("Look at the results first, then call again what is still needed.");
+        Self::new(caller, tool, Err(why))
     }
 }
 
@@ -233,6 +268,7 @@ macro_rules! tools {
             said: Option<&str>,
         ) -> Result<Answered, Ended> {
             let is_child = caller.context.is_child;
+            let name = name.trim();
             let done = match name {
                 $(<$tool>::NAME if may_call!(is_child $(, $only)?) =>
                     run::<$tool>(caller, arguments, said),)+
@@ -240,6 +276,7 @@ macro_rules! tools {
                     "unsupported_agent_profile_capability",
                     "a child agent may not call this tool",
                 )),)+
+                "" => Err(ToolError::new("unknown_tool", "the call names no tool")),
                 _ => Err(ToolError::new("unknown_tool", format!("there is no tool `{name}`"))),
             };
             match done {
@@ -285,12 +322,12 @@ fn run<T: Tool>(
     arguments: &str,
     said: Option<&str>,
 ) -> Result<Success, ToolError> {
-    // Some models send nothing instead of an empty object.
-    let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
-    let tool: T = serde_json::from_str(arguments).map_err(|why| {
+    // Text that is not an object is read as it is, for the error.
+    let object = arguments::object(arguments);
+    let tool: T = serde_json::from_str(object.as_deref().unwrap_or(arguments)).map_err(|why| {
         let details = json!({
             "tool_name": T::NAME,
-            "parse_error": cut::line(&why.to_string(), LONGEST_MESSAGE),
+            "parse_error": caller.context.line(&why.to_string(), LONGEST_MESSAGE),
         });
         let error = ToolError::new(
             "invalid_tool_input",

@@ -29,6 +29,7 @@ fn options(server: &Server) -> EndpointOptions {
         connect: Duration::from_secs(5),
         first_byte: Duration::from_secs(10),
         idle: Duration::from_secs(10),
+        total: Duration::from_secs(60),
     };
     options.retries = Retries {
         most: 2,
