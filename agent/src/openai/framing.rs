@@ -16,7 +16,7 @@ pub(super) enum Framing {
 }
 
 /// The beginnings of a stream.
-const BEGINNINGS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
+const BEGINNINGS: [&[u8]; 7] = [b":", b"data:", b"data\n", b"data\r", b"event:", b"id:", b"retry:"];
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 

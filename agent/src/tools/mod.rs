@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use wakeful_core::{
     fact::{
         Fact,
@@ -322,9 +322,12 @@ fn run<T: Tool>(
     arguments: &str,
     said: Option<&str>,
 ) -> Result<Success, ToolError> {
-    // Text that is not an object is read as it is, for the error.
-    let object = arguments::object(arguments);
-    let tool: T = serde_json::from_str(object.as_deref().unwrap_or(arguments)).map_err(|why| {
+    let read = match arguments::object(arguments) {
+        Some(object) => serde_json::from_str::<T>(&object),
+        // Only an object has named arguments: a list would be taken in the order of the fields.
+        None => serde_json::from_str::<Map<String, Value>>(arguments).and_then(T::deserialize),
+    };
+    let tool = read.map_err(|why| {
         let details = json!({
             "tool_name": T::NAME,
             "parse_error": caller.context.line(&why.to_string(), LONGEST_MESSAGE),

@@ -309,7 +309,7 @@ fn an_answer_that_is_too_large_is_cut() {
     assert_eq!((*why, requests), (ChatError::TooLarge { limit: 4_000 }, 1));
     assert!(partial.text.is_some_and(|text| text.len() < 4_000 + 2 * word.len()));
     for large in [
-        // One event, one body, thoughts, and calls without end.
+        // An event, a body and thoughts without end.
         Answer::stream(Events::new().raw(&format!("data: {}", " ".repeat(5_000)))),
         Answer::status(200, "application/json", format!("{{{}", " ".repeat(5_000))),
         Answer::stream(

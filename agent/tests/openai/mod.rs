@@ -6,9 +6,11 @@ mod answers;
 mod cancelling;
 mod faults;
 mod page;
+mod quirks;
 mod refusals;
 pub(crate) mod server;
 mod splits;
+pub(crate) mod strict;
 
 use std::time::Duration;
 
