@@ -1,5 +1,7 @@
 //! A chat in the form that is sent: messages and tools of chat completions.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -178,8 +180,8 @@ impl From<ToolDefinition> for Function<Defined> {
 pub(super) struct Request<'a> {
     model: &'a str,
     messages: Vec<ChatMessage>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tools: &'a [ToolDefinition],
+    #[serde(skip_serializing_if = "has_none")]
+    tools: Cow<'a, [ToolDefinition]>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -189,6 +191,10 @@ pub(super) struct Request<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+}
+
+fn has_none(tools: &[ToolDefinition]) -> bool {
+    tools.is_empty()
 }
 
 #[derive(Serialize)]
@@ -207,7 +213,7 @@ impl<'a> Request<'a> {
         Self {
             model: &options.model,
             messages: dialect.messages(chat.messages),
-            tools: chat.tools,
+            tools: dialect.tools(chat.tools),
             stream: true,
             // Without this option a stream has no token counts, and the budget of the prompt needs
             // them.

@@ -1,12 +1,24 @@
 //! What a server has shown that it does not accept. A request that it refuses for such a reason is
 //! sent again without that part, and later requests leave it out from the beginning.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use super::{chat::ChatMessage, conversation, server_message::ServerMessage};
+use serde_json::Value;
+
+use super::{
+    chat::{ChatMessage, ToolDefinition},
+    conversation,
+    server_message::ServerMessage,
+};
 
 /// The parts of a request that are not essential, besides the fields that go back with a message.
-const OPTIONAL: [&str; 2] = ["stream_options", "temperature"];
+const OPTIONAL: [&str; 3] = ["stream_options", "temperature", CLOSED];
+
+/// The keyword of a schema that forbids further arguments. The tools check this anyway.
+const CLOSED: &str = "additionalProperties";
 
 /// How servers say that they do not accept a field.
 const UNKNOWN_FIELD: [&str; 12] = [
@@ -67,7 +79,7 @@ impl Dialect {
         if !matches!(status, 400 | 404 | 422 | 500) {
             return false;
         }
-        let said = says.message.to_lowercase();
+        let said = says.message.to_ascii_lowercase();
         let before = self.clone();
         self.has_short_ids |= is_about_ids(&said);
         if said.contains("max_tokens") && said.contains("max_completion_tokens") {
@@ -106,11 +118,33 @@ impl Dialect {
         sent
     }
 
+    /// The tools of a chat as this server accepts them.
+    pub(super) fn tools<'a>(&self, tools: &'a [ToolDefinition]) -> Cow<'a, [ToolDefinition]> {
+        if self.takes(CLOSED) {
+            return Cow::Borrowed(tools);
+        }
+        let mut tools = tools.to_vec();
+        tools.iter_mut().for_each(|tool| open(&mut tool.parameters));
+        Cow::Owned(tools)
+    }
+
     fn shorten(&self, id: &mut String, ids: &mut BTreeMap<String, String>) {
         if self.has_short_ids {
             let number = ids.len();
             *id = ids.entry(id.clone()).or_insert_with(|| made_id(number)).clone();
         }
+    }
+}
+
+/// Removes the keyword that forbids further members from a schema.
+fn open(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.remove(CLOSED);
+            members.values_mut().for_each(open);
+        }
+        Value::Array(items) => items.iter_mut().for_each(open),
+        _ => {}
     }
 }
 
@@ -176,6 +210,11 @@ mod tests {
     fn a_field_that_is_refused_by_name_is_left_out() {
         for (field, message) in [
             ("stream_options", "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options')}]"),
+            (CLOSED, "Unknown name \"additionalProperties\" at 'tools': Cannot find field."),
+            (
+                "reasoning_content",
+                "property 'messages.1.assistant.reasoning_content' is unsupported",
+            ),
             ("stream_options", "Unrecognized request argument supplied: stream_options"),
             ("reasoning_content", "property 'reasoning_content' is unsupported"),
             (
@@ -213,6 +252,22 @@ mod tests {
         let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                        'max_completion_tokens' instead.";
         assert!(learnt(400, message).expect("it is learnt").has_new_limit());
+    }
+
+    #[test]
+    fn a_schema_without_the_refused_keyword_is_sent() {
+        let tool = ToolDefinition {
+            name: "read".into(),
+            description: "Reads.".into(),
+            parameters: json!({"type": "object", "additionalProperties": false, "properties": {
+                "a": {"type": "object", "additionalProperties": false},
+            }}),
+        };
+        let given = std::slice::from_ref(&tool);
+        assert_eq!(Dialect::default().tools(given)[0], tool);
+        let dialect = learnt(400, "Unknown name \"additionalProperties\"").expect("it is learnt");
+        let sent = &dialect.tools(given)[0].parameters;
+        assert_eq!(*sent, json!({"type": "object", "properties": {"a": {"type": "object"}}}));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod agents;
 mod exec;
 mod queue;
+mod schema;
 mod task;
 mod wait;
 mod work;
@@ -357,7 +358,7 @@ fn definition<T: Tool>() -> ToolDefinition {
     ToolDefinition {
         name: T::NAME.to_owned(),
         description: T::ABOUT.to_owned(),
-        parameters: schema.to_value(),
+        parameters: schema::plain(schema.to_value()),
     }
 }
 
@@ -386,6 +387,10 @@ mod tests {
         for tool in &tools {
             assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
             assert_eq!(tool.parameters["additionalProperties"], false, "{}", tool.name);
+            let text = tool.parameters.to_string();
+            for unknown in ["\"null\"", "\"const\"", "\"anyOf\"", "\"oneOf\"", "\"format\"", "$"] {
+                assert!(!text.contains(unknown), "{}: {unknown}: {text}", tool.name);
+            }
             let properties =
                 tool.parameters["properties"].as_object().map_or(0, serde_json::Map::len);
             let described = tool.parameters["properties"]
