@@ -88,7 +88,11 @@ impl Assembly {
     }
 
     fn take_delta(&mut self, delta: Delta, watch: &mut dyn Watch) -> bool {
-        let mut goes_on = delta.has_thought;
+        let mut goes_on = !delta.thoughts.is_empty();
+        for thought in delta.thoughts {
+            self.keep(extra_len(&thought));
+            self.extra.add_part(thought);
+        }
         for (name, value) in delta.extra {
             self.keep(extra_len(&value));
             goes_on |= self.extra.add(name, value);

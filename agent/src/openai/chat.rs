@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{dialect::Dialect, extra::Extra, options::EndpointOptions};
 
@@ -179,7 +179,7 @@ impl From<ToolDefinition> for Function<Defined> {
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     model: &'a str,
-    messages: Vec<ChatMessage>,
+    messages: Vec<Value>,
     #[serde(skip_serializing_if = "has_none")]
     tools: Cow<'a, [ToolDefinition]>,
     stream: bool,
@@ -191,6 +191,12 @@ pub(super) struct Request<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+}
+
+fn on_wire(message: &ChatMessage) -> Value {
+    let mut value = json!(message);
+    Extra::restore_parts(&mut value);
+    value
 }
 
 fn has_none(tools: &[ToolDefinition]) -> bool {
@@ -212,7 +218,7 @@ impl<'a> Request<'a> {
         };
         Self {
             model: &options.model,
-            messages: dialect.messages(chat.messages),
+            messages: dialect.messages(chat.messages).iter().map(on_wire).collect(),
             tools: dialect.tools(chat.tools),
             stream: true,
             // Without this option a stream has no token counts, and the budget of the prompt needs
@@ -229,8 +235,6 @@ impl<'a> Request<'a> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

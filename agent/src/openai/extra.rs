@@ -1,7 +1,7 @@
 //! Fields beyond the format that a server wants back: thoughts and signatures.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The most bytes of one field that are sent back. A long thought would fill the context of the
 /// model, round after round.
@@ -9,6 +9,9 @@ const MOST_OF_A_FIELD: usize = 32 << 10;
 
 /// The most bytes of all fields of one message or call that are sent back.
 const MOST_OF_ALL: usize = 64 << 10;
+
+/// The field for thoughts that are parts of the content. In a request they are parts of it again.
+const PARTS: &str = "thinking_parts";
 
 /// Stands for the part of a thought that is left out.
 const LEFT_OUT: &str = "[...] ";
@@ -50,6 +53,25 @@ impl Extra {
         has_news
     }
 
+    /// Adds a part of the content that is a thought, or a piece of one.
+    pub(super) fn add_part(&mut self, part: Value) {
+        let parts = self.0.entry(PARTS).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(parts) = parts {
+            add_piece(parts, part);
+        }
+    }
+
+    /// Moves thoughts that were parts of the content back into it, in the JSON of a message.
+    pub(super) fn restore_parts(message: &mut Value) {
+        let Some(members) = message.as_object_mut() else { return };
+        if let Some(Value::Array(mut parts)) = members.shift_remove(PARTS) {
+            if let Some(Value::String(text)) = members.get("content") {
+                parts.push(json!({"type": "text", "text": text}));
+            }
+            members.insert("content".to_owned(), Value::Array(parts));
+        }
+    }
+
     /// The part that is sent back. Of a long text and of a long list the newest part is kept;
     /// another value that is too long is left out.
     pub(super) fn bounded(mut self) -> Self {
@@ -75,7 +97,11 @@ impl Extra {
             }
             let fits = left.checked_sub(length(value).min(most));
             left = fits.unwrap_or(0);
-            matches!(value, Value::String(_) | Value::Array(_)) || length(value) <= most
+            match value {
+                Value::String(_) => true,
+                Value::Array(items) => !items.is_empty(),
+                _ => length(value) <= most,
+            }
         });
         self
     }
@@ -106,6 +132,28 @@ fn is_whole(name: &str) -> bool {
     ["signature", "encrypted", "opaque"].iter().any(|part| name.contains(part))
 }
 
+/// Adds a piece to a list of parts. A piece of the same type as the last part continues it.
+fn add_piece(parts: &mut Vec<Value>, piece: Value) {
+    let last = parts.last_mut().filter(|last| {
+        last.get("type") == piece.get("type") && last.is_object() && piece.is_object()
+    });
+    let (Some(Value::Object(last)), Value::Object(members)) = (last, &piece) else {
+        return parts.push(piece);
+    };
+    for (name, value) in members {
+        match (last.get_mut(name), value) {
+            _ if name == "type" => {}
+            (Some(Value::String(before)), Value::String(text)) if !is_whole(name) => {
+                before.push_str(text);
+            }
+            (Some(Value::Array(before)), Value::Array(items)) => {
+                items.iter().for_each(|item| add_piece(before, item.clone()));
+            }
+            (_, value) => drop(last.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
 fn merge(before: &mut Map<String, Value>, members: Map<String, Value>) {
     for (name, value) in members {
         match (before.get_mut(&name), value) {
@@ -125,8 +173,6 @@ fn length(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn joined(pieces: &[(&str, Value)]) -> Value {
@@ -177,6 +223,27 @@ mod tests {
         ] {
             assert_eq!(joined(&pieces), whole);
         }
+    }
+
+    #[test]
+    fn parts_of_the_content_are_joined_and_go_back_into_it() {
+        let mut extra = Extra::default();
+        let thinking =
+            |text: &str| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]});
+        extra.add_part(thinking("I "));
+        extra.add_part(thinking("look."));
+        extra.add_part(json!({"type": "reasoning", "text": "hm", "signature": "s"}));
+        let mut message = json!({"role": "assistant", "content": "Hi"});
+        message.as_object_mut().unwrap().extend(extra.0);
+        Extra::restore_parts(&mut message);
+        assert_eq!(
+            message,
+            json!({"role": "assistant", "content": [
+                thinking("I look."),
+                {"type": "reasoning", "text": "hm", "signature": "s"},
+                {"type": "text", "text": "Hi"},
+            ]})
+        );
     }
 
     #[test]

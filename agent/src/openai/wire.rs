@@ -34,8 +34,8 @@ pub(super) struct Choice {
 pub(super) struct Delta {
     pub(super) text: String,
     pub(super) refusal: String,
-    /// Thoughts inside the content. They do not go back.
-    pub(super) has_thought: bool,
+    /// Thoughts inside the content. They go back there too.
+    pub(super) thoughts: Vec<Value>,
     pub(super) calls: Vec<CallPiece>,
     /// The fields that go back with the message.
     pub(super) extra: Vec<(String, Value)>,
@@ -178,7 +178,11 @@ impl Delta {
         match kind.as_str() {
             "" | "text" | "output_text" => self.text.push_str(&said("text")),
             "refusal" => self.refusal.push_str(&said("refusal")),
-            kind => self.has_thought |= Extra::goes_back(kind),
+            kind if Extra::goes_back(kind) => {
+                self.thoughts.extend(serde_json::from_str::<Value>(raw.get()).ok());
+            }
+            // Images and sounds were not asked for.
+            _ => {}
         }
     }
 }

@@ -566,6 +566,27 @@ fn thoughts_and_signatures_go_back_with_their_message_and_call() {
 }
 
 #[test]
+fn thoughts_inside_the_content_go_back_inside_it() {
+    let piece =
+        |text: &str| json!([{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]);
+    let server = Server::answering([
+        stream(
+            Events::new()
+                .delta(json!({"content": piece("I ")}))
+                .delta(json!({"content": piece("look.")}))
+                .delta(json!({"content": "Hi"})),
+        ),
+        Answer::says("Done."),
+    ]);
+    let round = complete(&server, &[user("a")]).unwrap();
+    assert_eq!(round.text.as_deref(), Some("Hi"));
+    complete(&server, &[user("a"), round.message(), user("b")]).unwrap();
+    let mut content = piece("I look.");
+    content.as_array_mut().expect("a list").push(json!({"type": "text", "text": "Hi"}));
+    assert_eq!(server.received()[1].body["messages"][1]["content"], content);
+}
+
+#[test]
 fn a_long_thought_goes_back_shortened() {
     let thoughts = (0..20_000)
         .fold(Events::new(), |events, _| events.delta(json!({"reasoning_content": " thought"})));
