@@ -157,14 +157,17 @@ impl Conversation {
     /// A server that sends `reasoning_content` may want the field in every answer of the chat.
     fn with_thoughts(mut self) -> Vec<ChatMessage> {
         const NAME: &str = "reasoning_content";
-        let has = |message: &ChatMessage| matches!(message, ChatMessage::Assistant { extra, .. } if extra.has(NAME));
-        if self.sent.iter().any(has) {
-            for message in &mut self.sent {
-                if let ChatMessage::Assistant { extra, .. } = message
-                    && !extra.has(NAME)
-                {
-                    extra.add(NAME.to_owned(), json!(""));
-                }
+        let mut all: Vec<_> = self
+            .sent
+            .iter_mut()
+            .filter_map(|message| match message {
+                ChatMessage::Assistant { extra, .. } => Some(extra),
+                _ => None,
+            })
+            .collect();
+        if all.iter().any(|extra| extra.has(NAME)) {
+            for extra in all.iter_mut().filter(|extra| !extra.has(NAME)) {
+                extra.add(NAME.to_owned(), json!(""));
             }
         }
         self.sent

@@ -1,10 +1,10 @@
 //! A client for chat completions over HTTP, with streaming and tool calls: the provider `openai`.
 //!
-//! An [`Endpoint`] asks a server for one [`Round`] of a [`Chat`] at a time. The bytes arrive from
-//! an exchange on a thread of its own (`exchange`). They are split into chunks (`framing`, `sse`),
-//! parsed (`wire`) and joined into a round (`assembly`, `calls`). A chat is sent in a form that every
-//! server accepts (`conversation`, `dialect`). An error is a [`ChatError`], which says
-//! whether a retry may help and what to do. [`Cancel`] ends a request at any moment.
+//! An [`Endpoint`] asks a server for one [`Round`] of a [`Chat`] at a time. The chat is sent in a
+//! form that every server accepts (`conversation`, `dialect`). The bytes arrive from an exchange on
+//! a thread of its own (`exchange`). They are split into events (`framing`, `sse`), parsed (`wire`)
+//! and joined into a round (`assembly`, `calls`). An error is a [`ChatError`], which says whether a
+//! retry may help and what to do. [`Cancel`] ends a request at any moment.
 
 pub mod arguments;
 mod assembly;

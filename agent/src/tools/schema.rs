@@ -44,7 +44,7 @@ fn simplify(schema: &mut Value) {
                 && !only.contains_key("const")
             {
                 members.remove(name);
-                // What is said about this argument is more precise than what is said about its type.
+                // What is said about this argument is more precise than what its type says.
                 for (name, value) in only.clone() {
                     members.entry(name).or_insert(value);
                 }

@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 mod answers;
 mod cancelling;
+mod chats;
 mod faults;
 mod page;
 mod quirks;

@@ -6,7 +6,7 @@ use serde_json::Value;
 pub(crate) fn complaint(body: &Value) -> Option<String> {
     let messages = body["messages"].as_array()?;
     let mut open: Vec<&str> = Vec::new();
-    // Some templates count users and assistants without calls and results, and these must alternate.
+    // Some templates count users and assistants without calls; these must alternate.
     let mut next_is_user = true;
     for (at, message) in messages.iter().enumerate() {
         let said = |why: &str| Some(format!("message {at}: {why}: {message}"));
