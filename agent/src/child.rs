@@ -43,7 +43,6 @@ use crate::{
     actor::Actor,
     confine::{Confinement, Workspace},
     context::{Context, Setup},
-    cut,
     handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
     tools::{ToolError, accepted},
@@ -184,7 +183,7 @@ pub(crate) fn spawn(
 ) -> Result<(TaskHandle, AgentId), ToolError> {
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
     let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
-    let summary = cut::line(&wanted.message, 120);
+    let summary = actor.context.line(&wanted.message, 120);
     let failed = |why: String| ToolError::new("task_spawn_failed", why);
     // The worktree comes before the task, because the task's detail describes it.
     let worktree = match wanted.workspace_mode {

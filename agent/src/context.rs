@@ -11,6 +11,7 @@ use wakeful_host::{engine::Engines, ledger::SqliteFile};
 use crate::{
     child, command,
     confine::{ConfineError, Confinement, Policy, Redactor, Surroundings, Workspace},
+    cut,
     openai::{Endpoint, ToolDefinition},
     tools,
 };
@@ -60,6 +61,8 @@ pub struct Setup {
     pub context_tokens: u64,
     /// The most rounds of a turn.
     pub rounds_per_turn: u64,
+    /// The most calls of one answer that are executed; at least 1.
+    pub calls_per_round: usize,
     /// Instructions of the host for the model, added to those of the runtime.
     pub instructions: Option<String>,
     /// The observer.
@@ -101,6 +104,12 @@ impl Context {
     /// The tools that the model sees.
     pub(crate) fn tools(&self) -> &[ToolDefinition] {
         &self.tools
+    }
+
+    /// A text of the model as a line of at most this many characters, without secrets. Secrets go
+    /// first: a cut could leave a part of one.
+    pub(crate) fn line(&self, text: &str, characters: usize) -> String {
+        cut::line(&self.redactor.redact(text), characters)
     }
 
     /// The length of the tools in a prompt, in bytes.

@@ -178,7 +178,7 @@ impl Jobs {
 pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandle, ToolError> {
     let Promoted { running, spec, trust, output_path } = promoted;
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
-    let summary = format!("Run command: {}", cut::line(&spec.cmd, 80));
+    let summary = format!("Run command: {}", actor.context.line(&spec.cmd, 80));
     let work_item_id = bound_item(actor.state());
     let detail = command_detail(&spec, &output_path);
     let recovery = TaskRecovery::CommandTask {

@@ -62,7 +62,9 @@ pub(crate) fn baseline(
     let mut messages = vec![ChatMessage::System { content: system(context) }];
     // A token has about four bytes.
     messages.extend(past(history, context.context_tokens * 4 / PAST_PART));
-    messages.push(ChatMessage::System { content: standing(context, state, now) });
+    // What changes from turn to turn comes late and from the runtime as a user: many templates take
+    // a system message at the beginning only.
+    messages.push(ChatMessage::User { content: standing(context, state, now) });
     for run in &request.interrupted_runs {
         let calls: Vec<_> = history
             .calls_of(run)
@@ -75,7 +77,7 @@ pub(crate) fn baseline(
             "[runtime] An earlier run of this turn was interrupted. What it did is done, so do not \
              do it again:\n{done}"
         );
-        messages.push(ChatMessage::System { content });
+        messages.push(ChatMessage::User { content });
     }
     if !request.deferred.is_empty() {
         let mut content =
@@ -92,7 +94,7 @@ pub(crate) fn baseline(
         let content = "[runtime] Your last turns left this work item unchanged. Make progress on \
                        it, complete it, block it or wait for something; otherwise it is offered \
                        less and less often, and is parked in the end.";
-        messages.push(ChatMessage::System { content: content.to_owned() });
+        messages.push(ChatMessage::User { content: content.to_owned() });
     }
     messages.push(told(&request.message));
     messages
@@ -243,7 +245,7 @@ fn past(history: &History, bytes: u64) -> Vec<ChatMessage> {
     }
     let said = turns.into_iter().rev().flatten();
     said.map(|(by_model, content)| match by_model {
-        true => ChatMessage::Assistant { text: Some(content), tool_calls: Vec::new() },
+        true => ChatMessage::said(content),
         false => ChatMessage::User { content },
     })
     .collect()

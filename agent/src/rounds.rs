@@ -183,19 +183,7 @@ impl Rounds {
 
 fn length(messages: &[ChatMessage]) -> u64 {
     // The JSON around the texts is not counted. Each count of the provider corrects the estimate.
-    let bytes = |message: &ChatMessage| match message {
-        ChatMessage::System { content }
-        | ChatMessage::User { content }
-        | ChatMessage::Tool { content, .. } => content.len(),
-        ChatMessage::Assistant { text, tool_calls } => {
-            text.as_ref().map_or(0, String::len)
-                + tool_calls
-                    .iter()
-                    .map(|call| call.name.len() + call.arguments.len())
-                    .sum::<usize>()
-        }
-    };
-    messages.iter().map(|message| bytes(message) as u64).sum()
+    messages.iter().map(|message| message.len() as u64).sum()
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use crate::{
     context::Context,
     cut,
     handle::{Ended, Handle},
-    openai::{self, Cancel, Chat, ChatError, ChatMessage, Timing, ToolCall, Usage, Watch},
+    openai::{self, Cancel, Chat, ChatError, ChatMessage, Extra, Timing, ToolCall, Usage, Watch},
     prompt,
     rounds::{Budget, Round, Rounds},
     tools::{self, Answered, Caller},
@@ -43,6 +43,9 @@ use crate::{
 /// The most bytes that the ledger keeps of one text or JSON value of a turn. A fact has room for
 /// several.
 const MOST_RECORDED: usize = 256 << 10;
+
+/// The most rounds in a row in which the limit of an answer cuts a call.
+const MOST_CUT_ROUNDS: u32 = 3;
 
 /// A turn that is being executed.
 pub(crate) struct Execution {
@@ -124,7 +127,9 @@ impl Execution {
 struct SaidInRound<'a> {
     round: u64,
     text: Option<&'a str>,
-    tool_calls: &'a [ToolCall],
+    tool_calls: Vec<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls_left_out: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -159,6 +164,7 @@ impl Turn {
         let mut rounds =
             Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
         let mut number = 0;
+        let mut cut_rounds = 0;
         while !self.caller.cancel.is_cancelled() {
             // This safe point is between rounds, so there is none before the first.
             if !rounds.is_empty() {
@@ -177,7 +183,7 @@ impl Turn {
             // Also after a failure: what was held back is a part of what the model said.
             listener.close();
             let answer = match answer {
-                Ok(answer) => without_secrets(&context, answer),
+                Ok(answer) => answer,
                 Err(ChatError::Cancelled) => break,
                 // The provider's count is the true one. If the prompt can be made shorter, the same
                 // round is tried again.
@@ -185,8 +191,13 @@ impl Turn {
                 Err(why @ ChatError::ContextLength { .. }) => {
                     return Ok(Some(self.over_budget(&why.to_string())));
                 }
+                // The same chat would be refused again.
+                Err(why @ ChatError::ContentRefused { .. }) => {
+                    return Ok(Some(self.failed(&why)));
+                }
                 Err(why) => return Ok(Some(self.failed(&why))),
             };
+            let (answer, left_out) = self.shortened(answer);
             number += 1;
             // From here on the budget uses the tokens per byte that this provider counts.
             if let Some(counted) = answer.usage.and_then(|usage| usage.prompt_tokens) {
@@ -194,8 +205,9 @@ impl Turn {
             }
             // Recorded before its calls run, so that a crash in one of them does not lose the
             // answer.
-            self.accepted(number, &answer, prompt.bytes)?;
+            self.accepted(number, &answer, left_out, prompt.bytes)?;
             if answer.tool_calls.is_empty() {
+                cut_rounds = 0;
                 rounds.push(Round { messages: vec![answer.message()], recap: Vec::new() });
                 // An interjection keeps the turn going: the answer did not take it into account.
                 if !self.insert(&mut rounds, Boundary::AfterProviderRound)? {
@@ -207,13 +219,25 @@ impl Turn {
                 }
                 continue;
             }
-            let done = self.execute(number, &answer)?;
+            let done = self.execute(number, &answer, left_out)?;
+            cut_rounds = if done.has_cut_call { cut_rounds + 1 } else { 0 };
             rounds.push(done.round);
             self.propose(Fact::ToolRoundCompleted(RoundCompleted {
                 run_id: self.caller.run.clone(),
                 round: number,
                 diagnostics: None,
             }))?;
+            if cut_rounds >= MOST_CUT_ROUNDS {
+                let reason = format!(
+                    "the limit of an answer cut a call in {cut_rounds} rounds in a row; allow \
+                     longer answers with --max-output-tokens or in the server's settings"
+                );
+                return Ok(Some(self.terminal(
+                    TurnTerminalKind::ProviderFailedNeedsRecovery,
+                    Some(reason),
+                    said(&answer),
+                )));
+            }
             // A registered wait and a completed item yield the turn by an effect (contract 5.14,
             // 5.17).
             if done.ends_turn || self.yields.load(Ordering::SeqCst) {
@@ -233,15 +257,39 @@ impl Turn {
         Ok(None)
     }
 
+    /// The answer with at most twice the calls that are executed, and the number of calls that were
+    /// left out. The facts of a round and the chat stay small even if an answer has thousands.
+    fn shortened(&self, mut answer: openai::Round) -> (openai::Round, usize) {
+        let most = self.caller.context.calls_per_round.saturating_mul(2).max(1);
+        let left_out = answer.tool_calls.len().saturating_sub(most);
+        answer.tool_calls.truncate(most);
+        (answer, left_out)
+    }
+
     /// Executes the calls of a round, in order. Each call gets a result in any case, because the
     /// model must find an answer to each of its calls.
-    fn execute(&self, number: u64, answer: &openai::Round) -> Result<Executed, Ended> {
+    fn execute(
+        &self,
+        number: u64,
+        answer: &openai::Round,
+        left_out: usize,
+    ) -> Result<Executed, Ended> {
         let mut round = Round { messages: vec![answer.message()], recap: Vec::new() };
         let mut all_sleep = true;
         let mut ends_turn = false;
+        let mut has_cut_call = false;
         for (index, call) in answer.tool_calls.iter().enumerate() {
+            let is_last = index + 1 == answer.tool_calls.len();
+            // If calls are left out, then the last one here is not the last one of the answer.
+            let is_cut = is_cut(answer, call, is_last && left_out == 0);
+            has_cut_call |= is_cut;
             let answered = if self.caller.cancel.is_cancelled() {
                 Answered::broken_off(&self.caller, &call.name)
+            } else if is_cut {
+                Answered::cut(&self.caller, &call.name)
+            } else if index >= self.caller.context.calls_per_round.max(1) {
+                let untold = if is_last { left_out } else { 0 };
+                Answered::one_too_many(&self.caller, &call.name, untold)
             } else {
                 tools::call(&self.caller, &call.name, &call.arguments, answer.text.as_deref())?
             };
@@ -259,8 +307,8 @@ impl Turn {
                 tool_execution_id: format!("{}/{number}.{}", self.caller.run, index + 1),
                 tool_name: answered.tool_name.clone(),
                 status,
-                input: recorded(json_or_text(&call.arguments)),
-                output: recorded(json_or_text(&answered.text)),
+                input: self.recorded(json_or_text(&call.arguments)),
+                output: self.recorded(json_or_text(&answered.text)),
                 summary: answered.summary.clone(),
                 call_id: Some(call.id.clone()),
             }))?;
@@ -270,7 +318,7 @@ impl Turn {
                 .push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
         }
         // A Sleep beside other calls does not end the turn: the model must see their results.
-        Ok(Executed { round, ends_turn: ends_turn && all_sleep })
+        Ok(Executed { round, ends_turn: ends_turn && all_sleep, has_cut_call })
     }
 
     /// Adds waiting operator messages to the conversation. Returns whether there were any.
@@ -291,15 +339,19 @@ impl Turn {
         &mut self,
         number: u64,
         answer: &openai::Round,
+        left_out: usize,
         prompt_bytes: u64,
     ) -> Result<(), Ended> {
         self.has_accepted = true;
+        // Signatures mean nothing to anybody but the server.
+        let without_extra = |call: &ToolCall| ToolCall { extra: Extra::default(), ..call.clone() };
         let said = SaidInRound {
             round: number,
             text: answer.text.as_deref(),
-            tool_calls: &answer.tool_calls,
+            tool_calls: answer.tool_calls.iter().map(without_extra).collect(),
+            calls_left_out: Some(left_out).filter(|left_out| *left_out > 0),
         };
-        let data = recorded(RawJson::from_value(&said));
+        let data = self.recorded(RawJson::from_value(&said));
         self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded {
             run_id: self.caller.run.clone(),
             data,
@@ -308,7 +360,7 @@ impl Turn {
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
             response_id: answer.response_id.as_deref(),
-            finish_reason: answer.finish.as_str(),
+            finish_reason: answer.finish_reason.as_deref(),
             usage: answer.usage,
             timing: answer.timing,
             prompt_bytes,
@@ -370,8 +422,10 @@ impl Turn {
         last_assistant_message: Option<String>,
     ) -> Fact {
         let run_id = self.caller.run.clone();
-        let last_assistant_message =
-            last_assistant_message.map(|said| cut::beginning(&said, MOST_RECORDED).into_owned());
+        // Secrets first: a cut could leave a part of one.
+        let redactor = &self.caller.context.redactor;
+        let last_assistant_message = last_assistant_message
+            .map(|said| cut::beginning(&redactor.redact(&said), MOST_RECORDED).into_owned());
         Fact::TurnTerminal(TurnTerminal {
             run_id,
             kind,
@@ -379,6 +433,16 @@ impl Turn {
             last_assistant_message,
             checkpoint: None,
         })
+    }
+
+    /// The form of free JSON that is recorded. A value that is too long becomes the beginning of
+    /// its text, without secrets: a cut could leave a part of one.
+    fn recorded(&self, data: RawJson) -> RawJson {
+        if data.as_str().len() <= MOST_RECORDED {
+            return data;
+        }
+        let clean = self.caller.context.redactor.redact(data.as_str());
+        RawJson::from_value(&cut::beginning(&clean, MOST_RECORDED))
     }
 
     fn propose(&self, fact: Fact) -> Result<(), Ended> {
@@ -394,6 +458,8 @@ fn round_call(call: &ToolCall) -> RoundCall {
 struct Executed {
     round: Round,
     ends_turn: bool,
+    /// Whether the limit of the answer cut a call.
+    has_cut_call: bool,
 }
 
 /// Passes the model's text to the audience while it arrives, without secrets.
@@ -427,7 +493,7 @@ impl Watch for Listener<'_> {
     }
 
     fn tool_call_begun(&mut self, name: &str) {
-        self.context.audience.calls(&self.context.agent_id, name);
+        self.context.audience.calls(&self.context.agent_id, &self.context.redactor.redact(name));
     }
 
     fn retrying(&mut self, attempt: u32, after: std::time::Duration, why: &ChatError) {
@@ -451,27 +517,19 @@ fn cut_off(answer: &openai::Round) -> Option<String> {
         openai::Finish::ContentFilter => {
             Some("the server's content filter withheld a part of the answer".to_owned())
         }
+        openai::Finish::Failed => {
+            Some("the server ended its answer early, so the answer is incomplete".to_owned())
+        }
         _ => None,
     }
 }
 
-/// Removes secrets from an answer, before it is recorded, executed and sent again.
-fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Round {
-    let texts = answer.text.iter_mut().chain(&mut answer.refusal);
-    for text in texts.chain(answer.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
-        *text = context.redactor.redact(text).into_owned();
-    }
-    answer
-}
-
-/// The form of free JSON that is recorded. A value that is too long becomes the beginning of its
-/// text.
-fn recorded(data: RawJson) -> RawJson {
-    if data.as_str().len() <= MOST_RECORDED {
-        data
-    } else {
-        RawJson::from_value(&cut::beginning(data.as_str(), MOST_RECORDED))
-    }
+/// Whether the end of the answer cut a call. A complete object shows that the call is complete;
+/// the last call may have no arguments because it had only begun.
+fn is_cut(answer: &openai::Round, call: &ToolCall, is_last: bool) -> bool {
+    let is_incomplete = openai::arguments::object(&call.arguments).is_none()
+        || is_last && call.arguments.trim().is_empty();
+    answer.finish.is_cut() && is_incomplete
 }
 
 /// Text that should be JSON, such as the arguments of a call. Invalid JSON is recorded as a string.

@@ -1,9 +1,11 @@
 //! A chat in the form that is sent: messages and tools of chat completions.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use std::borrow::Cow;
 
-use super::options::EndpointOptions;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{dialect::Dialect, extra::Extra, options::EndpointOptions};
 
 /// What to ask for in one round.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,9 @@ pub enum ChatMessage {
         /// The tool calls of the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
+        /// Thoughts and signatures that the server sent with the answer.
+        #[serde(flatten, default)]
+        extra: Extra,
     },
     /// The result of a tool call.
     Tool {
@@ -49,7 +54,7 @@ pub enum ChatMessage {
 
 /// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Function<Called>", into = "Function<Called>")]
+#[serde(from = "CallOnWire", into = "CallOnWire")]
 pub struct ToolCall {
     /// The id of the call, for its result.
     pub id: String,
@@ -57,6 +62,39 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as the model wrote them. They should be JSON, but are not checked.
     pub arguments: String,
+    /// Signatures that the server sent with the call.
+    pub extra: Extra,
+}
+
+impl ChatMessage {
+    /// An answer of the model that has only text.
+    #[must_use]
+    pub fn said(text: impl Into<String>) -> Self {
+        Self::Assistant { text: Some(text.into()), tool_calls: Vec::new(), extra: Extra::default() }
+    }
+
+    /// The length of its texts, in bytes. The JSON around them is not counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::System { content } | Self::User { content } | Self::Tool { content, .. } => {
+                content.len()
+            }
+            Self::Assistant { text, tool_calls, extra } => {
+                let call =
+                    |call: &ToolCall| call.name.len() + call.arguments.len() + call.extra.len();
+                text.as_ref().map_or(0, String::len)
+                    + tool_calls.iter().map(call).sum::<usize>()
+                    + extra.len()
+            }
+        }
+    }
+
+    /// Whether it has no text at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// A tool that the model may call.
@@ -71,11 +109,21 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
-/// Calls and definitions on the wire: a function inside an object of type `function`.
+/// A call on the wire: a function inside an object of type `function`.
+#[derive(Serialize, Deserialize)]
+struct CallOnWire {
+    #[serde(default)]
+    id: String,
+    #[serde(rename = "type", default)]
+    kind: FunctionKind,
+    function: Called,
+    #[serde(flatten, default)]
+    extra: Extra,
+}
+
+/// A definition on the wire, which has the same form.
 #[derive(Serialize, Deserialize)]
 struct Function<F> {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
     #[serde(rename = "type", default)]
     kind: FunctionKind,
     function: F,
@@ -101,15 +149,15 @@ struct Defined {
     parameters: Value,
 }
 
-impl From<Function<Called>> for ToolCall {
-    fn from(Function { id, function: Called { name, arguments }, .. }: Function<Called>) -> Self {
-        Self { id: id.unwrap_or_default(), name, arguments }
+impl From<CallOnWire> for ToolCall {
+    fn from(CallOnWire { id, function, extra, .. }: CallOnWire) -> Self {
+        Self { id, name: function.name, arguments: function.arguments, extra }
     }
 }
 
-impl From<ToolCall> for Function<Called> {
-    fn from(ToolCall { id, name, arguments }: ToolCall) -> Self {
-        Self { id: Some(id), kind: FunctionKind::Function, function: Called { name, arguments } }
+impl From<ToolCall> for CallOnWire {
+    fn from(ToolCall { id, name, arguments, extra }: ToolCall) -> Self {
+        Self { id, kind: FunctionKind::Function, function: Called { name, arguments }, extra }
     }
 }
 
@@ -123,11 +171,7 @@ impl From<Function<Defined>> for ToolDefinition {
 
 impl From<ToolDefinition> for Function<Defined> {
     fn from(ToolDefinition { name, description, parameters }: ToolDefinition) -> Self {
-        Self {
-            id: None,
-            kind: FunctionKind::Function,
-            function: Defined { name, description, parameters },
-        }
+        Self { kind: FunctionKind::Function, function: Defined { name, description, parameters } }
     }
 }
 
@@ -135,11 +179,12 @@ impl From<ToolDefinition> for Function<Defined> {
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     model: &'a str,
-    messages: &'a [ChatMessage],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tools: &'a [ToolDefinition],
+    messages: Vec<Value>,
+    #[serde(skip_serializing_if = "has_none")]
+    tools: Cow<'a, [ToolDefinition]>,
     stream: bool,
-    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,53 +193,65 @@ pub(super) struct Request<'a> {
     temperature: Option<f64>,
 }
 
+fn on_wire(message: &ChatMessage) -> Value {
+    let mut value = json!(message);
+    Extra::restore_parts(&mut value);
+    value
+}
+
+fn has_none(tools: &[ToolDefinition]) -> bool {
+    tools.is_empty()
+}
+
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
 }
 
 impl<'a> Request<'a> {
-    /// The request for a chat to the server at `host`.
-    pub(super) fn new(chat: &Chat<'a>, options: &'a EndpointOptions, host: &str) -> Self {
-        // The limit has two names. The newer models of the hosted service refuse the old name, and
-        // other servers do not know the new one.
-        let (max_tokens, max_completion_tokens) =
-            if host == "api.openai.com" || host.ends_with(".openai.azure.com") {
-                (None, options.max_output_tokens)
-            } else {
-                (options.max_output_tokens, None)
-            };
+    /// The request for a chat, in the dialect of its server.
+    pub(super) fn new(chat: &Chat<'a>, options: &'a EndpointOptions, dialect: &Dialect) -> Self {
+        let (max_tokens, max_completion_tokens) = if dialect.has_new_limit() {
+            (None, options.max_output_tokens)
+        } else {
+            (options.max_output_tokens, None)
+        };
         Self {
             model: &options.model,
-            messages: chat.messages,
-            tools: chat.tools,
+            messages: dialect.messages(chat.messages).iter().map(on_wire).collect(),
+            tools: dialect.tools(chat.tools),
             stream: true,
             // Without this option a stream has no token counts, and the budget of the prompt needs
             // them.
-            stream_options: StreamOptions { include_usage: true },
+            stream_options: dialect
+                .takes("stream_options")
+                .then_some(StreamOptions { include_usage: true }),
             max_tokens,
             max_completion_tokens,
-            temperature: options.temperature,
+            temperature: options.temperature.filter(|_| dialect.takes("temperature")),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_request_has_the_shape_of_chat_completions() {
-        let call =
-            ToolCall { id: "c1".into(), name: "read".into(), arguments: "{\"path\":\"a\"}".into() };
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "read".into(),
+            arguments: "{\"path\":\"a\"}".into(),
+            extra: Extra::default(),
+        };
         let messages = [
             ChatMessage::System { content: "Be brief.".into() },
             ChatMessage::User { content: "Hi".into() },
-            ChatMessage::Assistant { text: None, tool_calls: vec![call] },
+            ChatMessage::Assistant { text: None, tool_calls: vec![call], extra: Extra::default() },
             ChatMessage::Tool { tool_call_id: "c1".into(), content: "text".into() },
-            ChatMessage::Assistant { text: Some("Done.".into()), tool_calls: vec![] },
+            ChatMessage::said("Done."),
+            ChatMessage::User { content: "Thanks".into() },
         ];
         let tools = [ToolDefinition {
             name: "read".into(),
@@ -205,7 +262,7 @@ mod tests {
         let request = serde_json::to_value(Request::new(
             &Chat { messages: &messages, tools: &tools },
             &options,
-            "localhost",
+            &Dialect::new("localhost"),
         ))
         .unwrap();
         let expected = json!({
@@ -220,6 +277,7 @@ mod tests {
                 ]},
                 {"role": "tool", "tool_call_id": "c1", "content": "text"},
                 {"role": "assistant", "content": "Done."},
+                {"role": "user", "content": "Thanks"},
             ],
             "tools": [{"type": "function", "function": {
                 "name": "read", "description": "Reads.", "parameters": {"type": "object"},
@@ -239,7 +297,7 @@ mod tests {
         let mut options = EndpointOptions::new("http://localhost/v1", "m");
         let chat = Chat { messages: &[], tools: &[] };
         let sent = |options: &EndpointOptions, host| {
-            serde_json::to_value(Request::new(&chat, options, host)).unwrap()
+            serde_json::to_value(Request::new(&chat, options, &Dialect::new(host))).unwrap()
         };
         let plain = sent(&options, "localhost");
         let names: Vec<&String> = plain.as_object().unwrap().keys().collect();

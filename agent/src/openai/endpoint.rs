@@ -1,6 +1,9 @@
 //! A model behind a server: asks for one round at a time.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
 
 use ureq::{
     Error as HttpError, Timeout,
@@ -12,11 +15,14 @@ use super::{
     assembly::Assembly,
     cancel::Cancel,
     chat::{Chat, Request},
-    error::{ChatError, Phase, Retry, ServerMessage, Unreachable, beginning},
+    dialect::Dialect,
+    error::{ChatError, Phase, Retry, Unreachable, beginning},
     exchange::{self, Break, Exchange, Head, Heard, Post},
     framing::Framing,
     options::{EndpointOptions, OptionsError, Patience, completions_url},
-    round::Round,
+    round::{Finish, Round},
+    server_message::ServerMessage,
+    sse::Event,
     wire::Chunk,
 };
 
@@ -39,12 +45,17 @@ impl Watch for () {}
 /// The most bytes that are read of an error's body.
 const MOST_OF_AN_ERROR: u64 = 64 << 10;
 
+/// The longest wait for the token counts after the end of an answer.
+const WAIT_FOR_COUNTS: Duration = Duration::from_secs(10);
+
 /// A model behind a server that speaks chat completions.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     options: EndpointOptions,
     url: Uri,
     connections: Config,
+    /// What the server has shown that it does not accept. Clones learn together.
+    dialect: Arc<Mutex<Dialect>>,
 }
 
 impl Endpoint {
@@ -59,7 +70,8 @@ impl Endpoint {
             return Err(OptionsError::NoModel);
         }
         let connections = exchange::connections(&url, &options.patience);
-        Ok(Self { options, url, connections })
+        let dialect = Arc::new(Mutex::new(Dialect::new(url.host().unwrap_or_default())));
+        Ok(Self { options, url, connections, dialect })
     }
 
     /// The options of the endpoint.
@@ -82,28 +94,46 @@ impl Endpoint {
         watch: &mut dyn Watch,
         cancel: &Cancel,
     ) -> Result<Round, ChatError> {
-        let request = Request::new(chat, &self.options, self.url.host().unwrap_or_default());
-        let body = serde_json::to_vec(&request)
-            .expect("a request is strings, numbers and JSON values, which are all JSON");
-        let authorization = self.options.key.as_ref().map(|key| key.bearer());
-        let post = Post { url: self.url.clone(), authorization, body };
-        let mut attempt = 1;
+        let mut requests = 0;
+        let mut failures = 0;
         loop {
             // Also before the first attempt: a call that is already cancelled sends nothing.
             if cancel.is_cancelled() {
                 return Err(ChatError::Cancelled);
             }
-            let why = match self.attempt(attempt, &post, chat, watch, cancel) {
+            requests += 1;
+            let why = match self.attempt(requests, &self.post(chat), chat, watch, cancel) {
                 Ok(round) => return Ok(round),
                 Err(why) => why,
             };
-            let Some(after) = self.wait_after(attempt, &why) else {
-                return Err(given_up(attempt, why));
+            // Each lesson leaves something out, so this ends.
+            if self.learns(chat, &why) {
+                continue;
+            }
+            failures += 1;
+            let Some(after) = self.wait_after(failures, &why) else {
+                return Err(given_up(requests, why));
             };
-            attempt += 1;
-            watch.retrying(attempt, after, &why);
+            watch.retrying(requests + 1, after, &why);
             let _ = cancel.wait(after); // The next attempt checks for a cancellation.
         }
+    }
+
+    /// The request for a chat.
+    fn post(&self, chat: &Chat<'_>) -> Post {
+        let dialect = self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = Request::new(chat, &self.options, &dialect);
+        let body = serde_json::to_vec(&request)
+            .expect("a request is strings, numbers and JSON values, which are all JSON");
+        let authorization = self.options.key.as_ref().map(|key| key.bearer());
+        Post { url: self.url.clone(), authorization, body }
+    }
+
+    /// Learns from a refusal. Returns whether the request is sent again in another form.
+    fn learns(&self, chat: &Chat<'_>, why: &ChatError) -> bool {
+        let ChatError::Refused { status, says, .. } = why else { return false };
+        let mut dialect = self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+        dialect.learn(chat.messages, *status, says)
     }
 
     /// The wait before the next attempt; `None` if there is none.
@@ -129,14 +159,9 @@ impl Endpoint {
         let mut assembly = Assembly::new(attempt);
         let first = assembly.begun() + self.options.patience.first_byte;
         let lost = |why| self.lost(why, Phase::FirstByte);
-        let exchange = Exchange::begin(
-            &self.connections,
-            post.clone(),
-            self.options.max_response_bytes,
-            cancel,
-        )
-        .map_err(lost)?;
-        let head = match exchange.next(first).map_err(lost)? {
+        let exchange = Exchange::begin(&self.connections, post.clone(), cancel).map_err(lost)?;
+        let last = assembly.begun() + self.options.patience.total;
+        let head = match exchange.next(first.min(last)).map_err(lost)? {
             Heard::Head(head) => head,
             Heard::Bytes(_) | Heard::End => return Err(self.ended()),
         };
@@ -157,7 +182,23 @@ impl Endpoint {
             Err(why) if !assembly.is_finished() => Err(why),
             // The server has said that the answer is complete, so a later failure does not affect
             // it.
-            Ok(()) | Err(_) => Ok(assembly.into_round(chat)),
+            Ok(()) | Err(_) => self.answered(assembly.into_round(chat)),
+        }
+    }
+
+    /// An answer without any content may be a refusal or a failure in another form.
+    fn answered(&self, round: Round) -> Result<Round, ChatError> {
+        let reason = || self.hidden(round.finish_reason.as_deref().unwrap_or_default());
+        match round.finish {
+            Finish::ContentFilter if round.is_empty() => {
+                let message = format!("it withheld the whole answer (`{}`)", reason());
+                Err(ChatError::ContentRefused { says: ServerMessage::new(message) })
+            }
+            Finish::Failed if round.is_empty() => {
+                let message = format!("it gave up with the reason `{}`", reason());
+                Err(ChatError::Failed { url: self.url(), says: ServerMessage::new(message) })
+            }
+            _ => Ok(round),
         }
     }
 
@@ -169,19 +210,27 @@ impl Endpoint {
         assembly: &mut Assembly,
         watch: &mut dyn Watch,
     ) -> Result<(), ChatError> {
+        let idle = self.options.patience.idle;
+        let last = assembly.begun() + self.options.patience.total;
         let mut framing = Framing::default();
         let mut deadline = first;
         let mut phase = Phase::FirstByte;
         loop {
-            match exchange.next(deadline).map_err(|why| self.lost(why, phase))? {
+            let (until, of) =
+                if last < deadline { (last, Phase::Total) } else { (deadline, phase) };
+            match exchange.next(until).map_err(|why| self.lost(why, of))? {
                 Heard::Bytes(bytes) => {
-                    for data in framing.push(&bytes) {
-                        // The bytes may hold several chunks. After a cancel, none of the rest may
+                    let was_finished = assembly.is_finished();
+                    let events = framing.push(&bytes);
+                    // Only output renews the deadline: a server may send signs of life for ever.
+                    let mut goes_on = framing.is_whole() && !bytes.trim_ascii().is_empty();
+                    for event in events {
+                        // The bytes may hold several events. After a cancel, none of the rest may
                         // be shown.
                         if exchange.is_cancelled() {
                             return Err(ChatError::Cancelled);
                         }
-                        if data.trim_ascii() == b"[DONE]" {
+                        if event.data.trim_ascii() == b"[DONE]" {
                             // Some servers end a stream without a finish reason.
                             return if assembly.is_finished() || assembly.has_output() {
                                 Ok(())
@@ -189,41 +238,93 @@ impl Endpoint {
                                 Err(self.ended())
                             };
                         }
-                        assembly.take(self.chunk(&data)?, watch);
+                        for chunk in self.chunks(&event)? {
+                            goes_on |= assembly.take(chunk, watch);
+                        }
+                        self.check_size(&framing, assembly)?;
                     }
-                    deadline = Instant::now() + self.options.patience.idle;
-                    phase = Phase::Idle;
+                    self.check_size(&framing, assembly)?;
+                    if goes_on {
+                        deadline = Instant::now() + idle;
+                        phase = Phase::Idle;
+                    }
+                    if assembly.is_finished() && !was_finished {
+                        deadline = Instant::now() + idle.min(WAIT_FOR_COUNTS);
+                    }
                 }
                 Heard::End => {
                     let Some(whole) = framing.into_whole() else { return Err(self.ended()) };
-                    let chunk = self.chunk(&whole)?;
+                    let text = String::from_utf8_lossy(&whole);
+                    let chunks = Chunk::read(&text).map_err(|why| self.malformed(&why, &whole))?;
+                    let chunks = self.without_errors(chunks)?;
                     // An error page or another API may also be valid JSON.
-                    if chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+                    if chunks.iter().all(|chunk| chunk.choices.is_empty()) {
                         return Err(self.malformed("it has no `choices`", &whole));
                     }
-                    assembly.take(chunk, watch);
-                    return Ok(());
+                    for chunk in chunks {
+                        assembly.take(chunk, watch);
+                    }
+                    return self.check_size(&Framing::default(), assembly);
                 }
                 Heard::Head(_) => return Err(self.ended()),
             }
         }
     }
 
-    /// Parses a chunk. A chunk may also report an error.
-    fn chunk(&self, data: &[u8]) -> Result<Chunk, ChatError> {
-        let chunk: Chunk =
-            serde_json::from_slice(data).map_err(|why| self.malformed(&why.to_string(), data))?;
-        match chunk.error() {
-            None => Ok(chunk),
-            Some(says) => {
-                let says = says.shown(|text| self.hidden(text));
-                Err(if says.is_about_context_length() {
-                    ChatError::ContextLength { says }
-                } else {
-                    ChatError::Failed { url: self.url(), says }
-                })
-            }
+    /// Refuses an answer that would fill the memory.
+    fn check_size(&self, framing: &Framing, assembly: &Assembly) -> Result<(), ChatError> {
+        let limit = self.options.max_answer_bytes;
+        if assembly.kept() > limit || framing.held() > limit {
+            return Err(ChatError::TooLarge { limit });
         }
+        Ok(())
+    }
+
+    /// The chunks of an event. An event may also report an error.
+    fn chunks(&self, event: &Event) -> Result<Vec<Chunk>, ChatError> {
+        let text = String::from_utf8_lossy(&event.data);
+        let kind = event.kind.as_deref().unwrap_or_default();
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        if kind == "error" {
+            return Err(self.reported(ServerMessage::read(&text)));
+        }
+        match Chunk::read(&text) {
+            Ok(chunks) => self.without_errors(chunks),
+            // Events of other types, such as a ping, may hold anything.
+            Err(_) if !matches!(kind, "" | "message") => Ok(Vec::new()),
+            Err(why) => Err(self.malformed(&why, &event.data)),
+        }
+    }
+
+    fn without_errors(&self, mut chunks: Vec<Chunk>) -> Result<Vec<Chunk>, ChatError> {
+        match chunks.iter_mut().find_map(|chunk| chunk.error.take()) {
+            Some(says) => Err(self.reported(says)),
+            None => Ok(chunks),
+        }
+    }
+
+    /// The error that a server reports inside an answer.
+    fn reported(&self, says: ServerMessage) -> ChatError {
+        let status = says.code.as_deref().and_then(|code| code.parse().ok()).unwrap_or(400);
+        let says = says.shown(|text| self.hidden(text));
+        self.about_the_chat(status, says)
+            .unwrap_or_else(|says| ChatError::Failed { url: self.url(), says })
+    }
+
+    /// The error for a chat that the server cannot or does not want to answer; otherwise the
+    /// message again.
+    fn about_the_chat(&self, status: u16, says: ServerMessage) -> Result<ChatError, ServerMessage> {
+        if status == 413 || says.is_about_context_length() {
+            return Ok(ChatError::ContextLength { says });
+        }
+        // With these statuses the same words are about a key, a limit or a broken filter.
+        let is_about_content = !matches!(status, 401 | 404 | 408 | 409 | 429 | 500..=599);
+        if is_about_content && says.is_about_content() {
+            return Ok(ChatError::ContentRefused { says });
+        }
+        Err(says)
     }
 
     /// The error for a request that the server refused.
@@ -238,16 +339,14 @@ impl Endpoint {
             }
         }
         let says = match head.location.filter(|_| (300..400).contains(&head.status)) {
-            Some(location) => ServerMessage {
-                message: format!("it redirects to `{location}`"),
-                ..ServerMessage::default()
-            },
+            Some(location) => ServerMessage::new(format!("it redirects to `{location}`")),
             None => ServerMessage::read(&String::from_utf8_lossy(&body)),
         };
         let says = says.shown(|text| self.hidden(text));
-        if says.is_about_context_length() {
-            return Ok(ChatError::ContextLength { says });
-        }
+        let says = match self.about_the_chat(head.status, says) {
+            Ok(why) => return Ok(why),
+            Err(says) => says,
+        };
         let retry_after =
             head.retry_after.and_then(|text| wait_asked_for(&text, SystemTime::now()));
         Ok(ChatError::Refused {
@@ -261,15 +360,17 @@ impl Endpoint {
 
     /// The error for a response that stopped.
     fn lost(&self, why: Break, phase: Phase) -> ChatError {
-        let Patience { connect, first_byte, idle } = self.options.patience;
+        let Patience { connect, first_byte, idle, total } = self.options.patience;
         let timed_out = |phase, after| ChatError::TimedOut { url: self.url(), phase, after };
         let unreachable =
             |why| ChatError::Unreachable { url: self.url(), proxy: self.proxy(), why };
         match why {
             Break::Cancelled => ChatError::Cancelled,
-            Break::TooLarge => ChatError::TooLarge { limit: self.options.max_response_bytes },
-            Break::Silent if phase == Phase::Idle => timed_out(Phase::Idle, idle),
-            Break::Silent => timed_out(Phase::FirstByte, first_byte),
+            Break::Silent => match phase {
+                Phase::Total => timed_out(phase, total),
+                Phase::Idle => timed_out(phase, idle),
+                Phase::Connect | Phase::FirstByte => timed_out(Phase::FirstByte, first_byte),
+            },
             Break::Lost(HttpError::Timeout(Timeout::Resolve | Timeout::Connect)) => {
                 timed_out(Phase::Connect, connect)
             }
@@ -320,9 +421,13 @@ impl Endpoint {
     }
 }
 
-/// The error after the last attempt.
+/// The error after the last attempt. A failure that no retry could cure speaks for itself.
 fn given_up(attempts: u32, why: ChatError) -> ChatError {
-    if attempts == 1 { why } else { ChatError::GaveUp { attempts, why: Box::new(why) } }
+    if attempts == 1 || why.retry() == Retry::Never {
+        why
+    } else {
+        ChatError::GaveUp { attempts, why: Box::new(why) }
+    }
 }
 
 /// The wait that the header `Retry-After` asks for: seconds, or until a date.

@@ -2,13 +2,9 @@
 
 use std::{fmt, time::Duration};
 
-use serde_json::Value;
 use ureq::http::StatusCode;
 
-use super::round::Round;
-
-/// The most characters of a server's message that are kept.
-const MOST_SAID: usize = 2_000;
+use super::{round::Round, server_message::ServerMessage};
 
 /// Why a request gave no complete round. No text in it contains the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +64,15 @@ pub enum ChatError {
         /// The server's message.
         says: ServerMessage,
     },
+    /// The provider refuses the content of the chat, or withheld the whole answer.
+    #[error(
+        "the provider refuses the content of the chat or of the answer: {says}; change what is \
+         asked, or use another model"
+    )]
+    ContentRefused {
+        /// The server's message.
+        says: ServerMessage,
+    },
     /// The response is not a chat completion.
     #[error(
         "`{url}` does not speak chat completions: {why}; it said `{beginning}`; check the base URL"
@@ -81,7 +86,9 @@ pub enum ChatError {
         beginning: String,
     },
     /// The answer is larger than allowed.
-    #[error("the answer is longer than the limit of {limit} bytes")]
+    #[error(
+        "the answer is longer than the limit of {limit} bytes; raise it with --max-answer-bytes"
+    )]
     TooLarge {
         /// The most bytes of an answer.
         limit: u64,
@@ -137,10 +144,12 @@ pub enum Unreachable {
 pub enum Phase {
     /// Resolving the host and connecting.
     Connect,
-    /// Waiting for the first byte of the answer.
+    /// Waiting for the first output.
     FirstByte,
-    /// Waiting for the next piece of the answer.
+    /// Waiting for more output.
     Idle,
+    /// The whole request.
+    Total,
 }
 
 impl fmt::Display for Phase {
@@ -151,6 +160,7 @@ impl fmt::Display for Phase {
                 "to begin its answer; it may be overloaded, or the chat too long for it"
             }
             Self::Idle => "to continue its answer",
+            Self::Total => "to complete its answer",
         })
     }
 }
@@ -200,89 +210,6 @@ fn may_go_better(status: u16) -> bool {
     matches!(status, 408 | 409 | 429 | 500..=599)
 }
 
-/// What a server says about an error.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerMessage {
-    /// The message, at most 2,000 characters.
-    pub message: String,
-    /// The code, such as `invalid_api_key`.
-    pub code: Option<String>,
-    /// The type, such as `invalid_request_error`.
-    pub kind: Option<String>,
-}
-
-impl ServerMessage {
-    /// Reads an error's body: JSON of several shapes, or any text.
-    pub(super) fn read(body: &str) -> Self {
-        match serde_json::from_str::<Value>(body) {
-            Ok(value @ Value::Object(_)) => Self::from_json(
-                value.get("error").filter(|error| !error.is_null()).unwrap_or(&value),
-            ),
-            _ => Self { message: body.trim().to_owned(), ..Self::default() },
-        }
-    }
-
-    /// Reads an error in JSON: an object with `message` or `detail`, or text.
-    pub(super) fn from_json(error: &Value) -> Self {
-        let plain = |value: &Value| match value {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
-        let message = ["message", "detail"]
-            .iter()
-            .find_map(|name| error.get(name).and_then(plain))
-            .or_else(|| plain(error));
-        Self {
-            message: message.unwrap_or_default().trim().to_owned(),
-            code: error.get("code").and_then(plain),
-            kind: error.get("type").and_then(plain),
-        }
-    }
-
-    /// Whether the server says that the chat is too long, by its code, its type, or the wording of
-    /// known servers.
-    pub(super) fn is_about_context_length(&self) -> bool {
-        const NAMES: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
-        const WORDINGS: [&str; 6] = [
-            "maximum context length",
-            "exceeds the available context size",
-            "exceeds the context length",
-            "exceeds context length",
-            "exceed context window",
-            "longer than the maximum model length",
-        ];
-        let is_named = [&self.code, &self.kind]
-            .into_iter()
-            .flatten()
-            .any(|name| NAMES.contains(&name.as_str()));
-        let message = self.message.to_lowercase();
-        is_named || WORDINGS.iter().any(|wording| message.contains(wording))
-    }
-
-    /// The message for display: without the key, then shortened. A cut first could leave a part of
-    /// the key.
-    pub(super) fn shown(self, hide: impl Fn(&str) -> String) -> Self {
-        let shown = |text: String| beginning(&hide(&text), MOST_SAID);
-        Self {
-            message: shown(self.message),
-            code: self.code.map(shown),
-            kind: self.kind.map(shown),
-        }
-    }
-}
-
-impl fmt::Display for ServerMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.message.is_empty() { "it says nothing more" } else { &self.message })?;
-        match (&self.kind, &self.code) {
-            (Some(kind), Some(code)) => write!(f, " ({kind}, {code})"),
-            (Some(only), None) | (None, Some(only)) => write!(f, " ({only})"),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
 /// The first characters of a text.
 pub(super) fn beginning(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
@@ -326,7 +253,6 @@ fn advice(status: u16, says: &ServerMessage, had_key: bool) -> &'static str {
         404 | 405 => {
             "; check the model (--model) and the base URL (--base-url), which usually ends in `/v1`"
         }
-        413 => "; shorten the chat",
         429 if says.code.as_deref() == Some("insufficient_quota") => {
             "; the quota of the key is used up: add credit, or use another key"
         }

@@ -6,7 +6,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+        mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
     },
     thread,
     time::Instant,
@@ -54,8 +54,6 @@ pub(super) enum Break {
     Cancelled,
     /// Nothing arrived before the deadline.
     Silent,
-    /// The body is larger than allowed.
-    TooLarge,
     Lost(ureq::Error),
 }
 
@@ -88,6 +86,10 @@ fn is_here(url: &Uri) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// The most parts of a response that wait for the caller. The server is read no faster than the
+/// caller takes them.
+const MOST_WAITING: usize = 32;
+
 /// A request in progress. Dropping it closes its connection, which ends its thread. If it is still
 /// connecting, the thread ends when that is done.
 pub(super) struct Exchange<'a> {
@@ -98,28 +100,28 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Sends a request over a connection of its own. Accepts at most `limit` bytes of the
-    /// response's body.
+    /// Sends a request over a connection of its own.
     pub(super) fn begin(
         connections: &Config,
         post: Post,
-        limit: u64,
         cancel: &'a Cancel,
     ) -> Result<Self, Break> {
         // An agent of its own: dropping the exchange shuts down its connections, so it must share
         // none.
         let agent = connections.new_agent();
-        let (say, heard) = mpsc::channel();
+        let (say, heard) = mpsc::sync_channel(MOST_WAITING);
         let listening = cancel.listen({
             let say = say.clone();
             move || {
-                let _ = say.send(Err(Break::Cancelled)); // Without a receiver, nothing waits.
+                // Without a receiver, nothing waits. If the channel is full, nothing waits either,
+                // and the caller looks at the signal before it takes the next part.
+                let _ = say.try_send(Err(Break::Cancelled));
             }
         });
         let run = {
             let agent = agent.clone();
             move || {
-                let end = converse(&agent, post, limit, &say).map(|()| Heard::End);
+                let end = converse(&agent, post, &say).map(|()| Heard::End);
                 let _ = say.send(end); // As above.
             }
         };
@@ -137,6 +139,9 @@ impl<'a> Exchange<'a> {
 
     /// Waits for the next part of the response, until the deadline.
     pub(super) fn next(&self, deadline: Instant) -> Result<Heard, Break> {
+        if self.is_cancelled() {
+            return Err(Break::Cancelled);
+        }
         match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(heard) => heard,
             Err(RecvTimeoutError::Timeout) => Err(Break::Silent),
@@ -155,8 +160,7 @@ impl Drop for Exchange<'_> {
 fn converse(
     agent: &Agent,
     post: Post,
-    limit: u64,
-    say: &Sender<Result<Heard, Break>>,
+    say: &SyncSender<Result<Heard, Break>>,
 ) -> Result<(), Break> {
     let mut request = agent.post(post.url).content_type("application/json");
     if let Some(authorization) = post.authorization {
@@ -177,18 +181,12 @@ fn converse(
         return Ok(());
     }
     let mut body = body.into_reader();
-    let mut left = limit;
     let mut buffer = [0; 16 << 10];
     loop {
         let count = body.read(&mut buffer).map_err(|why| Break::Lost(why.into()))?;
-        if count == 0 {
+        if count == 0 || say.send(Ok(Heard::Bytes(buffer[..count].to_vec()))).is_err() {
             return Ok(());
         }
-        let within = left.min(count as u64);
-        if say.send(Ok(Heard::Bytes(buffer[..within as usize].to_vec()))).is_err() {
-            return Ok(());
-        }
-        left = left.checked_sub(count as u64).ok_or(Break::TooLarge)?;
     }
 }
 

@@ -1,49 +1,80 @@
 //! Splits an answer into chunks: the events of a stream, or one whole text.
 
-use super::sse::Splitter;
+use super::sse::{Event, Splitter};
 
-/// The form of a body, detected from its first letter. A stream begins with a field of an event or
-/// with a comment; JSON and HTML begin with neither. The content type is not used, because servers
-/// and proxies get it wrong.
-#[derive(Debug, Default)]
+/// The form of a body, detected from its beginning. A stream begins with a field of an event or
+/// with a comment; JSON, HTML and plain words begin with neither. The content type is not used,
+/// because servers and proxies get it wrong.
+#[derive(Debug)]
 pub(super) enum Framing {
-    /// Only white space has arrived.
-    #[default]
-    Unknown,
+    /// What has arrived may still become either.
+    Unknown(Vec<u8>),
     /// Server-sent events.
     Stream(Splitter),
     /// One text, complete when the body ends.
     Whole(Vec<u8>),
 }
 
+/// The beginnings of a stream.
+const BEGINNINGS: [&[u8]; 7] = [b":", b"data:", b"data\n", b"data\r", b"event:", b"id:", b"retry:"];
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+impl Default for Framing {
+    fn default() -> Self {
+        Self::Unknown(Vec::new())
+    }
+}
+
 impl Framing {
-    /// Takes the next bytes, and returns the chunks that they complete.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
-        if let Self::Unknown = self {
-            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                // The fields data, event, id and retry; a comment; a byte order mark.
-                Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xef) => {
-                    *self = Self::Stream(Splitter::default())
-                }
-                Some(_) => *self = Self::Whole(Vec::new()),
-                None => return Vec::new(),
-            }
-        }
+    /// Takes the next bytes, and returns the events that they complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         match self {
             Self::Stream(splitter) => splitter.push(bytes),
             Self::Whole(text) => {
                 text.extend_from_slice(bytes);
                 Vec::new()
             }
-            Self::Unknown => Vec::new(),
+            Self::Unknown(held) => {
+                // White space before a body is a sign of life, and may go on for hours.
+                let bytes = if held.is_empty() { bytes.trim_ascii_start() } else { bytes };
+                held.extend_from_slice(bytes);
+                let begun = held.strip_prefix(BYTE_ORDER_MARK).unwrap_or(held).trim_ascii_start();
+                let may_become = |beginning: &&[u8]| beginning.starts_with(begun);
+                let is_mark = BYTE_ORDER_MARK.starts_with(held);
+                if BEGINNINGS.iter().any(|beginning| begun.starts_with(beginning)) {
+                    let held = std::mem::take(held);
+                    *self = Self::Stream(Splitter::default());
+                    return self.push(&held);
+                }
+                if !is_mark && !BEGINNINGS.iter().any(may_become) {
+                    *self = Self::Whole(std::mem::take(held));
+                }
+                Vec::new()
+            }
         }
+    }
+
+    /// The bytes of the part that is not complete yet.
+    pub(super) fn held(&self) -> u64 {
+        let held = match self {
+            Self::Stream(splitter) => splitter.held(),
+            Self::Unknown(text) | Self::Whole(text) => text.len(),
+        };
+        held as u64
+    }
+
+    /// Whether the body is one text.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole(_))
     }
 
     /// Called at the end of the body. Returns the text, or `None` for a stream.
     pub(super) fn into_whole(self) -> Option<Vec<u8>> {
         match self {
             Self::Whole(text) => Some(text),
-            Self::Unknown | Self::Stream(_) => None,
+            Self::Unknown(text) => Some(text).filter(|text| !text.is_empty()),
+            Self::Stream(_) => None,
         }
     }
 }
@@ -53,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_letter_tells_the_form() {
+    fn the_beginning_tells_the_form() {
         for stream in [
             "data: x\n\n",
             "\n: hello\n\ndata: x\n\n",
@@ -61,12 +92,13 @@ mod tests {
             "\u{feff}data: x\n\n",
         ] {
             let mut framing = Framing::default();
-            let chunks: Vec<Vec<u8>> =
+            let events: Vec<Event> =
                 stream.bytes().flat_map(|byte| framing.push(&[byte])).collect();
-            assert_eq!(chunks, [b"x"], "{stream:?}");
+            assert_eq!(events.len(), 1, "{stream:?}");
+            assert_eq!(events[0].data, b"x", "{stream:?}");
             assert_eq!(framing.into_whole(), None);
         }
-        for whole in ["{\"a\":1}", "[]", "<html>", "Bad gateway"] {
+        for whole in ["{\"a\":1}", "[]", "<html>", "Bad gateway", "error: no", "database", "i"] {
             let mut framing = Framing::default();
             assert!(framing.push(b" \n").is_empty());
             assert!(whole.bytes().all(|byte| framing.push(&[byte]).is_empty()));

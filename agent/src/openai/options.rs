@@ -25,8 +25,9 @@ pub struct EndpointOptions {
     pub max_output_tokens: Option<u64>,
     /// The sampling temperature; `None` leaves it to the server.
     pub temperature: Option<f64>,
-    /// The most bytes of one response; 16 MiB by default.
-    pub max_response_bytes: u64,
+    /// The most bytes of one answer: its text, its thoughts and its calls, without the JSON around
+    /// them; 16 MiB by default.
+    pub max_answer_bytes: u64,
 }
 
 impl EndpointOptions {
@@ -41,7 +42,7 @@ impl EndpointOptions {
             retries: Retries::default(),
             max_output_tokens: None,
             temperature: None,
-            max_response_bytes: 16 << 20,
+            max_answer_bytes: 16 << 20,
         }
     }
 }
@@ -51,11 +52,14 @@ impl EndpointOptions {
 pub struct Patience {
     /// The time to resolve the host, and again to connect, including TLS; 10 s by default.
     pub connect: Duration,
-    /// The time from the start of the request to the first byte of the answer's body. 300 s by
-    /// default, because a local model first reads the whole chat.
+    /// The time from the start of the request to the first output: text, a thought or a call.
+    /// 300 s by default, because a local model first reads the whole chat.
     pub first_byte: Duration,
-    /// The time between two pieces of the answer; 120 s by default.
+    /// The time between two pieces of output; 120 s by default. A sign of life without output does
+    /// not count.
     pub idle: Duration,
+    /// The time for the whole request; 1 h by default.
+    pub total: Duration,
 }
 
 impl Default for Patience {
@@ -64,6 +68,7 @@ impl Default for Patience {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(300),
             idle: Duration::from_secs(120),
+            total: Duration::from_hours(1),
         }
     }
 }

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::chat::{ChatMessage, ToolCall};
+use super::{
+    chat::{ChatMessage, ToolCall},
+    extra::Extra,
+};
 
 /// One complete answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +19,12 @@ pub struct Round {
     /// The tool calls, in the order in which the model started them. Their ids are unique in the
     /// chat.
     pub tool_calls: Vec<ToolCall>,
+    /// The thoughts and signatures that go back with the answer.
+    pub extra: Extra,
     /// Why the round ended.
     pub finish: Finish,
+    /// The reason for the end in the server's words, if it gave one.
+    pub finish_reason: Option<String>,
     /// The tokens that the server counted, if it reports them.
     pub usage: Option<Usage>,
     /// How long the round took.
@@ -35,12 +42,22 @@ impl Round {
         let said = self.text.as_ref().or(self.refusal.as_ref()).cloned();
         // Servers refuse a message that has neither a text nor tool calls.
         let text = if self.tool_calls.is_empty() { Some(said.unwrap_or_default()) } else { said };
-        ChatMessage::Assistant { text, tool_calls: self.tool_calls.clone() }
+        ChatMessage::Assistant {
+            text,
+            tool_calls: self.tool_calls.clone(),
+            extra: self.extra.clone(),
+        }
+    }
+
+    /// Whether the model has said nothing and calls nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_none() && self.refusal.is_none() && self.tool_calls.is_empty()
     }
 }
 
 /// Why a round ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finish {
     /// The model was done.
@@ -51,35 +68,48 @@ pub enum Finish {
     ToolCalls,
     /// The server's content filter withheld the answer.
     ContentFilter,
+    /// The server failed or gave up, so the answer is incomplete.
+    Failed,
     /// The server gave another reason.
-    Other(String),
+    Other,
     /// The server gave no reason, but ended its answer properly.
     Unsaid,
 }
 
 impl Finish {
-    /// Parses a reason of the wire format.
-    pub(super) fn parse(reason: String) -> Self {
-        match reason.as_str() {
-            "stop" => Self::Stop,
-            "length" => Self::Length,
-            "tool_calls" => Self::ToolCalls,
-            "content_filter" => Self::ContentFilter,
-            _ => Self::Other(reason),
+    /// The meaning of a reason, in the words of different servers.
+    #[must_use]
+    pub fn parse(reason: &str) -> Self {
+        match reason.trim().to_ascii_lowercase().as_str() {
+            "stop" | "stop_sequence" | "end_turn" | "eos" | "eos_token" | "done" | "complete"
+            | "completed" | "finished" => Self::Stop,
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "max_completion_tokens"
+            | "max_length"
+            | "model_length"
+            | "model_context_window_exceeded"
+            | "incomplete" => Self::Length,
+            "tool_calls" | "tool_call" | "tool_use" | "function_call" => Self::ToolCalls,
+            "content_filter" | "content_filtered" | "safety" | "prohibited_content"
+            | "blocklist" | "spii" | "recitation" | "refusal" | "sensitive" => Self::ContentFilter,
+            "error"
+            | "abort"
+            | "aborted"
+            | "cancelled"
+            | "timeout"
+            | "network_error"
+            | "insufficient_system_resource"
+            | "malformed_function_call" => Self::Failed,
+            _ => Self::Other,
         }
     }
 
-    /// The reason in the wire format; `None` if the server gave none.
+    /// Whether the end of the answer is missing.
     #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::Stop => Some("stop"),
-            Self::Length => Some("length"),
-            Self::ToolCalls => Some("tool_calls"),
-            Self::ContentFilter => Some("content_filter"),
-            Self::Other(reason) => Some(reason),
-            Self::Unsaid => None,
-        }
+    pub fn is_cut(self) -> bool {
+        matches!(self, Self::Length | Self::ContentFilter | Self::Failed)
     }
 }
 

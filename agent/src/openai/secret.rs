@@ -4,6 +4,12 @@ use std::fmt;
 
 use super::options::OptionsError;
 
+/// What replaces the key.
+const INSTEAD: &str = "[key]";
+
+/// The length from which a key is found by chance nowhere, in bytes.
+const SHORTEST_SURE: usize = 8;
+
 /// An API key. Its debug text does not show it.
 #[derive(Clone)]
 pub struct Secret(String);
@@ -30,10 +36,32 @@ impl Secret {
         format!("Bearer {}", self.0)
     }
 
-    /// The text with every occurrence of the key replaced.
+    /// The text with every occurrence of the key replaced. A short key may also be a part of a
+    /// word by chance, so only whole words are replaced.
     pub(super) fn hidden_in(&self, text: &str) -> String {
-        text.replace(&self.0, "[key]")
+        if self.0.len() >= SHORTEST_SURE {
+            return text.replace(&self.0, INSTEAD);
+        }
+        let mut hidden = String::with_capacity(text.len());
+        let mut copied = 0;
+        for (at, _) in text.match_indices(&self.0) {
+            let end = at + self.0.len();
+            let is_in_a_word = text[..at].ends_with(is_of_a_word)
+                && self.0.starts_with(is_of_a_word)
+                || text[end..].starts_with(is_of_a_word) && self.0.ends_with(is_of_a_word);
+            if !is_in_a_word {
+                hidden.push_str(&text[copied..at]);
+                hidden.push_str(INSTEAD);
+                copied = end;
+            }
+        }
+        hidden.push_str(&text[copied..]);
+        hidden
     }
+}
+
+fn is_of_a_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 impl fmt::Debug for Secret {
@@ -52,6 +80,20 @@ mod tests {
         assert_eq!(key.bearer(), "Bearer sk-12345");
         assert_eq!(format!("{key:?}"), "Secret([key])");
         assert_eq!(key.hidden_in("wrong key sk-12345."), "wrong key [key].");
+    }
+
+    #[test]
+    fn a_short_key_is_hidden_as_a_whole_word_only() {
+        for (key, text, hidden) in [
+            ("k", "wrong token `k`", "wrong token `[key]`"),
+            ("k", "k: k, k", "[key]: [key], [key]"),
+            ("none", "none of nonesuch", "[key] of nonesuch"),
+            ("abc", "abcabc abc_d (abc)", "abcabc abc_d ([key])"),
+            ("a-b!", "xa-b! a-b!x", "xa-b! [key]x"),
+            ("lm-studio", "lm-studio-2", "[key]-2"),
+        ] {
+            assert_eq!(Secret::new(key).unwrap().hidden_in(text), hidden, "{key}");
+        }
     }
 
     #[test]

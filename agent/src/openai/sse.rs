@@ -1,11 +1,19 @@
 //! Server-sent events: takes bytes in pieces of any size, and returns the data of whole events.
 
-/// Splits a stream of server-sent events. Only `data` is used; names, ids, retry times and comments
-/// are skipped.
+/// One event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Event {
+    /// The type, if the server names one.
+    pub(super) kind: Option<String>,
+    pub(super) data: Vec<u8>,
+}
+
+/// Splits a stream of server-sent events. Ids, retry times and comments are skipped.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     line: Vec<u8>,
     data: Option<Vec<u8>>,
+    kind: Option<String>,
     after_carriage_return: bool,
     has_begun: bool,
 }
@@ -13,8 +21,13 @@ pub(super) struct Splitter {
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl Splitter {
-    /// Takes the next bytes, and returns the data of each event that they complete.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    /// The bytes of the event that has not ended yet.
+    pub(super) fn held(&self) -> usize {
+        self.line.len() + self.data.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Takes the next bytes, and returns each event that they complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         for &byte in bytes {
             // CR LF ends one line, and the two may arrive in different pieces.
@@ -33,13 +46,17 @@ impl Splitter {
     }
 
     /// Handles the line that ended: an empty line ends an event.
-    fn end_line(&mut self) -> Option<Vec<u8>> {
+    fn end_line(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let line =
             if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line) } else { &line };
         if line.is_empty() {
-            return self.data.take();
+            let kind = self.kind.take();
+            return self.data.take().map(|data| Event { kind, data });
+        }
+        if let Some(kind) = line.strip_prefix(b"event:") {
+            self.kind = Some(String::from_utf8_lossy(kind.trim_ascii()).into_owned());
         }
         let value = match line.strip_prefix(b"data") {
             Some([]) => &[],
@@ -66,7 +83,8 @@ mod tests {
     }
 
     fn told(splitter: &mut Splitter, bytes: &[u8]) -> Vec<String> {
-        splitter.push(bytes).into_iter().map(|data| String::from_utf8(data).unwrap()).collect()
+        let events = splitter.push(bytes).into_iter();
+        events.map(|event| String::from_utf8(event.data).unwrap()).collect()
     }
 
     #[test]
@@ -82,6 +100,14 @@ mod tests {
         let text = "\u{feff}: hello\nevent: message\nid: 4\nretry: 10\ndatabase: no\ndata: \
                     yes\n\n: keep-alive\n\nevent: ping\n\n";
         assert_eq!(whole(text), ["yes"]);
+    }
+
+    #[test]
+    fn the_type_belongs_to_one_event() {
+        let events =
+            Splitter::default().push(b"event: ping\ndata: x\n\ndata: y\n\nevent:\n\ndata: z\n\n");
+        let kinds: Vec<_> = events.into_iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [Some("ping".to_owned()), None, None]);
     }
 
     #[test]

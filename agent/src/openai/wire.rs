@@ -1,98 +1,335 @@
 //! The JSON of a server's answers: the chunks of a stream, whole answers, and errors.
 //!
-//! Everything is optional, because each compatible server leaves out something else.
+//! Everything is optional, because each compatible server leaves out something else. A field that
+//! cannot be read counts as missing: only text, calls and errors decide anything.
 
-use serde::Deserialize;
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Deserializer, de::Visitor};
 use serde_json::{Value, value::RawValue};
 
-use super::{error::ServerMessage, round::Usage};
+use super::{extra::Extra, round::Usage, server_message::ServerMessage};
 
 /// A chunk of a stream. A whole answer is read as a single chunk; it has `message` instead of
 /// `delta`.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Chunk {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
-    pub(super) choices: Option<Vec<Choice>>,
-    usage: Option<WireUsage>,
-    error: Option<Value>,
+    pub(super) choices: Vec<Choice>,
+    /// The token counts, if any can be read.
+    pub(super) usage: Option<Usage>,
+    pub(super) error: Option<ServerMessage>,
 }
 
-impl Chunk {
-    /// The token counts, if the chunk has them.
-    pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage.as_ref().map(|given| Usage {
-            prompt_tokens: given.prompt_tokens,
-            completion_tokens: given.completion_tokens,
-            total_tokens: given.total_tokens,
-            cached_tokens: given
-                .prompt_tokens_details
-                .as_ref()
-                .and_then(|details| details.cached_tokens),
-        })
-    }
-
-    /// The error in the chunk, if there is one.
-    pub(super) fn error(&self) -> Option<ServerMessage> {
-        self.error.as_ref().map(ServerMessage::from_json)
-    }
-}
-
-#[derive(Deserialize)]
 pub(super) struct Choice {
-    #[serde(default)]
     pub(super) index: u64,
-    delta: Option<Delta>,
-    message: Option<Delta>,
+    /// The new part of the choice.
+    pub(super) delta: Option<Delta>,
     pub(super) finish_reason: Option<String>,
 }
 
-impl Choice {
-    /// The new part of the choice. Some servers also repeat everything so far in `message`, so
-    /// `delta` comes first.
-    pub(super) fn delta(self) -> Option<Delta> {
-        self.delta.or(self.message)
-    }
-}
-
-#[derive(Deserialize)]
+/// A new part of an answer.
+#[derive(Default)]
 pub(super) struct Delta {
-    pub(super) content: Option<String>,
-    pub(super) refusal: Option<String>,
-    pub(super) tool_calls: Option<Vec<CallDelta>>,
+    pub(super) text: String,
+    pub(super) refusal: String,
+    /// Thoughts inside the content. They go back there too.
+    pub(super) thoughts: Vec<Value>,
+    pub(super) calls: Vec<CallPiece>,
+    /// The fields that go back with the message.
+    pub(super) extra: Vec<(String, Value)>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct CallDelta {
+/// A call or a piece of one.
+#[derive(Default)]
+pub(super) struct CallPiece {
     pub(super) index: Option<u64>,
-    pub(super) id: Option<String>,
-    pub(super) function: Option<FunctionDelta>,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+    /// The fields that go back with the call.
+    pub(super) extra: Vec<(String, Value)>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct FunctionDelta {
-    pub(super) name: Option<String>,
-    arguments: Option<Box<RawValue>>,
-}
+type Object<'a> = BTreeMap<String, &'a RawValue>;
 
-impl FunctionDelta {
-    /// The arguments, or a piece of them. The format asks for text, but some servers send the
-    /// object itself.
-    pub(super) fn arguments(&self) -> String {
-        let Some(raw) = self.arguments.as_ref().map(|raw| raw.get()) else { return String::new() };
-        serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned())
+impl Chunk {
+    /// Reads the data of an event, or a whole body. A list has a chunk in each item.
+    pub(super) fn read(data: &str) -> Result<Vec<Self>, String> {
+        let data = data.trim_start_matches('\u{feff}');
+        let raw: &RawValue = serde_json::from_str(data).map_err(|why| why.to_string())?;
+        match list(raw) {
+            Some(items) => items.into_iter().filter_map(object).map(Self::from_object).collect(),
+            None => object(raw).map(Self::from_object).into_iter().collect(),
+        }
+    }
+
+    fn from_object(fields: Object<'_>) -> Result<Self, String> {
+        let field = |name: &str| fields.get(name).copied();
+        let choices = match field("choices").filter(|raw| !is_null(raw)) {
+            None => Vec::new(),
+            Some(raw) => list(raw)
+                .or_else(|| object(raw).map(|_| vec![raw]))
+                .ok_or("`choices` is not a list")?,
+        };
+        Ok(Self {
+            id: field("id").and_then(plain),
+            model: field("model").and_then(text),
+            choices: choices.into_iter().filter_map(object).map(Choice::from_object).collect(),
+            usage: field("usage").and_then(object).and_then(|fields| usage(&fields)),
+            error: reported(&fields),
+        })
     }
 }
 
-#[derive(Deserialize)]
-struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    total_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
+/// The error that a chunk reports, if it reports one.
+fn reported(fields: &Object<'_>) -> Option<ServerMessage> {
+    let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+    let error = fields.get("error").and_then(|raw| value(raw)).filter(|error| !is_blank(error));
+    // Some servers send the error itself instead of a chunk.
+    let is_error =
+        fields.get("object").and_then(|raw| text(raw)).is_some_and(|kind| kind == "error");
+    let itself = || {
+        let members = fields.iter().filter_map(|(name, raw)| Some((name.clone(), value(raw)?)));
+        Value::Object(members.collect())
+    };
+    error.or_else(|| is_error.then(itself)).map(|error| ServerMessage::from_json(&error))
 }
 
-#[derive(Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
+/// Whether a value says nothing at all.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.iter().all(is_blank),
+        Value::Object(members) => members.values().all(is_blank),
+    }
+}
+
+impl Choice {
+    fn from_object(fields: Object<'_>) -> Self {
+        let field = |name: &str| fields.get(name).copied();
+        // Some servers also repeat everything so far in `message`, so `delta` comes first.
+        let delta = field("delta").and_then(object).or_else(|| field("message").and_then(object));
+        Self {
+            index: field("index").and_then(count).unwrap_or(0),
+            delta: delta.map(Delta::from_object),
+            finish_reason: field("finish_reason").and_then(reason),
+        }
+    }
+}
+
+/// A reason of any type as text.
+fn reason(raw: &RawValue) -> Option<String> {
+    let said = plain(raw).or_else(|| {
+        let fields = object(raw)?;
+        ["type", "reason"].iter().find_map(|name| fields.get(*name).and_then(|raw| text(raw)))
+    });
+    said.filter(|reason| !reason.trim().is_empty() && reason != "false")
+}
+
+impl Delta {
+    fn from_object(fields: Object<'_>) -> Self {
+        let mut delta = Self::default();
+        let mut legacy = None;
+        for (name, raw) in fields {
+            match name.as_str() {
+                "content" => delta.content(raw),
+                "refusal" => delta.refusal.push_str(&text(raw).unwrap_or_default()),
+                "tool_calls" => {
+                    let calls = list(raw).unwrap_or_else(|| vec![raw]);
+                    delta.calls = calls
+                        .into_iter()
+                        .filter_map(object)
+                        .filter_map(CallPiece::from_object)
+                        .collect();
+                }
+                // The older form has one call at most, without an id.
+                "function_call" => legacy = object(raw).and_then(CallPiece::from_object),
+                name => delta.extra.extend(kept(name, raw)),
+            }
+        }
+        if delta.calls.is_empty() {
+            delta.calls.extend(legacy);
+        }
+        delta
+    }
+
+    /// Reads content: text, a list of parts, or a bare value.
+    fn content(&mut self, raw: &RawValue) {
+        if let Some(said) = plain(raw) {
+            self.text.push_str(&said);
+        } else if let Some(parts) = list(raw) {
+            parts.into_iter().for_each(|part| self.part(part));
+        } else {
+            self.part(raw);
+        }
+    }
+
+    fn part(&mut self, raw: &RawValue) {
+        let Some(part) = object(raw) else {
+            return self.text.push_str(&plain(raw).unwrap_or_default());
+        };
+        let kind = part.get("type").and_then(|raw| text(raw)).unwrap_or_default();
+        let said = |name: &str| part.get(name).and_then(|raw| plain(raw)).unwrap_or_default();
+        match kind.as_str() {
+            "" | "text" | "output_text" => self.text.push_str(&said("text")),
+            "refusal" => self.refusal.push_str(&said("refusal")),
+            kind if Extra::goes_back(kind) => {
+                self.thoughts.extend(serde_json::from_str::<Value>(raw.get()).ok());
+            }
+            // Images and sounds were not asked for.
+            _ => {}
+        }
+    }
+}
+
+impl CallPiece {
+    fn from_object(mut fields: Object<'_>) -> Option<Self> {
+        let function = fields.remove("function").and_then(object);
+        let field = |name: &str| {
+            let inner = function.as_ref().and_then(|function| function.get(name));
+            inner.or_else(|| fields.get(name)).copied()
+        };
+        Some(Self {
+            index: fields.get("index").and_then(|raw| count(raw)),
+            id: fields.get("id").and_then(|raw| plain(raw)).unwrap_or_default(),
+            name: field("name").and_then(text).unwrap_or_default(),
+            arguments: field("arguments").and_then(arguments).unwrap_or_default(),
+            extra: fields.iter().filter_map(|(name, raw)| kept(name, raw)).collect(),
+        })
+    }
+}
+
+/// The arguments, or a piece of them. The format asks for text, but some servers send the object
+/// itself.
+fn arguments(raw: &RawValue) -> Option<String> {
+    if is_null(raw) { None } else { Some(text(raw).unwrap_or_else(|| raw.get().to_owned())) }
+}
+
+/// A field that goes back.
+fn kept(name: &str, raw: &RawValue) -> Option<(String, Value)> {
+    if !Extra::goes_back(name) {
+        return None;
+    }
+    let value = match text(raw) {
+        Some(text) => Value::String(text),
+        None => serde_json::from_str(raw.get()).ok()?,
+    };
+    // Numbers and flags are statistics.
+    matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_))
+        .then(|| (name.to_owned(), value))
+}
+
+fn usage(fields: &Object<'_>) -> Option<Usage> {
+    let read = |name: &str| fields.get(name).and_then(|raw| count(raw));
+    let cached = || {
+        let details = fields.get("prompt_tokens_details").and_then(|raw| object(raw))?;
+        details.get("cached_tokens").and_then(|raw| count(raw))
+    };
+    let usage = Usage {
+        prompt_tokens: read("prompt_tokens"),
+        completion_tokens: read("completion_tokens"),
+        total_tokens: read("total_tokens"),
+        cached_tokens: cached().or_else(|| read("prompt_cache_hit_tokens")),
+    };
+    (usage != Usage::default()).then_some(usage)
+}
+
+fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+fn object(raw: &RawValue) -> Option<Object<'_>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// A JSON string.
+fn text(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).map(|Lossy(text)| text).ok()
+}
+
+/// A JSON string, number or flag as text.
+fn plain(raw: &RawValue) -> Option<String> {
+    let is_bare = raw.get().starts_with(|c: char| c == '-' || c.is_ascii_digit())
+        || matches!(raw.get(), "true" | "false");
+    if is_bare { Some(raw.get().to_owned()) } else { text(raw) }
+}
+
+/// A count: a whole number that is not negative, perhaps written as a float or as text.
+fn count(raw: &RawValue) -> Option<u64> {
+    let written = plain(raw)?;
+    let written = written.trim();
+    written.parse().ok().or_else(|| written.strip_suffix(".0")?.parse().ok())
+}
+
+/// Text in which half of a character may be escaped: a tokeniser can split a character.
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Lossy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Lossy, E> {
+                Ok(Lossy(text.to_owned()))
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+
+        from.deserialize_bytes(Bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> &RawValue {
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_read_is_none() {
+        for (written, read) in [
+            ("12", Some(12)),
+            ("12.0", Some(12)),
+            ("\"12\"", Some(12)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("1.5", None),
+            ("1e99", None),
+            ("99999999999999999999999", None),
+            ("null", None),
+            ("\"many\"", None),
+            ("{}", None),
+            ("[1]", None),
+            ("true", None),
+        ] {
+            assert_eq!(count(raw(written)), read, "{written}");
+        }
+    }
+
+    #[test]
+    fn half_a_character_is_replaced() {
+        assert_eq!(text(raw(r#""a\ud83d""#)).as_deref(), Some("a\u{fffd}\u{fffd}\u{fffd}"));
+        assert_eq!(text(raw(r#""\u00e9 \ud83e\udd80""#)).as_deref(), Some("\u{e9} \u{1f980}"));
+        assert_eq!(text(raw("7")), None);
+    }
 }

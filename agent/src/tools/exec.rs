@@ -17,7 +17,6 @@ use crate::{
     command::{Excerpt, Exit, Running, Spec},
     confine::Refusal,
     context::Context,
-    cut,
     jobs::{self, Promoted, TaskHandle},
 };
 
@@ -168,7 +167,7 @@ impl Tool for ExecCommand {
         let running =
             running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
         match self.wait(caller, &running) {
-            Some(exit) => Ok(self.completed(&running, &exit)),
+            Some(exit) => Ok(self.completed(caller, &running, &exit)),
             None => self.promoted(caller, running, task_spec),
         }
     }
@@ -207,7 +206,7 @@ impl ExecCommand {
         usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
     }
 
-    fn completed(&self, running: &Running, exit: &Exit) -> Success {
+    fn completed(&self, caller: &Caller, running: &Running, exit: &Exit) -> Success {
         let (stdout, stderr) = (running.stdout(), running.stderr());
         let streams = usize::from(!stdout.text.is_empty()) + usize::from(!stderr.text.is_empty());
         let each = self.shown() / streams.max(1);
@@ -219,14 +218,11 @@ impl ExecCommand {
             Vec::new()
         };
         let shown = |text: String| Some(text).filter(|text| !text.is_empty());
+        let cmd = caller.context.line(&self.cmd, 80);
         let summary = match (exit.code, exit.signal) {
-            (Some(code), _) => {
-                format!("command exited with status {code}: {}", cut::line(&self.cmd, 80))
-            }
-            (None, Some(signal)) => {
-                format!("command was ended by signal {signal}: {}", cut::line(&self.cmd, 80))
-            }
-            (None, None) => format!("command ended: {}", cut::line(&self.cmd, 80)),
+            (Some(code), _) => format!("command exited with status {code}: {cmd}"),
+            (None, Some(signal)) => format!("command was ended by signal {signal}: {cmd}"),
+            (None, None) => format!("command ended: {cmd}"),
         };
         let done = Disposition::Completed {
             exit_status: exit.code,
@@ -256,7 +252,7 @@ impl ExecCommand {
         let summary = format!(
             "command promoted to the managed task {}: {}",
             task_handle.task_id,
-            cut::line(&self.cmd, 80)
+            caller.context.line(&self.cmd, 80)
         );
         let initial_output_truncated = preview.as_ref().is_some_and(Excerpt::is_cut);
         let text = preview.map(|preview| preview.text).filter(|text| !text.is_empty());
@@ -274,8 +270,12 @@ impl ExecCommand {
 /// The task that runs the same command in the same way, if there is one.
 fn already_running(
     caller: &Caller,
-    wanted: CommandTaskSpec,
+    mut wanted: CommandTaskSpec,
 ) -> Result<Option<TaskHandle>, ToolError> {
+    // The ledger has the command without secrets.
+    let clean = |text: &mut String| *text = caller.context.redactor.redact(text).into_owned();
+    clean(&mut wanted.cmd);
+    [&mut wanted.workdir, &mut wanted.shell].into_iter().flatten().for_each(clean);
     caller.ask(move |actor| {
         let is_same = |spec: &CommandTaskSpec| {
             (&spec.cmd, &spec.workdir, &spec.shell, spec.login, spec.tty)

@@ -5,6 +5,7 @@
 mod agents;
 mod exec;
 mod queue;
+mod schema;
 mod task;
 mod wait;
 mod work;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use wakeful_core::{
     fact::{
         Fact,
@@ -26,10 +27,9 @@ use wakeful_core::{
 use super::{
     actor::Actor,
     context::Context,
-    cut,
     handle::{Ended, Handle},
 };
-use crate::openai::{Cancel, ToolDefinition};
+use crate::openai::{Cancel, ToolDefinition, arguments};
 
 /// The longest text argument, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -38,6 +38,9 @@ const LONGEST_TEXT: usize = 64 << 10;
 /// text of the model.
 const LONGEST_MESSAGE: usize = 2_000;
 const LONGEST_NAME: usize = 64;
+
+/// The name of a call without a name.
+const UNNAMED: &str = "(unnamed)";
 
 /// The context of a tool call, on the thread of the turn.
 pub(super) struct Caller {
@@ -108,8 +111,13 @@ pub(super) struct ToolError {
 
 impl ToolError {
     pub(super) fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        let message = cut::line(&message.into(), LONGEST_MESSAGE);
-        Self { kind: kind.into(), message, details: None, recovery_hint: None, retryable: false }
+        Self {
+            kind: kind.into(),
+            message: message.into(),
+            details: None,
+            recovery_hint: None,
+            retryable: false,
+        }
     }
 
     fn broken_off() -> Self {
@@ -173,11 +181,15 @@ impl Answered {
     fn new(caller: &Caller, tool: &str, done: Result<Success, ToolError>) -> Self {
         let (status, summary_text, result, error, sleeps) = match done {
             Ok(done) => ("success", done.summary, Some(done.result), None, done.sleeps),
-            Err(why) => ("error", why.message.clone(), None, Some(why), false),
+            Err(mut why) => {
+                why.message = caller.context.line(&why.message, LONGEST_MESSAGE);
+                ("error", why.message.clone(), None, Some(why), false)
+            }
         };
         let is_error = error.is_some();
+        let tool = if tool.trim().is_empty() { UNNAMED } else { tool };
         let envelope = Envelope {
-            tool_name: cut::line(tool, LONGEST_NAME),
+            tool_name: caller.context.line(tool, LONGEST_NAME),
             status,
             summary_text,
             result,
@@ -198,6 +210,30 @@ impl Answered {
     /// The answer to a call that was not executed because its turn was cancelled.
     pub(super) fn broken_off(caller: &Caller, tool: &str) -> Self {
         Self::new(caller, tool, Err(ToolError::broken_off()))
+    }
+
+    /// The answer to a call that was not executed because the end of the answer cut it.
+    pub(super) fn cut(caller: &Caller, tool: &str) -> Self {
+        let message = "your answer reached its token limit inside this call, so the call is \
+                       incomplete and was not executed";
+        let why = ToolError { retryable: true, ..ToolError::new("call_cut_off", message) }
+            .hinting("Call it again with shorter arguments, or split the work into several calls.");
+        Self::new(caller, tool, Err(why))
+    }
+
+    /// The answer to a call that was not executed because its answer has too many calls. `left_out`
+    /// is the number of calls after it that are not in the chat any more.
+    pub(super) fn one_too_many(caller: &Caller, tool: &str, left_out: usize) -> Self {
+        let most = caller.context.calls_per_round.max(1);
+        let mut message = format!(
+            "this call was not executed, because at most {most} calls of one answer are executed"
+        );
+        if left_out > 0 {
+            message += &format!("; {left_out} more calls after it were left out too");
+        }
+        let why = ToolError { retryable: true, ..ToolError::new("too_many_calls", message) }
+            .hinting("Look at the results first, then call again what is still needed.");
+        Self::new(caller, tool, Err(why))
     }
 }
 
@@ -233,6 +269,7 @@ macro_rules! tools {
             said: Option<&str>,
         ) -> Result<Answered, Ended> {
             let is_child = caller.context.is_child;
+            let name = name.trim();
             let done = match name {
                 $(<$tool>::NAME if may_call!(is_child $(, $only)?) =>
                     run::<$tool>(caller, arguments, said),)+
@@ -240,6 +277,7 @@ macro_rules! tools {
                     "unsupported_agent_profile_capability",
                     "a child agent may not call this tool",
                 )),)+
+                "" => Err(ToolError::new("unknown_tool", "the call names no tool")),
                 _ => Err(ToolError::new("unknown_tool", format!("there is no tool `{name}`"))),
             };
             match done {
@@ -285,12 +323,15 @@ fn run<T: Tool>(
     arguments: &str,
     said: Option<&str>,
 ) -> Result<Success, ToolError> {
-    // Some models send nothing instead of an empty object.
-    let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
-    let tool: T = serde_json::from_str(arguments).map_err(|why| {
+    let read = match arguments::object(arguments) {
+        Some(object) => serde_json::from_str::<T>(&object),
+        // Only an object has named arguments: a list would be taken in the order of the fields.
+        None => serde_json::from_str::<Map<String, Value>>(arguments).and_then(T::deserialize),
+    };
+    let tool = read.map_err(|why| {
         let details = json!({
             "tool_name": T::NAME,
-            "parse_error": cut::line(&why.to_string(), LONGEST_MESSAGE),
+            "parse_error": caller.context.line(&why.to_string(), LONGEST_MESSAGE),
         });
         let error = ToolError::new(
             "invalid_tool_input",
@@ -317,7 +358,7 @@ fn definition<T: Tool>() -> ToolDefinition {
     ToolDefinition {
         name: T::NAME.to_owned(),
         description: T::ABOUT.to_owned(),
-        parameters: schema.to_value(),
+        parameters: schema::plain(schema.to_value()),
     }
 }
 
@@ -346,6 +387,10 @@ mod tests {
         for tool in &tools {
             assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
             assert_eq!(tool.parameters["additionalProperties"], false, "{}", tool.name);
+            let text = tool.parameters.to_string();
+            for unknown in ["\"null\"", "\"const\"", "\"anyOf\"", "\"oneOf\"", "\"format\"", "$"] {
+                assert!(!text.contains(unknown), "{}: {unknown}: {text}", tool.name);
+            }
             let properties =
                 tool.parameters["properties"].as_object().map_or(0, serde_json::Map::len);
             let described = tool.parameters["properties"]

@@ -19,7 +19,7 @@ use wakeful_core::{
 };
 
 use super::{Caller, Success, Tool, ToolError, accepted, said};
-use crate::{actor::Actor, cut};
+use crate::actor::Actor;
 
 /// The default time until a blocker is checked again, in milliseconds.
 const RECHECK_AFTER_MS: u64 = 3_600_000;
@@ -202,7 +202,7 @@ impl Tool for CreateWorkItem {
         let objective = said(&self.objective, "objective")?;
         caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(format!("work-{}", actor.state().next_seq()));
-            let summary = format!("created {work_item_id}: {}", cut::line(&objective, 80));
+            let summary = format!("created {work_item_id}: {}", actor.context.line(&objective, 80));
             let created = WorkItemCreated {
                 work_item_id: work_item_id.clone(),
                 objective,
@@ -248,9 +248,9 @@ impl Tool for PickWorkItem {
                 actor,
                 &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }),
             )?;
-            let why = self
-                .reason
-                .map_or_else(String::new, |reason| format!(": {}", cut::line(&reason, 80)));
+            let why = self.reason.map_or_else(String::new, |reason| {
+                format!(": {}", actor.context.line(&reason, 80))
+            });
             one(actor, &work_item_id, format!("picked {work_item_id}{why}"))
         })?
     }

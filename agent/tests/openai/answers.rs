@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wakeful_agent::openai::{
-    Cancel, Chat, ChatMessage, Finish, Round, ToolCall, ToolDefinition, Usage,
+    Cancel, Chat, ChatMessage, Extra, Finish, Round, ToolCall, ToolDefinition, Usage,
 };
 
 use super::{
@@ -18,7 +18,12 @@ fn answered(answer: Answer) -> Round {
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
+    ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+        extra: Extra::default(),
+    }
 }
 
 #[test]
@@ -92,10 +97,7 @@ fn a_conversation_goes_on_with_the_rounds_that_came() {
         .complete(&Chat { messages: &messages, tools: &[] }, &mut (), &Cancel::new())
         .unwrap();
     assert_eq!(second.text.as_deref(), Some("It says x."));
-    assert_eq!(
-        second.message(),
-        ChatMessage::Assistant { text: Some("It says x.".into()), tool_calls: vec![] }
-    );
+    assert_eq!(second.message(), ChatMessage::said("It says x."));
     assert_eq!(server.received()[1].messages(), messages);
 }
 
@@ -173,7 +175,7 @@ fn parallel_calls_are_joined_by_their_index() {
         [call("a", "read", "{\"y\":2}"), call("b", "write", "{\"x\":1}"), call("c", "list", "")]
     );
     assert_eq!(round.text, None);
-    let ChatMessage::Assistant { text: None, tool_calls } = round.message() else {
+    let ChatMessage::Assistant { text: None, tool_calls, .. } = round.message() else {
         panic!("calls need no text")
     };
     assert_eq!(tool_calls, round.tool_calls);
@@ -197,9 +199,9 @@ fn whole_calls_need_no_index_and_no_ids() {
     assert_eq!(
         given,
         [
-            call("call_1", "read", "{\"a\":1}"),
-            call("call_2", "read", "{\"a\":2}"),
-            call("call_3", "write", "{}")
+            call("call00001", "read", "{\"a\":1}"),
+            call("call00002", "read", "{\"a\":2}"),
+            call("call00003", "write", "{}")
         ]
     );
 }
@@ -245,16 +247,19 @@ fn ids_are_unique_in_the_round_and_in_the_chat() {
         .call(0, "same", "read")
         .call(1, "same", "write")
         .call(2, "", "list")
-        .call(3, "call_2", "stat")
+        .call(3, "call00002", "stat")
         .finish("tool_calls");
     let server = Server::answering([Answer::stream(events.done())]);
-    let before =
-        ChatMessage::Assistant { text: None, tool_calls: vec![call("same", "read", "{}")] };
+    let before = ChatMessage::Assistant {
+        text: None,
+        tool_calls: vec![call("same", "read", "{}")],
+        extra: Extra::default(),
+    };
     let round = endpoint(&server)
         .complete(&Chat { messages: &[before], tools: &[] }, &mut (), &Cancel::new())
         .unwrap();
     let ids: Vec<&str> = round.tool_calls.iter().map(|call| call.id.as_str()).collect();
-    assert_eq!(ids, ["call_3", "call_4", "call_5", "call_2"]);
+    assert_eq!(ids, ["call00003", "call00004", "call00005", "call00002"]);
 }
 
 #[test]
@@ -297,31 +302,48 @@ fn the_newest_count_of_tokens_stays() {
 #[test]
 fn every_reason_for_the_end_is_told() {
     for (reason, finish) in [
-        ("stop", Finish::Stop),
-        ("length", Finish::Length),
-        ("tool_calls", Finish::ToolCalls),
-        ("content_filter", Finish::ContentFilter),
-        ("eos", Finish::Other("eos".into())),
+        (json!("stop"), Finish::Stop),
+        (json!("STOP"), Finish::Stop),
+        (json!("end_turn"), Finish::Stop),
+        (json!("eos"), Finish::Stop),
+        (json!("length"), Finish::Length),
+        (json!("max_tokens"), Finish::Length),
+        (json!("MAX_TOKENS"), Finish::Length),
+        (json!("model_length"), Finish::Length),
+        (json!("tool_calls"), Finish::ToolCalls),
+        (json!("function_call"), Finish::ToolCalls),
+        (json!("tool_use"), Finish::ToolCalls),
+        (json!("content_filter"), Finish::ContentFilter),
+        (json!("SAFETY"), Finish::ContentFilter),
+        (json!("error"), Finish::Failed),
+        (json!("abort"), Finish::Failed),
+        (json!("insufficient_system_resource"), Finish::Failed),
+        (json!("a new reason"), Finish::Other),
+        (json!(7), Finish::Other),
+        (json!({"type": "stop"}), Finish::Stop),
+        (json!(["stop"]), Finish::Unsaid),
+        (json!(null), Finish::Unsaid),
+        (json!(""), Finish::Unsaid),
+        (json!(false), Finish::Unsaid),
     ] {
-        let round = answered(Answer::stream(Events::new().text("Hi").finish(reason).done()));
-        assert_eq!((&round.finish, round.finish.as_str()), (&finish, Some(reason)));
+        let end = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
+        let round = answered(Answer::stream(Events::new().text("Hi").data(&end).done()));
+        assert_eq!((round.finish, round.text.as_deref()), (finish, Some("Hi")), "{reason}");
+        assert_eq!(round.finish_reason.is_none(), finish == Finish::Unsaid, "{reason}");
     }
     let unsaid = answered(Answer::stream(Events::new().text("Hi").done()));
-    assert_eq!((&unsaid.finish, unsaid.finish.as_str()), (&Finish::Unsaid, None));
+    assert_eq!((unsaid.finish, unsaid.finish_reason), (Finish::Unsaid, None));
 }
 
 #[test]
 fn an_answer_may_be_empty() {
     let round = answered(Answer::stream(Events::new().finish("stop").usage(3, 0, 0).done()));
     assert_eq!((round.text.as_deref(), round.timing.first_token_ms), (None, None));
-    assert_eq!(
-        round.message(),
-        ChatMessage::Assistant { text: Some(String::new()), tool_calls: vec![] }
-    );
+    assert_eq!(round.message(), ChatMessage::said(""));
 }
 
 #[test]
-fn thoughts_are_passed_over_and_a_refusal_is_kept() {
+fn thoughts_are_no_text_and_a_refusal_is_kept() {
     let events = Events::new()
         .delta(json!({
             "role": "assistant",
@@ -334,9 +356,10 @@ fn thoughts_are_passed_over_and_a_refusal_is_kept() {
         .finish("stop");
     let round = answered(Answer::stream(events.done()));
     assert_eq!((round.text.as_deref(), round.refusal.as_deref()), (None, Some("I will not.")));
+    let sent = json!(round.message());
     assert_eq!(
-        round.message(),
-        ChatMessage::Assistant { text: Some("I will not.".into()), tool_calls: vec![] }
+        (&sent["content"], &sent["reasoning"], &sent["reasoning_content"]),
+        (&json!("I will not."), &json!("Hm."), &json!("Hm."))
     );
 }
 

@@ -4,11 +4,14 @@
 pub(crate) mod answer;
 mod answers;
 mod cancelling;
+mod chats;
 mod faults;
 mod page;
+mod quirks;
 mod refusals;
 pub(crate) mod server;
 mod splits;
+pub(crate) mod strict;
 
 use std::time::Duration;
 
@@ -29,6 +32,7 @@ fn options(server: &Server) -> EndpointOptions {
         connect: Duration::from_secs(5),
         first_byte: Duration::from_secs(10),
         idle: Duration::from_secs(10),
+        total: Duration::from_secs(60),
     };
     options.retries = Retries {
         most: 2,

@@ -1,7 +1,10 @@
-//! The errors in docs/providers.md are the ones that the client returns.
+//! What docs/providers.md says is true: its errors are the ones that the client returns, and its
+//! tests exist.
 
 use std::{
+    fs,
     net::{Ipv4Addr, TcpListener},
+    path::Path,
     time::Duration,
 };
 
@@ -87,7 +90,33 @@ fn the_page_shows_errors_as_they_are() {
             )
         }),
         answered(is_a_page),
+        answered(|| Answer::error(400, "The response was filtered", "", json!("content_filter"))),
         answered(|| Answer::stream(Events::new().text("I will"))),
     ];
     assert_eq!(said.each_ref().map(String::as_str)[..], block("How errors read"));
+}
+
+#[test]
+fn every_row_of_the_page_names_a_test_that_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut sources = String::new();
+    for folder in ["agent/src/openai", "agent/src/tools", "agent/tests/openai", "cli/tests/agent"] {
+        for file in fs::read_dir(root.join(folder)).expect("a folder of tests") {
+            sources += &fs::read_to_string(file.expect("a file").path()).expect("its text");
+        }
+    }
+    let (_, below) = PAGE.split_once("\n## Quirks of servers\n").expect("the heading");
+    let table: Vec<&str> = below
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .skip(2)
+        .collect();
+    assert!(table.len() > 20, "{} rows", table.len());
+    for row in table {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [_, _, _, test] = cells[..] else { panic!("four cells: {row}") };
+        let test = test.trim_matches('`');
+        assert!(sources.contains(&format!("fn {test}()")), "there is no test `{test}`: {row}");
+    }
 }

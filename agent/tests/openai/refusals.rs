@@ -116,10 +116,6 @@ fn each_refusal_says_what_to_do() {
             "`URL` answered 429 Too Many Requests: You exceeded your current quota (insufficient_quota, insufficient_quota); \
              the quota of the key is used up: add credit, or use another key",
         ),
-        (
-            Answer::status(413, "text/plain", ""),
-            "`URL` answered 413 Payload Too Large: it says nothing more; shorten the chat",
-        ),
     ] {
         assert_eq!(refused(answer).1, expected);
     }
@@ -277,7 +273,7 @@ fn what_may_go_better_is_tried_again_until_the_tries_are_used_up() {
 
 #[test]
 fn what_will_not_go_better_is_not_tried_again() {
-    for status in [400, 401, 402, 403, 404, 405, 410, 413, 415, 422] {
+    for status in [400, 401, 402, 403, 404, 405, 410, 415, 422] {
         let (why, _) = refused(Answer::error(status, "No", "no", Value::Null));
         assert!(
             matches!(why, ChatError::Refused { status: given, .. } if given == status),

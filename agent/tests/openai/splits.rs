@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_agent::openai::{Finish, Round, Timing, ToolCall, Usage};
+use wakeful_agent::openai::{Extra, Finish, Round, Timing, ToolCall, Usage};
 
 use super::{
     Seen,
@@ -50,10 +50,18 @@ fn expected() -> Round {
                 id: "a".into(),
                 name: "read".into(),
                 arguments: "{\"path\":\"\u{e9}\"}".into(),
+                extra: Extra::default(),
             },
-            ToolCall { id: "b".into(), name: "write".into(), arguments: "{}".into() },
+            ToolCall {
+                id: "b".into(),
+                name: "write".into(),
+                arguments: "{}".into(),
+                extra: Extra::default(),
+            },
         ],
+        extra: Extra::default(),
         finish: Finish::ToolCalls,
+        finish_reason: Some("tool_calls".into()),
         usage: Some(Usage {
             prompt_tokens: Some(11),
             completion_tokens: Some(5),

@@ -5,6 +5,7 @@ mod children;
 mod many;
 mod model;
 mod place;
+mod quirks;
 mod security;
 mod story;
 mod surface;

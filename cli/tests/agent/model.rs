@@ -30,11 +30,26 @@ impl Asked {
 
     /// The message that started the turn.
     pub(super) fn trigger(&self) -> &str {
+        self.told().last().expect("a turn begins with a message")
+    }
+
+    /// What the model is told before its first call, each with its heading. Messages that follow
+    /// one another arrive as one.
+    fn told(&self) -> impl Iterator<Item = &str> {
         let before_calls = self.messages.iter().take_while(|message| !has_calls(message));
         let users = before_calls.filter_map(|message| {
             if let ChatMessage::User { content } = message { Some(content.as_str()) } else { None }
         });
-        users.last().expect("a turn begins with a message")
+        users.flat_map(|content| {
+            let headings = ["\n\n[operator", "\n\n[runtime]"];
+            let begins = headings.iter().flat_map(|heading| content.match_indices(heading));
+            let mut begins: Vec<_> = begins.map(|(at, _)| at + 2).collect();
+            begins.extend([0, content.len()]);
+            begins.sort_unstable();
+            let parts: Vec<_> =
+                begins.windows(2).map(|part| content[part[0]..part[1]].trim_end()).collect();
+            parts
+        })
     }
 
     /// The number of finished rounds with calls in this turn.
@@ -52,11 +67,11 @@ impl Asked {
             .any(|said| said.contains(words))
     }
 
-    /// Whether a system message has these words.
+    /// Whether the runtime says these words beside the message that started the turn.
     pub(super) fn is_told(&self, words: &str) -> bool {
-        self.messages.iter().any(
-            |message| matches!(message, ChatMessage::System { content } if content.contains(words)),
-        )
+        let told: Vec<_> = self.told().collect();
+        let beside = told.iter().take(told.len().saturating_sub(1));
+        beside.filter(|part| part.starts_with("[runtime]")).any(|part| part.contains(words))
     }
 
     /// The results of the newest round's calls.

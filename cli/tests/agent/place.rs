@@ -9,12 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::Value;
 use wakeful_core::record::{chain::Head, entry::Entry};
 use wakeful_host::{driver, ledger::SqliteFile};
 
 use super::model::Asked;
 use crate::{
-    openai::{answer::Answer, server::Server},
+    openai::{answer::Answer, server::Server, strict},
     program::{Ran, arg, wakeful},
 };
 
@@ -49,9 +50,12 @@ impl Place {
         place
     }
 
-    /// With a model that answers each chat by its state.
+    /// With a model that answers each chat by its state, behind a server as strict as there is.
     pub(super) fn scripted(model: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
-        Self::with(Server::scripted(move |request| model(&Asked::from_request(request))))
+        Self::with(Server::scripted(move |request| match strict::complaint(&request.body) {
+            Some(why) => Answer::error(400, &why, "invalid_request_error", Value::Null),
+            None => model(&Asked::from_request(request)),
+        }))
     }
 
     /// Runs the agent until it rests, which must succeed. Returns what it printed.

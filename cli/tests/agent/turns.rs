@@ -11,10 +11,7 @@ use wakeful_core::record::{
 };
 
 use super::{model::Asked, place::Place};
-use crate::openai::{
-    answer::{Answer, Events},
-    server::Server,
-};
+use crate::openai::answer::{Answer, Events};
 
 /// The turns that have ended, in order.
 pub(super) fn ended(entries: &[Entry]) -> Vec<TurnRecord> {
@@ -39,7 +36,7 @@ pub(super) fn output(call: &ToolExecutionRecord) -> Value {
     serde_json::from_str(call.output.as_str()).expect("JSON")
 }
 
-fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
+pub(super) fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
     let events = entries.iter().filter_map(|entry| {
         if let Record::Event(event) = &entry.record { Some(event) } else { None }
     });
@@ -52,11 +49,11 @@ fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
 }
 
 /// Sends `go` to an agent with this model, and runs it until a turn has ended.
-fn one_turn(
+pub(super) fn one_turn(
     script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     extra: &[&str],
 ) -> (Vec<Entry>, TurnRecord) {
-    let place = Place::with(Server::scripted(move |request| script(&Asked::from_request(request))));
+    let place = Place::scripted(script);
     let live = place.start(&[&["--prompt", "go"], extra].concat());
     let turn = place
         .wait_for("default", "turn that ended", |entry| ended(std::slice::from_ref(entry)).pop());

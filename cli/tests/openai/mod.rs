@@ -4,3 +4,5 @@
 pub(crate) mod answer;
 #[path = "../../../agent/tests/openai/server.rs"]
 pub(crate) mod server;
+#[path = "../../../agent/tests/openai/strict.rs"]
+pub(crate) mod strict;

@@ -5,9 +5,10 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
-use clap::Args;
+use clap::{Args, builder::RangedU64ValueParser};
 use wakeful_agent::{
     Agent, Audience, Ending, Setup, Until,
     confine::{Policy, Redactor, Workspace},
@@ -59,6 +60,21 @@ pub(super) struct OpenAiArgs {
     /// The most rounds of a turn
     #[arg(long, value_name = "N", default_value_t = 100)]
     rounds: u64,
+    /// The most calls of one answer that are executed
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    calls_per_round: u64,
+    /// The longest wait for the first output of an answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
+    first_output_timeout: u64,
+    /// The longest wait between two pieces of an answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = seconds())]
+    idle_timeout: u64,
+    /// The longest time for a whole answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = seconds())]
+    answer_timeout: u64,
+    /// The most bytes of an answer, with its thoughts and calls
+    #[arg(long, value_name = "N", default_value_t = 16 << 20, value_parser = clap::value_parser!(u64).range(1..))]
+    max_answer_bytes: u64,
 }
 
 /// Runs an agent with a model, in conversation with the person at the terminal.
@@ -85,6 +101,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         trusts_clock: args.trust_clock,
         context_tokens: given.context_tokens,
         rounds_per_turn: given.rounds,
+        calls_per_round: usize::try_from(given.calls_per_round).unwrap_or(usize::MAX),
         instructions: given.instructions.as_deref().map(read).transpose()?,
         audience: Arc::new(conversation.clone()),
     };
@@ -137,6 +154,10 @@ impl OpenAiArgs {
         let mut options = EndpointOptions::new(base_url, self.model.clone().unwrap_or_default());
         options.key = key.map(Secret::new).transpose()?;
         options.max_output_tokens = self.max_output_tokens;
+        options.max_answer_bytes = self.max_answer_bytes;
+        options.patience.first_byte = Duration::from_secs(self.first_output_timeout);
+        options.patience.idle = Duration::from_secs(self.idle_timeout);
+        options.patience.total = Duration::from_secs(self.answer_timeout);
         Ok(Endpoint::new(options)?)
     }
 
@@ -167,6 +188,11 @@ impl OpenAiArgs {
         // Commands run in other folders, where a relative path would lead elsewhere.
         std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
     }
+}
+
+/// Reads a time limit: from a second to a year.
+fn seconds() -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=31_536_000)
 }
 
 fn read(file: &Path) -> Result<String, CliError> {

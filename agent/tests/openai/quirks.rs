@@ -1,0 +1,492 @@
+//! The ways in which real servers answer and refuse: rows of the table in docs/providers.md.
+
+use serde_json::{Value, json};
+use wakeful_agent::openai::{ChatError, Finish, Round};
+
+use super::{
+    Seen,
+    answer::{Answer, Events},
+    ask, ask_watched, endpoint, failure, options,
+    server::Server,
+    with,
+};
+
+fn answered(answer: Answer) -> Round {
+    ask(&endpoint(&Server::answering([answer]))).expect("a complete round")
+}
+
+fn stream(events: Events) -> Answer {
+    Answer::stream(events.finish("stop").done())
+}
+
+/// A whole answer with this message.
+fn whole(message: &Value) -> Answer {
+    let body = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+    Answer::status(200, "application/json", body.to_string())
+}
+
+/// The calls of a stream with these pieces, each in a chunk of its own, as names and arguments.
+fn calls(pieces: &[Value]) -> Vec<(String, String)> {
+    let events = pieces
+        .iter()
+        .fold(Events::new(), |events, piece| events.delta(json!({"tool_calls": [piece]})));
+    named(answered(Answer::stream(events.finish("tool_calls").done())))
+}
+
+fn named(round: Round) -> Vec<(String, String)> {
+    round.tool_calls.into_iter().map(|call| (call.name, call.arguments)).collect()
+}
+
+#[test]
+fn content_may_have_any_form() {
+    for (content, text, refusal) in [
+        (json!("Hi"), Some("Hi"), None),
+        (
+            json!([{"type": "text", "text": "Hi"}, {"type": "text", "text": " you"}]),
+            Some("Hi you"),
+            None,
+        ),
+        (json!([{"type": "output_text", "text": "Hi"}]), Some("Hi"), None),
+        (json!(["Hi", " you"]), Some("Hi you"), None),
+        (json!({"type": "text", "text": "Hi"}), Some("Hi"), None),
+        (
+            json!([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Hi"}]),
+            Some("Hi"),
+            None,
+        ),
+        (json!([{"type": "reasoning", "text": "hm"}]), None, None),
+        (json!([{"type": "refusal", "refusal": "No."}]), None, Some("No.")),
+        (json!([{"type": "image_url", "image_url": {}}, null]), None, None),
+        (json!(42), Some("42"), None),
+        (json!(true), Some("true"), None),
+        (json!(null), None, None),
+        (json!([]), None, None),
+        (json!({}), None, None),
+    ] {
+        for answer in [
+            stream(Events::new().delta(json!({"content": content}))),
+            whole(&json!({"role": "assistant", "content": content})),
+        ] {
+            let round = answered(answer);
+            assert_eq!(
+                (round.text.as_deref(), round.refusal.as_deref()),
+                (text, refusal),
+                "{content}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_follows_complete_arguments_begins_a_new_call() {
+    let read = |arguments: &str| ("read".to_owned(), arguments.to_owned());
+    let (one, two) = (r#"{"a":1}"#, r#"{"a":2}"#);
+    let of = |more: Value, name: Value, arguments: &str| {
+        let mut piece = json!({"function": {"name": name, "arguments": arguments}});
+        piece.as_object_mut().expect("an object").extend(more.as_object().expect("one").clone());
+        piece
+    };
+    for (what, pieces) in [
+        (
+            "no id",
+            vec![
+                of(json!({"index": 0}), json!("read"), one),
+                of(json!({"index": 0}), json!("read"), two),
+            ],
+        ),
+        ("no index", vec![of(json!({}), json!("read"), one), of(json!({}), json!("read"), two)]),
+        (
+            "an empty id",
+            vec![
+                of(json!({"index": 0, "id": ""}), json!("read"), one),
+                of(json!({"index": 0, "id": ""}), json!("read"), two),
+            ],
+        ),
+        (
+            "the same id",
+            vec![
+                of(json!({"index": 0, "id": "x"}), json!("read"), one),
+                of(json!({"index": 0, "id": "x"}), json!("read"), two),
+            ],
+        ),
+        (
+            "the same id and no index",
+            vec![
+                of(json!({"id": "x"}), json!("read"), one),
+                of(json!({"id": "x"}), json!("read"), two),
+            ],
+        ),
+        (
+            "a null index",
+            vec![
+                of(json!({"index": null}), json!("read"), one),
+                of(json!({"index": null}), json!("read"), two),
+            ],
+        ),
+        (
+            "no name",
+            vec![
+                of(json!({"index": 0, "id": "x"}), json!("read"), ""),
+                of(json!({"index": 0}), json!(""), one),
+                of(json!({"index": 0}), json!(null), two),
+            ],
+        ),
+        (
+            "pieces of both",
+            vec![
+                of(json!({"index": 0}), json!("read"), "{\"a\""),
+                of(json!({"index": 0}), json!(null), ":1}"),
+                of(json!({"index": 0}), json!("read"), "{\"a\""),
+                of(json!({"index": 0}), json!(null), ":2}"),
+            ],
+        ),
+        ("one piece", vec![of(json!({"index": 0}), json!("read"), &format!("{one}{two}"))]),
+        (
+            "a cut across both",
+            vec![
+                of(json!({"index": 0}), json!("read"), "{\"a\""),
+                of(json!({"index": 0}), json!(null), ":1}{\"a\":"),
+                of(json!({"index": 0}), json!(null), "2}"),
+            ],
+        ),
+    ] {
+        assert_eq!(calls(&pieces), [read(one), read(two)], "{what}");
+    }
+}
+
+#[test]
+fn a_call_without_a_name_or_with_white_space_is_kept() {
+    let given = calls(&[
+        json!({"index": 0, "id": "a", "function": {"name": " read ", "arguments": "{}"}}),
+        json!({"index": 1, "id": "b", "function": {"name": "", "arguments": "{\"a\":1}"}}),
+        json!({"index": 2, "id": "c", "function": {"arguments": "{\"a\":2}"}}),
+    ]);
+    let names: Vec<&str> = given.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, [" read ", "", ""]);
+}
+
+#[test]
+fn the_older_form_of_a_call_is_read() {
+    let events = Events::new()
+        .delta(json!({"function_call": {"name": "read", "arguments": ""}}))
+        .delta(json!({"function_call": {"arguments": "{\"a\""}}))
+        .delta(json!({"function_call": {"arguments": ":1}"}}))
+        .finish("function_call");
+    let one = [("read".to_owned(), "{\"a\":1}".to_owned())];
+    let round = answered(Answer::stream(events.done()));
+    assert_eq!(round.finish, Finish::ToolCalls);
+    assert_eq!(named(round), one);
+    let message = json!({"function_call": {"name": "read", "arguments": "{\"a\":1}"}});
+    assert_eq!(named(answered(whole(&message))), one);
+    // A call may also lack the object around the function, or the list around the call.
+    let flat = json!({"tool_calls": {"id": 7, "name": "read", "arguments": {"a": 1}}});
+    let round = answered(whole(&flat));
+    assert_eq!(round.tool_calls[0].id, "7");
+    assert_eq!(named(round), one);
+}
+
+#[test]
+fn fields_that_decide_nothing_may_have_any_type() {
+    let odd = [json!(null), json!(-1), json!(1.5), json!("12"), json!({}), json!([]), json!(true)];
+    for value in odd {
+        let chunk = |delta: Value, finish: Value| {
+            json!({
+                "id": value, "model": value, "created": value, "object": value, "usage": value,
+                "system_fingerprint": value, "service_tier": value,
+                "choices": [{"index": null, "delta": delta, "finish_reason": finish, "logprobs": value}],
+            })
+        };
+        let counts = json!({"choices": [], "usage": {
+            "prompt_tokens": value, "completion_tokens": 3, "total_tokens": value,
+            "prompt_tokens_details": value,
+        }});
+        let events = Events::new()
+            .data(&chunk(json!({"role": value, "content": "Hi", "tool_calls": null}), json!(null)))
+            .data(&chunk(json!({}), json!("stop")))
+            .data(&counts);
+        let round = answered(Answer::stream(events.done()));
+        assert_eq!((round.text.as_deref(), round.finish), (Some("Hi"), Finish::Stop), "{value}");
+        let usage = round.usage.expect("one count can be read");
+        assert_eq!(usage.completion_tokens, Some(3), "{value}");
+        assert_eq!(usage.prompt_tokens, (value == "12").then_some(12), "{value}");
+    }
+}
+
+#[test]
+fn an_error_that_says_nothing_is_none() {
+    for error in [
+        json!(null),
+        json!({}),
+        json!(""),
+        json!([]),
+        json!(false),
+        json!({"message": "", "code": 0}),
+    ] {
+        let events = Events::new()
+            .data(&json!({"error": error, "choices": [{"delta": {"content": "Hi"}}]}))
+            .finish("stop");
+        let round = answered(Answer::stream(events.done()));
+        assert_eq!(round.text.as_deref(), Some("Hi"), "{error}");
+    }
+}
+
+#[test]
+fn an_error_inside_an_answer_is_said() {
+    let url = |server: &Server| format!("`{}/chat/completions`", server.url());
+    for (events, said) in [
+        (Events::new().data(&json!({"error": "no memory"})), "no memory"),
+        (
+            Events::new().data(&json!({"error": {"message": "no memory", "code": 400}})),
+            "no memory (400)",
+        ),
+        (Events::new().data(&json!({"error": ["no memory"]})), "no memory"),
+        (Events::new().data(&json!([{"error": {"message": "no memory"}}])), "no memory"),
+        (
+            Events::new().data(&json!({"object": "error", "message": "no memory", "code": 400})),
+            "no memory (400)",
+        ),
+        (Events::new().raw("event: error\ndata: {\"message\":\"no memory\"}\n\n"), "no memory"),
+        (Events::new().raw("event: error\ndata: no memory\n\n"), "no memory"),
+    ] {
+        let server = Server::scripted(move |_| Answer::stream(events.clone()));
+        let mut options = options(&server);
+        options.retries.most = 0;
+        let why = failure(&with(options));
+        assert!(matches!(why, ChatError::Failed { .. }), "{why:?}");
+        assert_eq!(why.to_string(), format!("{} failed while it answered: {said}", url(&server)));
+    }
+}
+
+#[test]
+fn events_that_say_nothing_are_passed_over() {
+    for nothing in [
+        "data: \n\n",
+        "data:\n\n",
+        "data\n\n",
+        "data: null\n\n",
+        "data: []\n\n",
+        "data: {}\n\n",
+        "data: {\"choices\":null}\n\n",
+        "data: {\"choices\":[null, {}]}\n\n",
+        "data: {\"choices\":[{\"delta\":null}]}\n\n",
+        "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+        "event: heartbeat\ndata: beat\n\n",
+        "retry: 100\n\n",
+        ": processing\n\n",
+    ] {
+        let events = Events::new().raw(nothing).text("Hi").raw(nothing).finish("stop").raw(nothing);
+        let round = answered(Answer::stream(events.done()));
+        assert_eq!((round.text.as_deref(), round.finish), (Some("Hi"), Finish::Stop), "{nothing}");
+    }
+}
+
+#[test]
+fn a_character_that_is_cut_in_half_is_replaced() {
+    let mut body = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xff\"}}]}\n\n".to_vec();
+    body.extend(br#"data: {"choices":[{"delta":{"content":"b\ud83e"},"finish_reason":"stop"}]}"#);
+    body.extend(b"\n\ndata: [DONE]\n\n");
+    let text = answered(Answer::status(200, "text/event-stream", body)).text.expect("text");
+    assert!(text.starts_with("a\u{fffd}b\u{fffd}"), "{text}");
+}
+
+#[test]
+fn an_answer_that_is_withheld_or_given_up_is_no_answer() {
+    for reason in ["content_filter", "SAFETY", "refusal"] {
+        let server = Server::answering([Answer::stream(Events::new().finish(reason).done())]);
+        let why = failure(&endpoint(&server));
+        assert!(matches!(why, ChatError::ContentRefused { .. }), "{reason}: {why:?}");
+        assert!(why.to_string().contains(reason), "{why}");
+        let part = Events::new().text("A part").finish(reason).done();
+        assert_eq!(answered(Answer::stream(part)).finish, Finish::ContentFilter);
+    }
+    for reason in ["error", "abort", "insufficient_system_resource"] {
+        let none = || Answer::stream(Events::new().finish(reason).done());
+        let server = Server::answering([none(), Answer::says("Hi")]);
+        let mut seen = Seen::default();
+        let round = ask_watched(&endpoint(&server), &mut seen).unwrap();
+        assert_eq!(round.text.as_deref(), Some("Hi"), "{reason}");
+        assert!(seen.retries[0].2.contains(reason), "{seen:?}");
+    }
+}
+
+#[test]
+fn content_that_is_refused_is_an_error_of_its_own() {
+    let inner = json!({"error": {
+        "message": "The response was filtered due to the prompt.", "param": "prompt",
+        "code": "other", "innererror": {"code": "ResponsibleAIPolicyViolation"},
+    }});
+    for (status, body) in [
+        (
+            400,
+            json!({"error": {"message": "The response was filtered.", "code": "content_filter"}}),
+        ),
+        (400, inner),
+        (
+            400,
+            json!({"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}),
+        ),
+        (400, json!({"error": {"message": "Output blocked by content filtering policy"}})),
+        (
+            400,
+            json!({"error": {"message": "Invalid prompt: your prompt was flagged", "code": "invalid_prompt"}}),
+        ),
+        (
+            400,
+            json!({"error": {"code": "data_inspection_failed", "message": "inappropriate content"}}),
+        ),
+        (
+            400,
+            json!({"error": {"type": "content_filter", "message": "The request was rejected because it was considered high risk"}}),
+        ),
+        (
+            403,
+            json!({"error": {"code": 403, "message": "openai/m requires moderation. Your input was flagged for \"violence\""}}),
+        ),
+        (
+            403,
+            json!({"code": "Content violates usage guidelines.", "error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_X"}),
+        ),
+        (422, json!({"detail": "blocked by the safety system"})),
+    ] {
+        let server =
+            Server::answering([Answer::status(status, "application/json", body.to_string())]);
+        let why = failure(&endpoint(&server));
+        assert!(matches!(why, ChatError::ContentRefused { .. }), "{body}: {why:?}");
+        assert_eq!(server.received().len(), 1, "it is not tried again");
+        assert!(why.to_string().starts_with("the provider refuses the content"), "{why}");
+    }
+    let in_a_stream = json!({"error": {"message": "filtered", "code": "content_filter"}});
+    let server = Server::answering([Answer::stream(Events::new().data(&in_a_stream))]);
+    assert!(matches!(failure(&endpoint(&server)), ChatError::ContentRefused { .. }));
+    for (status, message) in [
+        (401, "the content filter needs a key"),
+        (500, "the content filter is down"),
+        (400, "unknown parameter"),
+    ] {
+        let server = Server::scripted(move |_| Answer::error(status, message, "x", Value::Null));
+        let why = failure(&endpoint(&server));
+        assert!(!matches!(why, ChatError::ContentRefused { .. }), "{why:?}");
+    }
+}
+
+#[test]
+fn a_chat_that_is_too_long_is_known_in_the_words_of_every_server() {
+    for (who, status, message) in [
+        ("OpenAI", 400, "Your input exceeds the context window of this model."),
+        ("Anthropic", 400, "prompt is too long: 214850 tokens > 200000 maximum"),
+        (
+            "Anthropic",
+            400,
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+        ),
+        (
+            "Gemini",
+            400,
+            "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+        ),
+        (
+            "xAI",
+            400,
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        ),
+        (
+            "Mistral",
+            400,
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        ),
+        (
+            "DeepSeek",
+            400,
+            "This model's maximum context length is 65536 tokens. However, you requested 90000 tokens",
+        ),
+        ("llama.cpp", 400, "the request exceeds the available context size. try increasing it"),
+        ("llama.cpp", 500, "Context size has been exceeded."),
+        (
+            "vLLM",
+            400,
+            "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+        ),
+        (
+            "SGLang",
+            400,
+            "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+        ),
+        (
+            "SGLang",
+            400,
+            "Input length (9000 tokens) exceeds the maximum allowed length (8192 tokens).",
+        ),
+        ("Ollama", 400, "the input length exceeds the context length"),
+        ("Ollama", 400, "prompt too long; exceeded max context length by 12 tokens"),
+        (
+            "LM Studio",
+            400,
+            "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+        ),
+        (
+            "LM Studio",
+            400,
+            "The number of tokens to keep from the initial prompt is greater than the context length.",
+        ),
+        ("Moonshot", 400, "Invalid request: Your request exceeded model token limit: 262144"),
+        ("Groq", 400, "Please reduce the length of the messages or completion."),
+        ("TGI", 422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096."),
+        ("Bedrock", 400, "Input is too long for requested model."),
+        ("Qwen", 400, "Range of input length should be [1, 30720]"),
+        ("Copilot", 400, "prompt token count of 150000 exceeds the limit of 128000"),
+        ("OpenRouter", 400, "This endpoint's maximum context length is 200000 tokens."),
+        ("a proxy", 413, "<html><title>413 Request Entity Too Large</title></html>"),
+        ("a proxy", 413, ""),
+    ] {
+        let server = Server::answering([Answer::error(status, message, "x", Value::Null)]);
+        let why = failure(&endpoint(&server));
+        assert!(matches!(why, ChatError::ContextLength { .. }), "{who}: {message}: {why:?}");
+        assert_eq!(server.received().len(), 1, "{who}");
+    }
+    let busy = "Rate limit reached: 30000 tokens per min. Please try again in 2s.";
+    let server = Server::scripted(move |_| Answer::error(429, busy, "tokens", Value::Null));
+    assert!(matches!(failure(&endpoint(&server)), ChatError::GaveUp { .. }), "a limit of a minute");
+}
+
+#[test]
+fn a_chat_that_is_too_long_is_known_after_a_retry_too() {
+    let server = Server::answering([
+        Answer::error(503, "Later", "overloaded", Value::Null),
+        Answer::error(400, "prompt is too long", "x", Value::Null),
+    ]);
+    let why = failure(&endpoint(&server));
+    assert!(matches!(why, ChatError::ContextLength { .. }), "{why:?}");
+}
+
+#[test]
+fn a_page_as_an_error_is_shown_as_its_words() {
+    let page = "<!DOCTYPE html><html><head><title>Bad gateway</title><style>p{}</style></head>\
+                <body><h1>Error 502</h1><p>The host is down.</p></body></html>";
+    let server = Server::answering([Answer::status(400, "text/html", page)]);
+    let said = failure(&endpoint(&server)).to_string();
+    assert!(said.contains("400 Bad Request: Bad gateway Error 502 The host is down."), "{said}");
+}
+
+#[test]
+fn ids_that_are_made_have_nine_letters_and_digits() {
+    let round = answered(Answer::stream(
+        Events::new()
+            .delta(json!({"tool_calls": [{"function": {"name": "read", "arguments": "{}"}}]}))
+            .finish("tool_calls")
+            .done(),
+    ));
+    let id = &round.tool_calls[0].id;
+    assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+}
+
+#[test]
+fn an_answer_with_very_many_calls_is_read_quickly() {
+    let pieces = (0..30_000).fold(Events::new(), |events, at| {
+        events.delta(json!({"tool_calls": [{"index": at, "id": format!("c{at}"),
+            "function": {"name": "read", "arguments": "{}"}}]}))
+    });
+    let begun = std::time::Instant::now();
+    let round = answered(Answer::stream(pieces.finish("tool_calls").done()));
+    assert_eq!(round.tool_calls.len(), 30_000);
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
