@@ -6,18 +6,19 @@ use std::{
     time::Duration,
 };
 
+use serde::Deserialize;
 use wakeful_core::{
     fact::{Fact, outcome::Answer, turn::TurnAborted},
     host::opening,
     host::{Clock, Ledger, Remedy},
-    id::{RunId, Seq},
+    id::{MessageId, RunId, Seq},
     json,
     machine::Options,
     record::{
         Record,
         chain::Head,
         decision::Boundary,
-        effect::{Effect, TurnRequest},
+        effect::{Effect, TurnRequest, UnknownCall},
         entry::{Entry, EntryBytes},
         queue::message::MessageRecord,
         task::TaskStatus,
@@ -40,7 +41,8 @@ use crate::{
     handle::{Handle, Request},
     history::History,
     jobs::Jobs,
-    prompt,
+    openai::ToolCall,
+    prompt::{Baseline, Unknown, body},
     turn::Execution,
 };
 
@@ -85,6 +87,13 @@ fn recalled(ledger: &mut SqliteLedger, head: &Head) -> Result<History, DriveErro
         }
     })?;
     Ok(history)
+}
+
+/// The part of a recorded answer that has its calls.
+#[derive(Deserialize)]
+struct SaidCalls {
+    #[serde(default)]
+    tool_calls: Vec<ToolCall>,
 }
 
 /// The state that the owning thread of an agent works with.
@@ -313,11 +322,13 @@ impl Actor {
         }
         // Before the prompt is built: it lists what the agent still waits for.
         child::heeds(self, &request.message);
-        let baseline = prompt::baseline(
+        let unknown: Vec<_> = request.unknown_calls.iter().map(|it| self.unknown(it)).collect();
+        let baseline = Baseline::new(
             &self.context,
             self.driver.state(),
             &self.driver.watcher().history,
             request,
+            &unknown,
             self.now(),
         );
         match Execution::start(&self.context, &self.handle, request, baseline) {
@@ -330,6 +341,28 @@ impl Actor {
                 )));
             }
         }
+    }
+
+    /// A call that may have run, with the arguments that its round records.
+    fn unknown(&mut self, call: &UnknownCall) -> Unknown {
+        let arguments = call.call_id.as_ref().and_then(|id| {
+            let Record::Transcript(said) = self.record(call.seq)? else { return None };
+            let said: SaidCalls = serde_json::from_str(said.data.as_str()).ok()?;
+            said.tool_calls.into_iter().find(|made| made.id == *id).map(|made| made.arguments)
+        });
+        Unknown { call: call.clone(), arguments }
+    }
+
+    /// The whole text of a message or of a tool's result, for the model.
+    pub(crate) fn whole_text(&mut self, id: &str) -> Option<String> {
+        if let Some(call) = self.driver.watcher().history.call(id) {
+            let output = call.output.as_str();
+            // An output that is too long to be recorded as it is is a text with its beginning.
+            return Some(serde_json::from_str(output).unwrap_or_else(|_| output.to_owned()));
+        }
+        let seq = self.state().entry_of(&MessageId::from(id))?;
+        let Record::Message(message) = self.record(seq)? else { return None };
+        Some(body(&message))
     }
 
     /// Cancels the turn that is being executed, if there is one. A turn that has already ended is

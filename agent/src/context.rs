@@ -1,6 +1,10 @@
 //! What the turns, commands and children of an agent share, and what the host provides.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use wakeful_core::{
     id::AgentId,
@@ -13,6 +17,7 @@ use crate::{
     confine::{ConfineError, Confinement, Policy, Redactor, Surroundings, Workspace},
     cut,
     openai::{Endpoint, ToolDefinition},
+    rounds::Budget,
     tools,
 };
 
@@ -78,6 +83,8 @@ pub(crate) struct Context {
     pub(crate) limits: command::Limits,
     tools: Vec<ToolDefinition>,
     tools_bytes: u64,
+    /// What the provider's answers have taught about the length of prompts.
+    budget: Mutex<Budget>,
 }
 
 impl Context {
@@ -90,7 +97,8 @@ impl Context {
             .sum();
         let confinement = confinement(&setup, Vec::new())?;
         let limits = setup.policy.limits.of_commands();
-        Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes })
+        let budget = Mutex::new(Budget::new(setup.context_tokens));
+        Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes, budget })
     }
 
     /// A confinement that also lets programs write to these places.
@@ -115,6 +123,20 @@ impl Context {
     /// The length of the tools in a prompt, in bytes.
     pub(crate) fn tools_bytes(&self) -> u64 {
         self.tools_bytes
+    }
+
+    /// The budget of the next turn's prompts.
+    pub(crate) fn budget(&self) -> Budget {
+        self.learned().of_next_turn(self.context_tokens)
+    }
+
+    /// Keeps what a turn has learned about the length of prompts.
+    pub(crate) fn learn(&self, budget: Budget) {
+        *self.learned() = budget;
+    }
+
+    fn learned(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the host provided.

@@ -10,8 +10,10 @@ use wakeful_core::{
         Record,
         context::ToolExecutionRecord,
         entry::Entry,
+        event::{EventKind, EventRecord},
         queue::{envelope::QueueStatus, message::MessageRecord},
-        turn::{RunStatus, TurnRecord},
+        refusal::RefusedContent,
+        turn::{AbortReason, RunStatus, TurnRecord},
     },
 };
 
@@ -60,6 +62,7 @@ impl History {
                 drop(self.messages.remove(&record.message_id))
             }
             Record::Tool(call) => self.calls.push(call.clone()),
+            Record::Event(event) => self.refused(event),
             Record::Turn(turn) => self.turn(turn),
             _ => {}
         }
@@ -68,6 +71,23 @@ impl History {
     /// The turns that are kept, oldest first.
     pub(crate) fn exchanges(&self) -> impl DoubleEndedIterator<Item = &Exchange> {
         self.exchanges.iter()
+    }
+
+    /// A tool call of the newest run, or of an interrupted one.
+    pub(crate) fn call(&self, id: &str) -> Option<&ToolExecutionRecord> {
+        let broken_off = self.broken_off.iter().flat_map(|(_, calls)| calls);
+        self.calls.iter().chain(broken_off).find(|call| call.id == id)
+    }
+
+    /// What the provider refuses is not told again (contract 5.3).
+    fn refused(&mut self, event: &EventRecord) {
+        if event.known() != Some(EventKind::ContentRefused) {
+            return;
+        }
+        let Some(refused) = event.particulars::<RefusedContent>() else { return };
+        let is_refused = |message: &MessageRecord| refused.message_ids.contains(&message.id);
+        self.exchanges.retain(|kept| !kept.message.iter().chain(&kept.interjected).any(is_refused));
+        self.interjected.retain(|message| !is_refused(message));
     }
 
     /// The calls of an interrupted run; empty if it is not kept.
@@ -92,12 +112,16 @@ impl History {
             RunStatus::Terminal => {
                 let calls = self
                     .calls
-                    .drain(..)
+                    .iter()
                     .map(|call| format!("{}: {}", call.tool_name, call.summary))
                     .collect();
                 // Its queue entry follows in the same batch (contract 5.4) and removes the message
                 // from the map.
-                let message = self.messages.get(&turn.message_id).cloned();
+                let message = self
+                    .messages
+                    .get(&turn.message_id)
+                    .filter(|_| !turn.was_aborted_by(AbortReason::ContentRefused))
+                    .cloned();
                 let interjected = std::mem::take(&mut self.interjected);
                 self.exchanges.push_back(Exchange {
                     message,

@@ -1,8 +1,13 @@
 //! The rounds of one turn in the prompt. All of them are included while they fit; after that the
 //! older ones become a recap (contract 5.22; turn-local compaction). The recap is built from the
-//! recorded calls, without asking the model.
+//! recorded calls, without asking the model. Nothing that a tool printed makes a turn end: long
+//! results are cut first (contract 5.5).
 
-use crate::openai::ChatMessage;
+use crate::{
+    cut,
+    openai::ChatMessage,
+    prompt::{Baseline, LeftOut, Told},
+};
 
 /// The number of newest rounds that stay exact if they fit.
 const EXACT: usize = 2;
@@ -11,13 +16,132 @@ const EXACT: usize = 2;
 /// with the first.
 const RECAP_WIDTHS: [usize; 2] = [400, 80];
 
-/// One round: the messages, and a recap line for each call.
+/// The part of the budget that the recap may take, as a divisor.
+const RECAP_PART: usize = 8;
+
+/// The part of the budget that the results of a round may take when they must be cut, as a divisor.
+const RESULTS_PART: usize = 3;
+
+/// Results are not cut below so many bytes; the baseline has at least this room.
+const LEAST: usize = 300;
+
+/// The part of what remains beside the fixed parts that the baseline may take at first, as a
+/// divisor.
+const BASELINE_PART: usize = 2;
+
+/// One round: what the model said, the results of its calls, and messages of the operator that were
+/// interjected.
+#[derive(Debug)]
 pub(crate) struct Round {
-    /// The assistant's message and the results of its calls.
-    pub(crate) messages: Vec<ChatMessage>,
-    /// A line for each call: the tool and a summary of its result.
-    pub(crate) recap: Vec<String>,
+    said: Option<ChatMessage>,
+    results: Vec<CallResult>,
+    inserted: Vec<Told>,
+    /// The most bytes of each result and of each message.
+    limit: usize,
+    withheld: Withheld,
 }
+
+/// The result of a call, as the model reads it.
+#[derive(Debug)]
+pub(crate) struct CallResult {
+    /// The model's id of the call.
+    pub(crate) call_id: String,
+    /// The id of the recorded execution, by which `ReadRest` finds the rest.
+    pub(crate) execution: String,
+    pub(crate) tool: String,
+    /// One line about the result, for the recap.
+    pub(crate) summary: String,
+    pub(crate) text: String,
+}
+
+/// What of a round is left out, because the provider refuses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Withheld {
+    #[default]
+    Nothing,
+    Results,
+    Calls,
+}
+
+impl Round {
+    /// An answer of the model with the results of its calls.
+    pub(crate) fn said(said: ChatMessage, results: Vec<CallResult>) -> Self {
+        Self {
+            said: Some(said),
+            results,
+            inserted: Vec::new(),
+            limit: usize::MAX,
+            withheld: Withheld::Nothing,
+        }
+    }
+
+    /// Interjected messages.
+    pub(crate) fn inserted(inserted: Vec<Told>) -> Self {
+        Self {
+            said: None,
+            results: Vec::new(),
+            inserted,
+            limit: usize::MAX,
+            withheld: Withheld::Nothing,
+        }
+    }
+
+    /// The messages of the round. `kept` is the message that is told whole.
+    fn told(&self, kept: Option<&str>) -> Vec<ChatMessage> {
+        let is_withheld = self.withheld > Withheld::Nothing;
+        let results = self.results.iter().map(|result| ChatMessage::Tool {
+            tool_call_id: result.call_id.clone(),
+            content: if is_withheld {
+                WITHHELD.to_owned()
+            } else {
+                cut::with_rest(&result.text, 0, self.limit, &result.execution)
+            },
+        });
+        let inserted = self.inserted.iter().map(|message| ChatMessage::User {
+            content: if is_withheld {
+                WITHHELD.to_owned()
+            } else if kept == Some(message.id()) {
+                message.in_full()
+            } else {
+                message.within(self.limit)
+            },
+        });
+        self.said.iter().cloned().chain(results).chain(inserted).collect()
+    }
+
+    fn recap(&self) -> impl Iterator<Item = String> {
+        let calls = self.results.iter().map(|result| match self.withheld {
+            Withheld::Nothing => format!("{}: {}", result.tool, result.summary),
+            Withheld::Results | Withheld::Calls => format!("{}: {WITHHELD}", result.tool),
+        });
+        let inserted = self.inserted.iter().map(|message| match self.withheld {
+            Withheld::Nothing => message.line(RECAP_WIDTHS[0]),
+            Withheld::Results | Withheld::Calls => WITHHELD.to_owned(),
+        });
+        calls.chain(inserted)
+    }
+
+    /// Cuts results and messages so that they have at most `bytes` together; returns whether that
+    /// changes anything.
+    fn cut(&mut self, bytes: usize, kept: Option<&str>) -> bool {
+        let messages = self.inserted.iter().filter(|message| kept != Some(message.id()));
+        let lengths: Vec<_> = self
+            .results
+            .iter()
+            .map(|result| result.text.len())
+            .chain(messages.map(Told::len))
+            .collect();
+        let part = cut::equal_part(lengths.iter().copied(), bytes).max(LEAST);
+        let shortens = lengths.iter().any(|length| length.min(&self.limit) > &part);
+        if shortens {
+            self.limit = part;
+        }
+        shortens
+    }
+}
+
+const WITHHELD: &str =
+    "[runtime] This is left out, because the model's provider refuses its content.";
 
 /// The token budget of a prompt.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +158,12 @@ impl Budget {
         Self { tokens, measured: (4, 1) }
     }
 
+    /// The budget of the next turn: what was learned, but a limit that the provider gave may have
+    /// been wrong, so that up to twice as much is tried again.
+    pub(crate) fn of_next_turn(self, most: u64) -> Self {
+        Self { tokens: self.tokens.saturating_mul(2).min(most), ..self }
+    }
+
     /// Takes over a provider's count of a prompt. Implausible counts are ignored: a token has one
     /// to eight bytes.
     pub(crate) fn measured(&mut self, bytes: u64, tokens: u64) {
@@ -48,6 +178,13 @@ impl Budget {
         u64::try_from(u128::from(bytes) * u128::from(tokens) / u128::from(of)).unwrap_or(u64::MAX)
     }
 
+    /// The estimated number of bytes that fit.
+    fn bytes(&self) -> usize {
+        let (of, tokens) = self.measured;
+        let bytes = u128::from(self.tokens) * u128::from(of) / u128::from(tokens);
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
     /// Compaction starts above four fifths of the budget.
     fn soft(&self) -> u64 {
         self.tokens / 5 * 4
@@ -59,20 +196,26 @@ impl Budget {
     }
 }
 
-/// The prompt does not fit, even with the shortest recap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// The prompt does not fit, even without everything that can be left out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the prompt has about {tokens} tokens and {budget} are allowed; all rounds but the newest are \
-     already a line each"
+    "the prompt has about {tokens} tokens and {budget} are allowed, although everything that can \
+     be left out is: the tools have {tools} bytes, {parts}; send a shorter message, or allow more \
+     with --context-tokens if the model reads more"
 )]
 pub(crate) struct OverBudget {
     /// The estimated tokens of the prompt.
     pub(crate) tokens: u64,
     /// The most tokens that are allowed.
     pub(crate) budget: u64,
+    /// The bytes of the tools.
+    pub(crate) tools: u64,
+    /// The other parts that are never cut, with their bytes.
+    pub(crate) parts: String,
 }
 
 /// A prompt, and whether its recap covers more rounds than before.
+#[derive(Debug)]
 pub(crate) struct Prompt {
     /// The messages, in order.
     pub(crate) messages: Vec<ChatMessage>,
@@ -82,27 +225,66 @@ pub(crate) struct Prompt {
     pub(crate) compacted: Option<usize>,
 }
 
+/// What the provider refused, as far as the search has found it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Culprits {
+    /// The parts of the baseline that are left out.
+    pub(crate) parts: LeftOut,
+    /// The ids of interjected messages that are left out.
+    pub(crate) inserted: Vec<String>,
+}
+
 /// The rounds of a turn.
 pub(crate) struct Rounds {
-    baseline: Vec<ChatMessage>,
+    baseline: Baseline,
+    /// The baseline within its room. It stays the same from round to round while it can.
+    begin: Vec<ChatMessage>,
+    room: usize,
+    left_out: LeftOut,
     /// The bytes of the tools, which go with each prompt.
-    fixed: u64,
+    tools: u64,
     rounds: Vec<Round>,
     /// How many of the oldest rounds are in the recap. It only grows, so that the beginning of the
     /// prompt stays the same from round to round.
     told_short: usize,
+    width: usize,
+    /// How many rounds the provider has read; `None` before its first answer.
+    accepted: Option<usize>,
+    /// How many suspects were left out in the search for refused content.
+    tried: usize,
     pub(crate) budget: Budget,
 }
 
 impl Rounds {
-    /// A turn whose prompt begins with these messages.
-    pub(crate) fn new(baseline: Vec<ChatMessage>, fixed: u64, budget: Budget) -> Self {
-        Self { baseline, fixed, rounds: Vec::new(), told_short: 0, budget }
+    /// A turn whose prompt begins with these parts.
+    pub(crate) fn new(baseline: Baseline, tools: u64, budget: Budget) -> Self {
+        let fixed =
+            usize::try_from(tools).unwrap_or(usize::MAX).saturating_add(baseline.fixed(true));
+        let room = budget.bytes().saturating_sub(fixed) / BASELINE_PART;
+        let mut rounds = Self {
+            baseline,
+            begin: Vec::new(),
+            room,
+            left_out: LeftOut::default(),
+            tools,
+            rounds: Vec::new(),
+            told_short: 0,
+            width: RECAP_WIDTHS[0],
+            accepted: None,
+            tried: 0,
+            budget,
+        };
+        rounds.begin();
+        rounds
     }
 
     /// Adds a completed round.
     pub(crate) fn push(&mut self, round: Round) {
         self.rounds.push(round);
+        if !self.rounds.last().is_none_or(|round| round.inserted.is_empty()) {
+            // The message that started the turn is not the newest any more.
+            self.begin();
+        }
     }
 
     /// Whether there are no rounds yet.
@@ -110,13 +292,70 @@ impl Rounds {
         self.rounds.is_empty()
     }
 
-    /// Called when the provider finds the prompt too long. Moves all rounds but the newest into the
-    /// recap; returns whether that changes anything.
-    pub(crate) fn shorten(&mut self) -> bool {
-        let most = self.rounds.len().saturating_sub(1);
-        let grows = self.told_short < most;
-        self.told_short = most;
-        grows
+    /// Called when the provider finds the prompt too long: from here on less is allowed.
+    pub(crate) fn shorten(&mut self) {
+        self.budget.tokens = self.tokens().min(self.budget.tokens) / 4 * 3;
+    }
+
+    /// Called when the provider has answered: it reads all that it was sent. Returns what was left
+    /// out for that since its last answer, if it had refused to read.
+    pub(crate) fn accepted(&mut self) -> Option<Culprits> {
+        let new = self.accepted.replace(self.rounds.len()).unwrap_or(0);
+        if std::mem::take(&mut self.tried) == 0 {
+            return None;
+        }
+        let withheld = self.rounds.iter().skip(new).filter(|it| it.withheld > Withheld::Nothing);
+        let inserted = withheld.flat_map(|round| &round.inserted).map(|told| told.id().to_owned());
+        Some(Culprits { parts: self.left_out, inserted: inserted.collect() })
+    }
+
+    /// Called when the provider refuses to read the content of the prompt. Leaves out the next
+    /// suspect: what is new first. Returns `false` if none is left but the message of the turn.
+    pub(crate) fn leave_out(&mut self) -> bool {
+        let parts = |deferred, past, state| Some(LeftOut { deferred, past, state });
+        loop {
+            self.tried += 1;
+            let changes = match self.tried {
+                1 => self.withhold(Withheld::Results),
+                2 => self.withhold(Withheld::Calls),
+                // What it has read once is not the culprit.
+                3..=6 if self.accepted.is_some() => false,
+                3 => self.leave(parts(true, false, false)),
+                4 => self.leave(parts(false, true, false)),
+                5 => self.leave(parts(true, true, false)),
+                6 => self.leave(parts(true, true, true)),
+                _ => return false,
+            };
+            if changes {
+                return true;
+            }
+        }
+    }
+
+    /// The ids of the messages that the earlier turns and the deferred content are of.
+    pub(crate) fn baseline(&self) -> &Baseline {
+        &self.baseline
+    }
+
+    fn withhold(&mut self, what: Withheld) -> bool {
+        let new = self.accepted.unwrap_or(0);
+        let newest = self
+            .rounds
+            .iter_mut()
+            .skip(new)
+            .filter(|round| !round.inserted.is_empty() || !round.results.is_empty());
+        let changed = newest.map(|round| round.withheld = what).count() > 0;
+        if changed && what == Withheld::Calls {
+            self.told_short = self.rounds.len();
+        }
+        changed
+    }
+
+    fn leave(&mut self, parts: Option<LeftOut>) -> bool {
+        let Some(parts) = parts.filter(|parts| self.baseline.has(*parts)) else { return false };
+        self.left_out = parts;
+        self.begin();
+        true
     }
 
     /// The recap of the rounds that are left out, for a checkpoint.
@@ -130,54 +369,133 @@ impl Rounds {
     /// If the prompt does not fit into the budget.
     pub(crate) fn prompt(&mut self) -> Result<Prompt, OverBudget> {
         let before = self.told_short;
-        let mut width = RECAP_WIDTHS[0];
-        // First step: move as many rounds into the recap as the target needs, but keep the newest
-        // exact.
-        if self.tokens(self.told_short, width) > self.budget.soft() {
+        // First steps: cut the newest results that are too long, and move as many rounds into the
+        // recap as the target needs, but keep the newest exact.
+        if self.tokens() > self.budget.soft()
+            && !self.cut_results(self.budget.bytes() / RESULTS_PART)
+        {
             let exact = self.rounds.len().saturating_sub(EXACT);
-            let fits = |short: &usize| self.tokens(*short, width) <= self.budget.target();
-            self.told_short = (before..=exact.max(before)).find(fits).unwrap_or(exact.max(before));
+            while self.told_short < exact && self.tokens() > self.budget.target() {
+                self.told_short += 1;
+            }
         }
-        // Second step, only if it still does not fit: keep the newest round alone, and shorter
-        // recap lines.
-        if self.tokens(self.told_short, width) > self.budget.tokens {
-            self.told_short = self.rounds.len().saturating_sub(1).max(before);
-            width = RECAP_WIDTHS[1];
+        // Further steps, only if it still does not fit.
+        while self.tokens() > self.budget.tokens {
+            if !self.give_way() {
+                return Err(self.over_budget());
+            }
         }
-        let tokens = self.tokens(self.told_short, width);
-        if tokens > self.budget.tokens {
-            return Err(OverBudget { tokens, budget: self.budget.tokens });
-        }
-        let messages = self.messages(self.told_short, width);
-        let bytes = self.fixed + length(&messages);
+        let messages = self.messages();
         Ok(Prompt {
+            bytes: self.tools + length(&messages),
             messages,
-            bytes,
             compacted: (self.told_short > before).then_some(self.told_short),
         })
     }
 
-    fn tokens(&self, short: usize, width: usize) -> u64 {
-        self.budget.tokens_of(self.fixed + length(&self.messages(short, width)))
+    /// Shortens what can be spared best; `false` if there is nothing left. The order is that of
+    /// contract 5.5: the newest results, older ones, and then the rest.
+    fn give_way(&mut self) -> bool {
+        let newest = self.rounds.len().saturating_sub(1);
+        if self.cut_results(self.budget.bytes() / RESULTS_PART) {
+            return true;
+        }
+        if self.told_short < newest {
+            self.told_short = newest;
+            self.width = RECAP_WIDTHS[1];
+            return true;
+        }
+        let mut part = RESULTS_PART * 2;
+        while part < self.budget.bytes() {
+            if self.cut_results(self.budget.bytes() / part) {
+                return true;
+            }
+            part *= 2;
+        }
+        if self.room > 0 {
+            self.room = if self.room > LEAST { self.room / 2 } else { 0 };
+            self.begin();
+            return true;
+        }
+        // The answer itself can be long, such as one with the text of a file in a call.
+        let all_told = self.told_short >= self.rounds.len();
+        self.told_short = self.rounds.len();
+        !all_told
     }
 
-    fn messages(&self, short: usize, width: usize) -> Vec<ChatMessage> {
-        let recap = (short > 0).then(|| ChatMessage::User { content: self.recap_of(short, width) });
-        let exact = self.rounds.iter().skip(short).flat_map(|round| &round.messages);
-        self.baseline.iter().cloned().chain(recap).chain(exact.cloned()).collect()
+    /// Cuts the results of the newest round that has too long ones.
+    fn cut_results(&mut self, bytes: usize) -> bool {
+        let kept = self.newest_message().map(|message| message.id().to_owned());
+        let mut exact = self.rounds.iter_mut().skip(self.told_short).rev();
+        exact.any(|round| round.cut(bytes, kept.as_deref()))
+    }
+
+    /// The newest message of the operator, if it was interjected.
+    fn newest_message(&self) -> Option<&Told> {
+        let of_operator = |message: &&Told| message.is_operator_input();
+        let seen = self.rounds.iter().filter(|round| round.withheld == Withheld::Nothing);
+        seen.flat_map(|round| &round.inserted).rfind(of_operator)
+    }
+
+    fn begin(&mut self) {
+        let has_newest = self.newest_message().is_none();
+        self.begin = self.baseline.within(self.room, has_newest, self.left_out);
+    }
+
+    fn tokens(&self) -> u64 {
+        self.budget.tokens_of(self.tools + length(&self.messages()))
+    }
+
+    fn messages(&self) -> Vec<ChatMessage> {
+        let short = self.told_short;
+        let recap =
+            (short > 0).then(|| ChatMessage::User { content: self.recap_of(short, self.width) });
+        // What the operator said last is told in any case.
+        let newest = self.newest_message();
+        let inserted = self.rounds.iter().take(short).flat_map(|round| &round.inserted);
+        let is_short =
+            newest.is_some_and(|newest| inserted.clone().any(|it| it.id() == newest.id()));
+        let newest_short =
+            newest.filter(|_| is_short).map(|told| ChatMessage::User { content: told.in_full() });
+        let kept = newest.map(Told::id);
+        let exact = self.rounds.iter().skip(short).flat_map(|round| round.told(kept));
+        self.begin.iter().cloned().chain(recap).chain(newest_short).chain(exact).collect()
     }
 
     fn recap_of(&self, short: usize, width: usize) -> String {
-        let lines = self.rounds.iter().take(short).flat_map(|round| &round.recap);
-        let lines: Vec<_> = lines
-            .map(|line| format!("- {}", line.chars().take(width).collect::<String>()))
+        let lines: Vec<_> = self.rounds.iter().take(short).flat_map(Round::recap).collect();
+        let mut left = self.budget.bytes() / RECAP_PART;
+        // The newest lines are the most useful ones.
+        let mut told: Vec<_> = lines
+            .iter()
+            .rev()
+            .map(|line| format!("- {}", cut::line(line, width)))
+            .take_while(|line| {
+                let fits = line.len() <= left;
+                left = left.saturating_sub(line.len());
+                fits
+            })
             .collect();
+        let untold = lines.len() - told.len();
+        if untold > 0 {
+            told.push(format!("- {untold} earlier calls"));
+        }
+        told.reverse();
         let rounds = if short == 1 { "1 round".to_owned() } else { format!("{short} rounds") };
         format!(
             "[runtime] This turn began with {rounds} that are left out here. This was done in \
              them:\n{}",
-            lines.join("\n")
+            told.join("\n")
         )
+    }
+
+    fn over_budget(&self) -> OverBudget {
+        let newest = self.newest_message();
+        let mut parts = self.baseline.fixed_parts(newest.is_none());
+        if let Some(message) = newest {
+            parts += &format!(", the operator's newest message {} bytes", message.len());
+        }
+        OverBudget { tokens: self.tokens(), budget: self.budget.tokens, tools: self.tools, parts }
     }
 }
 
@@ -191,26 +509,34 @@ mod tests {
     use super::*;
 
     fn round(number: usize, bytes: usize) -> Round {
-        Round {
-            messages: vec![ChatMessage::User { content: "x".repeat(bytes) }],
-            recap: vec![format!("call {number}")],
-        }
+        let result = CallResult {
+            call_id: format!("c{number}"),
+            execution: format!("run/{number}.1"),
+            tool: "ExecCommand".to_owned(),
+            summary: format!("call {number}"),
+            text: "x".repeat(bytes),
+        };
+        Round::said(ChatMessage::said(""), vec![result])
+    }
+
+    fn empty(bytes: usize, tokens: u64) -> Rounds {
+        Rounds::new(Baseline::of_texts("s".repeat(bytes), "go on"), 0, Budget::new(tokens))
     }
 
     fn rounds(count: usize, bytes: usize, tokens: u64) -> Rounds {
-        let mut rounds = Rounds::new(
-            vec![ChatMessage::System { content: "s".repeat(100) }],
-            0,
-            Budget::new(tokens),
-        );
+        let mut rounds = empty(90, tokens);
         (0..count).for_each(|number| rounds.push(round(number, bytes)));
         rounds
+    }
+
+    fn text(prompt: &Prompt) -> String {
+        prompt.messages.iter().map(|message| format!("{message:?}\n")).collect()
     }
 
     #[test]
     fn while_all_fits_all_is_shown() {
         let prompt = rounds(5, 100, 1_000).prompt().expect("it fits");
-        assert_eq!((prompt.messages.len(), prompt.compacted), (6, None));
+        assert_eq!((prompt.messages.len(), prompt.compacted), (2 + 10, None));
     }
 
     #[test]
@@ -218,8 +544,8 @@ mod tests {
         let mut rounds = rounds(10, 1_000, 2_000);
         let prompt = rounds.prompt().expect("it fits");
         let short = prompt.compacted.expect("a recap");
-        assert_eq!(prompt.messages.len(), 1 + 1 + 10 - short);
-        assert!(rounds.recap().contains("- call 0\n"), "{}", rounds.recap());
+        assert_eq!(prompt.messages.len(), 2 + 1 + 2 * (10 - short));
+        assert!(rounds.recap().contains("- ExecCommand: call 0\n"), "{}", rounds.recap());
         assert!(short <= 8 && prompt.bytes / 4 <= 1_200, "{short} rounds, {} bytes", prompt.bytes);
         assert_eq!(
             rounds.prompt().expect("it fits").compacted,
@@ -229,28 +555,84 @@ mod tests {
     }
 
     #[test]
-    fn a_newest_round_that_fits_alone_is_kept() {
-        let prompt = rounds(4, 3_000, 1_000).prompt().expect("it fits");
-        assert_eq!(prompt.compacted, Some(3));
+    fn the_newest_result_is_cut_before_older_rounds_are_dropped() {
+        let mut rounds = rounds(2, 400, 1_000);
+        rounds.push(round(2, 1_000_000));
+        let prompt = rounds.prompt().expect("it fits");
+        let text = text(&prompt);
+        assert_eq!(prompt.compacted, None, "{text}");
+        assert!(text.contains("ReadRest with id \\\"run/2.1\\\" and offset 1333"), "{text}");
+        assert!(!text.contains("run/1.1"), "short results stay whole: {text}");
     }
 
     #[test]
-    fn a_prompt_that_cannot_fit_says_how_long_it_is() {
-        let why = rounds(1, 8_000, 1_000).prompt().err().expect("it does not fit");
-        assert!(why.tokens > 2_000 && why.budget == 1_000, "{why:?}");
+    fn many_long_results_of_a_round_share_the_room() {
+        let mut rounds = empty(90, 4_000);
+        let results = (0..20).map(|number| round(number, 16_000).results.remove(0)).collect();
+        rounds.push(Round::said(ChatMessage::said(""), results));
+        let text = text(&rounds.prompt().expect("it fits"));
+        assert_eq!(text.matches("reads on").count(), 20);
+    }
+
+    #[test]
+    fn a_long_answer_of_the_model_becomes_a_line() {
+        let mut rounds = empty(90, 1_000);
+        rounds.push(Round { said: Some(ChatMessage::said("x".repeat(5_000))), ..round(0, 10) });
+        let prompt = rounds.prompt().expect("it fits");
+        assert_eq!(prompt.compacted, Some(1));
+    }
+
+    #[test]
+    fn what_is_never_cut_and_does_not_fit_is_named() {
+        let why = empty(8_000, 1_000).prompt().expect_err("it does not fit").to_string();
+        assert!(why.contains("the system prompt has 8000 bytes"), "{why}");
+        assert!(why.contains("the operator's message 16 bytes"), "{why}");
+    }
+
+    #[test]
+    fn a_limit_of_the_provider_makes_the_next_prompts_shorter() {
+        let mut rounds = rounds(4, 2_000, 100_000);
+        let mut before = rounds.prompt().expect("it fits").bytes;
+        for _ in 0..3 {
+            rounds.shorten();
+            let bytes = rounds.prompt().expect("it fits").bytes;
+            assert!(bytes < before, "{bytes} and {before}");
+            before = bytes;
+        }
+        while rounds.prompt().is_ok() {
+            rounds.shorten();
+        }
     }
 
     #[test]
     fn the_tokens_of_a_provider_are_believed() {
         let mut rounds = rounds(3, 1_000, 1_000);
-        assert_eq!(rounds.prompt().expect("775 tokens of four bytes").compacted, None);
+        assert!(!text(&rounds.prompt().expect("775 tokens of four bytes")).contains("reads on"));
         rounds.budget.measured(1_000, 1_000);
-        assert_eq!(rounds.prompt().err().expect("3100 tokens of one byte").budget, 1_000);
+        assert!(text(&rounds.prompt().expect("3100 tokens of one byte, cut")).contains("reads on"));
         let mut rounds = self::rounds(3, 2_000, 1_000);
         rounds.budget.measured(6_100, 20);
-        assert!(
-            rounds.prompt().expect("it fits with a recap").compacted.is_some(),
-            "three hundred bytes are not one token"
-        );
+        let text = text(&rounds.prompt().expect("it fits with a recap"));
+        assert!(text.contains("left out here"), "three hundred bytes are not one token: {text}");
+    }
+
+    #[test]
+    fn what_is_new_is_suspected_first_when_content_is_refused() {
+        let mut rounds = rounds(1, 100, 10_000);
+        assert_eq!(rounds.accepted(), None);
+        rounds.push(round(1, 200));
+        assert!(rounds.leave_out());
+        let text = text(&rounds.prompt().expect("it fits"));
+        assert!(text.contains(&"x".repeat(100)) && !text.contains(&"x".repeat(150)), "{text}");
+        assert_eq!(rounds.accepted(), Some(Culprits::default()));
+        assert_eq!(rounds.accepted(), None, "it is reported once");
+        assert!(!rounds.leave_out(), "what was read is not to blame");
+    }
+
+    #[test]
+    fn a_bare_message_that_is_refused_is_to_blame() {
+        let mut rounds = empty(90, 10_000);
+        assert!(rounds.leave_out(), "the current state is left out");
+        assert!(!rounds.leave_out());
     }
 }

@@ -18,13 +18,14 @@ use wakeful_core::{
         context::{AssistantRoundRecorded, ToolExecutionRecorded},
         turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal},
     },
-    id::RunId,
+    id::{MessageId, RunId},
     json::RawJson,
     record::{
         context::{CheckpointRecorded, ContextCompacted, RoundCall, ToolExecutionStatus},
         decision::Boundary,
         effect::TurnRequest,
         queue::message::MessageRecord,
+        refusal::RefusedContent,
         turn::TurnTerminalKind,
     },
 };
@@ -34,9 +35,9 @@ use crate::{
     context::Context,
     cut,
     handle::{Ended, Handle},
-    openai::{self, Cancel, Chat, ChatError, ChatMessage, Extra, Timing, ToolCall, Usage, Watch},
-    prompt,
-    rounds::{Budget, Round, Rounds},
+    openai::{self, Cancel, Chat, ChatError, Extra, Timing, ToolCall, Usage, Watch},
+    prompt::{Baseline, Told},
+    rounds::{CallResult, Culprits, OverBudget, Round, Rounds},
     tools::{self, Answered, Caller},
 };
 
@@ -61,7 +62,7 @@ impl Execution {
         context: &Arc<Context>,
         handle: &Handle,
         request: &TurnRequest,
-        baseline: Vec<ChatMessage>,
+        baseline: Baseline,
     ) -> std::io::Result<Self> {
         let (run, cancel, yields) =
             (request.run_id.clone(), Cancel::new(), Arc::<AtomicBool>::default());
@@ -73,10 +74,11 @@ impl Execution {
                 trust: request.message.trust,
                 cancel: cancel.clone(),
             },
+            message_id: request.message.id.clone(),
             yields: Arc::clone(&yields),
             has_accepted: false,
         };
-        let message_id = request.message.id.clone();
+        let message_id = turn.message_id.clone();
         let thread = std::thread::Builder::new()
             .name(format!("turn {}", request.turn_index))
             .spawn(move || {
@@ -151,6 +153,8 @@ struct Checkpoint<'a> {
 
 struct Turn {
     caller: Caller,
+    /// The message that started the turn.
+    message_id: MessageId,
     yields: Arc<AtomicBool>,
     /// Whether output of the model has been recorded.
     has_accepted: bool,
@@ -159,12 +163,12 @@ struct Turn {
 impl Turn {
     /// Talks with the model until the turn ends. Returns the fact that ends it; `None` if it was
     /// cancelled.
-    fn converse(mut self, baseline: Vec<ChatMessage>) -> Result<Option<Fact>, Ended> {
+    fn converse(mut self, baseline: Baseline) -> Result<Option<Fact>, Ended> {
         let context = Arc::clone(&self.caller.context);
-        let mut rounds =
-            Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
+        let mut rounds = Rounds::new(baseline, context.tools_bytes(), context.budget());
         let mut number = 0;
         let mut cut_rounds = 0;
+        let mut too_long = None;
         while !self.caller.cancel.is_cancelled() {
             // This safe point is between rounds, so there is none before the first.
             if !rounds.is_empty() {
@@ -172,7 +176,7 @@ impl Turn {
             }
             let prompt = match rounds.prompt() {
                 Ok(prompt) => prompt,
-                Err(why) => return Ok(Some(self.over_budget(&why.to_string()))),
+                Err(why) => return Ok(Some(self.over_budget(&why, too_long.as_ref()))),
             };
             if let Some(told_short) = prompt.compacted {
                 self.compacted(told_short, rounds.recap())?;
@@ -185,30 +189,36 @@ impl Turn {
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(ChatError::Cancelled) => break,
-                // The provider's count is the true one. If the prompt can be made shorter, the same
-                // round is tried again.
-                Err(ChatError::ContextLength { .. }) if rounds.shorten() => continue,
+                // The provider's count is the true one: the same round is tried again with less.
                 Err(why @ ChatError::ContextLength { .. }) => {
-                    return Ok(Some(self.over_budget(&why.to_string())));
+                    rounds.shorten();
+                    too_long = Some(why);
+                    continue;
                 }
-                // The same chat would be refused again.
                 Err(why @ ChatError::ContentRefused { .. }) => {
-                    return Ok(Some(self.failed(&why)));
+                    if rounds.leave_out() {
+                        continue;
+                    }
+                    return self.refused(&why);
                 }
                 Err(why) => return Ok(Some(self.failed(&why))),
             };
+            if let Some(culprits) = rounds.accepted() {
+                self.report(&culprits, &rounds)?;
+            }
             let (answer, left_out) = self.shortened(answer);
             number += 1;
             // From here on the budget uses the tokens per byte that this provider counts.
             if let Some(counted) = answer.usage.and_then(|usage| usage.prompt_tokens) {
                 rounds.budget.measured(prompt.bytes, counted);
             }
+            context.learn(rounds.budget);
             // Recorded before its calls run, so that a crash in one of them does not lose the
             // answer.
             self.accepted(number, &answer, left_out, prompt.bytes)?;
             if answer.tool_calls.is_empty() {
                 cut_rounds = 0;
-                rounds.push(Round { messages: vec![answer.message()], recap: Vec::new() });
+                rounds.push(Round::said(answer.message(), Vec::new()));
                 // An interjection keeps the turn going: the answer did not take it into account.
                 if !self.insert(&mut rounds, Boundary::AfterProviderRound)? {
                     return Ok(Some(self.terminal(
@@ -274,7 +284,7 @@ impl Turn {
         answer: &openai::Round,
         left_out: usize,
     ) -> Result<Executed, Ended> {
-        let mut round = Round { messages: vec![answer.message()], recap: Vec::new() };
+        let mut results = Vec::new();
         let mut all_sleep = true;
         let mut ends_turn = false;
         let mut has_cut_call = false;
@@ -300,11 +310,12 @@ impl Turn {
             } else {
                 ToolExecutionStatus::Success
             };
+            // The same call has the same id, so a fact that is repeated is a duplicate (contract
+            // 2.2).
+            let execution = format!("{}/{number}.{}", self.caller.run, index + 1);
             self.propose(Fact::ToolExecutionRecorded(ToolExecutionRecorded {
                 run_id: self.caller.run.clone(),
-                // The same call has the same id, so a fact that is repeated is a duplicate
-                // (contract 2.2).
-                tool_execution_id: format!("{}/{number}.{}", self.caller.run, index + 1),
+                tool_execution_id: execution.clone(),
                 tool_name: answered.tool_name.clone(),
                 status,
                 input: self.recorded(json_or_text(&call.arguments)),
@@ -312,11 +323,15 @@ impl Turn {
                 summary: answered.summary.clone(),
                 call_id: Some(call.id.clone()),
             }))?;
-            round.recap.push(format!("{}: {}", answered.tool_name, answered.summary));
-            round
-                .messages
-                .push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
+            results.push(CallResult {
+                call_id: call.id.clone(),
+                execution,
+                tool: answered.tool_name,
+                summary: answered.summary,
+                text: answered.text,
+            });
         }
+        let round = Round::said(answer.message(), results);
         // A Sleep beside other calls does not end the turn: the model must see their results.
         Ok(Executed { round, ends_turn: ends_turn && all_sleep, has_cut_call })
     }
@@ -326,12 +341,11 @@ impl Turn {
         let run = self.caller.run.clone();
         let inserted: Vec<MessageRecord> =
             self.caller.handle.ask(move |actor| actor.interject(&run, safe_point))?;
-        let messages: Vec<_> = inserted.iter().map(prompt::interjection).collect();
-        let any = !messages.is_empty();
-        if any {
-            rounds.push(Round { messages, recap: inserted.iter().map(prompt::heading).collect() });
+        if inserted.is_empty() {
+            return Ok(false);
         }
-        Ok(any)
+        rounds.push(Round::inserted(inserted.iter().map(Told::new).collect()));
+        Ok(true)
     }
 
     /// Records the model's answer. From here on the turn has accepted output.
@@ -393,10 +407,58 @@ impl Turn {
         })
     }
 
-    fn over_budget(&self, why: &str) -> Fact {
+    fn over_budget(&self, why: &OverBudget, too_long: Option<&ChatError>) -> Fact {
+        let said = too_long.map_or_else(String::new, |said| format!("{said}: "));
         Fact::TurnBaselineOverBudget(TurnOverBudget {
             run_id: self.caller.run.clone(),
-            reason: Some(why.to_owned()),
+            reason: Some(format!("{said}{why}")),
+        })
+    }
+
+    /// Records what the provider refuses, so that it is not told again (contract 5.3).
+    fn report(&self, culprits: &Culprits, rounds: &Rounds) -> Result<(), Ended> {
+        let (past, deferred) = rounds.baseline().ids();
+        let mut named: Vec<MessageId> =
+            culprits.inserted.iter().map(|id| MessageId::from(id.as_str())).collect();
+        if culprits.parts.past {
+            named.extend(past.into_iter().map(MessageId::from));
+        }
+        if culprits.parts.deferred {
+            match deferred.as_slice() {
+                [only] => named.push(MessageId::from(*only)),
+                // Nobody can say which. Later turns are told one at a time.
+                _ => self.propose(self.content_refused(Vec::new()))?,
+            }
+        }
+        if !named.is_empty() {
+            self.propose(self.content_refused(named))?;
+        }
+        let context = &self.caller.context;
+        context.audience.notice(
+            &context.agent_id,
+            "the provider refuses a part of the prompt; the turn goes on without it",
+        );
+        Ok(())
+    }
+
+    /// The end of a turn that the provider refuses whatever is left out. The message is to blame if
+    /// nothing of the turn was ever read; it is not told again.
+    fn refused(&self, why: &ChatError) -> Result<Option<Fact>, Ended> {
+        if self.has_accepted {
+            return Ok(Some(self.failed(why)));
+        }
+        let mut fact = self.content_refused(vec![self.message_id.clone()]);
+        if let Fact::ContentRefused(refused) = &mut fact {
+            refused.reason = Some(why.to_string());
+        }
+        Ok(Some(fact))
+    }
+
+    fn content_refused(&self, message_ids: Vec<MessageId>) -> Fact {
+        Fact::ContentRefused(RefusedContent {
+            run_id: self.caller.run.clone(),
+            message_ids,
+            reason: None,
         })
     }
 

@@ -134,6 +134,13 @@ impl MessageId {
     pub fn made_at(agent: &AgentId, seq: Seq) -> Self {
         Self(format!("{agent}:message-{seq}"))
     }
+
+    /// The entry that records this message of the core; `None` if a host has made the id.
+    #[must_use]
+    pub fn place(&self, agent: &AgentId) -> Option<Seq> {
+        let number = self.0.strip_prefix(agent.as_str())?.strip_prefix(":message-")?;
+        number.parse().ok().map(Seq)
+    }
 }
 
 /// Reads the text of an id of at most `most` bytes.

@@ -5,6 +5,7 @@
 mod agents;
 mod exec;
 mod queue;
+mod rest;
 mod schema;
 mod task;
 mod wait;
@@ -314,7 +315,9 @@ tools! {
     work::GetWorkItem,
     work::ListWorkItems,
     wait::WaitFor,
+    wait::EndWait,
     queue::Enqueue,
+    rest::ReadRest,
     wait::Sleep,
 }
 
@@ -383,7 +386,7 @@ mod tests {
     fn every_tool_has_a_schema_that_takes_nothing_else() {
         let tools = definitions(false);
         let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names.len(), 17, "{names:?}");
+        assert_eq!(names.len(), 19, "{names:?}");
         for tool in &tools {
             assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
             assert_eq!(tool.parameters["additionalProperties"], false, "{}", tool.name);
@@ -411,7 +414,7 @@ mod tests {
     #[test]
     fn a_child_cannot_make_children() {
         let names: Vec<_> = definitions(true).into_iter().map(|tool| tool.name).collect();
-        assert_eq!(names.len(), 16);
+        assert_eq!(names.len(), 18);
         assert!(!names.contains(&"SpawnAgent".to_owned()));
     }
 }

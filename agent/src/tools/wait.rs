@@ -7,7 +7,10 @@ use wakeful_core::{
     fact::{
         Fact,
         outcome::{Answer, Refusal},
-        waiting::{condition::WaitConditionRegistered, timer::TimerCreated},
+        waiting::{
+            condition::{WaitConditionNamed, WaitConditionRegistered},
+            timer::TimerCreated,
+        },
     },
     id::{ExternalTriggerId, TaskId, TimerId, WaitConditionId, WorkItemId},
     record::waiting::{WaitConditionKind, WakeSource},
@@ -175,6 +178,46 @@ impl Tool for WaitFor {
                 }
                 Err(why) => Err(ToolError::new("tool_execution_failed", why)),
             }
+        })?
+    }
+}
+
+/// Arguments of `EndWait`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EndWait {
+    /// The wait to end.
+    wait_condition_id: String,
+}
+
+#[derive(Serialize)]
+struct Ended {
+    ended: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work_item_id: Option<WorkItemId>,
+}
+
+impl Tool for EndWait {
+    const NAME: &'static str = "EndWait";
+    const ABOUT: &'static str = "Ends a wait because what it waits for is known, such as the \
+                                 operator's answer. The work item that waited can continue.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let id = WaitConditionId::from(self.wait_condition_id.trim());
+        caller.ask(move |actor| {
+            let wait = actor.state().waiting().conditions.get(&id);
+            let work_item_id = wait.and_then(|wait| wait.record.work_item_id.clone());
+            let summary = wait.map_or_else(String::new, |wait| {
+                format!("no longer waits for: {}", wait.record.waiting_for)
+            });
+            accepted(
+                actor,
+                &Fact::WaitConditionCancelled(WaitConditionNamed {
+                    wait_condition_id: id,
+                    ended_by: None,
+                }),
+            )?;
+            Ok(Success::new(summary, &Ended { ended: true, work_item_id }))
         })?
     }
 }

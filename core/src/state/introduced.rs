@@ -101,6 +101,13 @@ impl Introduced {
         }
     }
 
+    /// The entry that introduced this message; `None` for messages of the core and for unknown ids.
+    #[must_use]
+    pub fn message(&self, id: &MessageId) -> Option<Seq> {
+        let digest = digest_of('m', id.as_str());
+        self.0.get(&digest).map(|first| first.seq)
+    }
+
     /// The entry that used the id of this record for another content, if there is one.
     #[must_use]
     pub fn conflict(&self, record: &Record) -> Option<Seq> {
@@ -139,9 +146,13 @@ fn identified(record: &Record) -> Option<(Digest, Content<'_>)> {
         }
         _ => return None,
     };
+    Some((digest_of(kind, &id), content))
+}
+
+fn digest_of(kind: char, id: &str) -> Digest {
     let mut text = String::from(kind);
-    text.push_str(&id);
-    Some((Digest::new(&text), content))
+    text.push_str(id);
+    Digest::new(&text)
 }
 
 impl Content<'_> {

@@ -226,6 +226,12 @@ impl State {
         &self.control
     }
 
+    /// The entry that records this message; `None` if the state does not know the id.
+    #[must_use]
+    pub fn entry_of(&self, id: &MessageId) -> Option<Seq> {
+        id.place(&self.control.agent_id).or_else(|| self.introduced.message(id))
+    }
+
     /// Messages.
     #[must_use]
     pub fn queue(&self) -> &Queue {
