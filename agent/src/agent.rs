@@ -54,6 +54,8 @@ pub enum Until {
 pub enum Ending {
     /// It rests.
     Rested,
+    /// It rests, and only because its last turn failed: it waits for nothing.
+    Failed,
     /// It was shut down, and can be opened again.
     ShutDown,
     /// It was stopped and nothing starts it again. This happens to a child.
@@ -146,7 +148,7 @@ impl Agent {
 
     /// Sends the agent a prompt of the operator. The audience sees what becomes of it.
     pub fn prompt(&mut self, text: &str) {
-        drop(self.actor.prompt(text));
+        drop(self.actor.prompt(text, None));
     }
 
     /// Proposes a fact to the agent.
@@ -183,7 +185,7 @@ impl Agent {
                 return Ok(Ending::Stopped);
             }
             if has_ended(state, until) {
-                return Ok(Ending::Rested);
+                return Ok(if self.failure().is_some() { Ending::Failed } else { Ending::Rested });
             }
             self.wait()?;
         }
@@ -202,6 +204,19 @@ impl Agent {
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
         }
         Ok(())
+    }
+
+    /// Why the agent rests, if it does only because its last turn failed.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        let state = self.actor.state();
+        let waits = !state.waiting().conditions.is_empty() || !state.waiting().intents.is_empty();
+        if waits || state.control().stopped.is_some() {
+            return None;
+        }
+        let ended = self.actor.last_turn()?;
+        let failed = ended.kind.filter(|kind| kind.is_failure())?;
+        Some(ended.reason.as_deref().unwrap_or(failed.as_str()))
     }
 
     /// What the agent said last, and whether its last turn failed.

@@ -311,7 +311,7 @@ fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<
         Ok((Ending::Stopped, _)) => {
             Some(ChildEnd { status: TaskStatus::Cancelled, text: "It was stopped.".to_owned() })
         }
-        Ok((Ending::Rested, words)) => {
+        Ok((Ending::Rested | Ending::Failed, words)) => {
             let status = if words.failed { TaskStatus::Failed } else { TaskStatus::Completed };
             Some(ChildEnd { status, text: words.text })
         }

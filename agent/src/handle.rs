@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use wakeful_core::{
     fact::{Fact, outcome::Answer},
-    id::MessageId,
+    id::{MessageId, WorkItemId},
     record::queue::envelope::Priority,
     story::{self, said},
 };
@@ -68,13 +68,17 @@ impl Handle {
     }
 
     /// Sends a prompt of the operator. If a run is open, it is interjected at the next safe point;
-    /// otherwise it queues as ordinary input.
+    /// otherwise it queues as ordinary input. `about` is the work item that it is about.
     ///
     /// # Errors
     /// If the agent has ended.
-    pub fn prompt(&self, text: &str) -> Result<Result<Answer, String>, Ended> {
+    pub fn prompt(
+        &self,
+        text: &str,
+        about: Option<WorkItemId>,
+    ) -> Result<Result<Answer, String>, Ended> {
         let text = text.to_owned();
-        self.ask(move |actor| actor.prompt(&text))
+        self.ask(move |actor| actor.prompt(&text, about))
     }
 
     /// Shuts the agent down. It can be opened again later.
@@ -87,12 +91,20 @@ impl Handle {
 }
 
 impl Actor {
-    /// Proposes a prompt of the operator.
-    pub(crate) fn prompt(&mut self, text: &str) -> Result<Answer, String> {
+    /// Proposes a prompt of the operator, about a work item if one is named.
+    pub(crate) fn prompt(
+        &mut self,
+        text: &str,
+        about: Option<WorkItemId>,
+    ) -> Result<Answer, String> {
+        if let Some(item) = about.as_ref().filter(|id| !self.state().work().items.contains_key(id))
+        {
+            return Err(format!("there is no work item `{item}`; /status lists the work items"));
+        }
         let id = MessageId::from(format!("prompt-{}", self.state().next_seq()));
         // Without an open run there is nothing to interject into (contract 5.9), so the message
         // queues as usual.
         let lane = self.state().turns().run.as_ref().map(|_| Priority::Interject);
-        self.propose(&said::prompt(id, text, lane, None))
+        self.propose(&said::prompt(id, text, lane, about))
     }
 }

@@ -54,6 +54,7 @@ use crate::{case::CaseError, schema, trace::TraceError};
         \x20 1    something differs from what was expected, or is wrong\n\
         \x20 2    the arguments or the input cannot be used\n\
         \x20 3    something cannot run on this machine, or a story demands a crash\n\
+        \x20 5    an agent rests only because its last turn failed\n\
         \x20 130  interrupted twice\n\n\
         Examples:\n\
         \x20 wakeful explain tests/fixtures/stories/heartbeat.json\n\
@@ -253,6 +254,24 @@ enum CliError {
         /// The ids of the existing items.
         items: String,
     },
+    /// A wait that does not exist is to be ended.
+    #[error("agent `{agent}` has no wait `{asked}`; it has: {waits}")]
+    NoSuchWait {
+        /// The agent.
+        agent: AgentId,
+        /// The id that was given.
+        asked: String,
+        /// The ids of the waits.
+        waits: String,
+    },
+    /// The agent rests only because its last turn failed.
+    #[error(
+        "the agent rests because its last turn failed: {why}; mend that, and send the message again"
+    )]
+    TurnFailed {
+        /// Why the turn failed.
+        why: String,
+    },
     /// Neither a story nor a model was named.
     #[error("name a story with --story FILE, or a model with --provider openai --model NAME")]
     NoStory,
@@ -368,6 +387,15 @@ enum CliError {
     },
 }
 
+impl CliError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::TurnFailed { .. } => 5,
+            _ => 2,
+        }
+    }
+}
+
 impl From<EngineError> for CliError {
     fn from(why: EngineError) -> Self {
         Self::Engine(TraceError::Engine(why))
@@ -437,8 +465,8 @@ pub fn main() -> ExitCode {
         Ok(Verdict::Unreadable) => ExitCode::from(2),
         Ok(Verdict::Incomplete) => ExitCode::from(3),
         Err(why) => {
-            complain(why);
-            ExitCode::from(2)
+            complain(&why);
+            ExitCode::from(why.exit_code())
         }
     }
 }

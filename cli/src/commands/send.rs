@@ -12,14 +12,16 @@ use wakeful_core::{
     fact::{
         Fact,
         outcome::{Answer, Refusal},
+        waiting::condition::WaitConditionNamed,
     },
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
-    id::{ExternalTriggerId, MessageId, WorkItemId},
+    id::{ExternalTriggerId, MessageId, WaitConditionId, WorkItemId},
     json,
     machine::Options,
     record::{
         control::WakeHint,
         queue::envelope::{MessageBody, Priority},
+        waiting::EndedBy,
     },
     state::State,
     story::{Request, said},
@@ -104,6 +106,12 @@ enum What {
         #[arg(long, value_name = "ID")]
         id: Option<String>,
     },
+    /// End a wait, because what it waits for is known
+    EndWait {
+        /// The id of the wait; `wakeful status` lists the waits
+        #[arg(value_name = "ID")]
+        wait: String,
+    },
     /// Stop the agent: nothing runs until it is started
     Stop,
     /// Start the agent again after a stop
@@ -161,6 +169,10 @@ impl What {
                 body: text.as_deref().map(MessageBody::text),
                 ..said::hint(reason.as_str())
             }),
+            Self::EndWait { wait } => Fact::WaitConditionCancelled(WaitConditionNamed {
+                wait_condition_id: wait.as_str().into(),
+                ended_by: Some(EndedBy::Operator),
+            }),
             Self::Stop => Request::Stop.fact(),
             Self::Start => Request::Start.fact(),
             Self::Shutdown => Request::Shutdown.fact(),
@@ -168,19 +180,37 @@ impl What {
         json::write(&fact)
     }
 
-    /// Refuses a prompt about a work item that does not exist. The scheduler would accept it, and
-    /// nothing would report the wrong id.
-    fn require_item(&self, state: &State) -> Result<(), CliError> {
-        let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
-        if state.work().items.contains_key(&WorkItemId::from(asked.as_str())) {
-            return Ok(());
+    /// Refuses a prompt about a work item that does not exist, and the end of a wait that does not.
+    /// The scheduler would accept the prompt, and nothing would report the wrong id.
+    fn require(&self, state: &State) -> Result<(), CliError> {
+        match self {
+            Self::Prompt { item: Some(asked), .. } => require_item(state, asked),
+            Self::EndWait { wait } => {
+                let waits = &state.waiting().conditions;
+                if waits.contains_key(&WaitConditionId::from(wait.as_str())) {
+                    return Ok(());
+                }
+                Err(CliError::NoSuchWait {
+                    agent: state.control().agent_id.clone(),
+                    asked: wait.clone(),
+                    waits: ledger::listed(waits.keys()),
+                })
+            }
+            _ => Ok(()),
         }
-        Err(CliError::NoSuchItem {
-            agent: state.control().agent_id.clone(),
-            asked: asked.clone(),
-            items: ledger::listed(state.work().items.keys()),
-        })
     }
+}
+
+/// Refuses the id of a work item that does not exist.
+pub(super) fn require_item(state: &State, asked: &str) -> Result<(), CliError> {
+    if state.work().items.contains_key(&WorkItemId::from(asked)) {
+        return Ok(());
+    }
+    Err(CliError::NoSuchItem {
+        agent: state.control().agent_id.clone(),
+        asked: asked.to_owned(),
+        items: ledger::listed(state.work().items.keys()),
+    })
 }
 
 /// The given id, otherwise one that is unique by the clock and the process.
@@ -224,7 +254,7 @@ impl Send {
             agent,
             why: Box::new(why),
         })?;
-        self.what.require_item(scheduler.state())?;
+        self.what.require(scheduler.state())?;
         set(scheduler.state());
         let receipt = said_beside_others(&mut scheduler, &self.what.fact());
         Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
@@ -240,6 +270,12 @@ fn print(receipt: &Receipt) {
         Answer::Ignored { reason: Refusal::Unknown, because } => {
             say!(
                 "{}: it names something that the agent does not have, up to entry {because}",
+                painted(BAD, "ignored")
+            );
+        }
+        Answer::Ignored { reason: Refusal::ConflictingDuplicate, because } => {
+            say!(
+                "{}: entry {because} has this id and another content; use a new id",
                 painted(BAD, "ignored")
             );
         }

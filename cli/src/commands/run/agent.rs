@@ -134,6 +134,9 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     conversation.end();
     match ending? {
         Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
+        Ending::Failed => {
+            Err(CliError::TurnFailed { why: agent.failure().unwrap_or_default().to_owned() })
+        }
     }
 }
 

@@ -38,6 +38,7 @@ const PROMPT: &str = "> ";
 
 const HELP: &str =
     "What you type is sent to the agent. While it works, it reads it at its next safe point.
+  /item ID TEXT    send a message about one work item, such as the answer that it waits for
   /why             say what the agent does, and why
   /why DECISION    say what would have to change for another decision, such as Sleep
   /status          show the state of the agent
@@ -145,11 +146,15 @@ impl Conversation {
             "/quit" => return handle.shut_down(),
             "/stop" => handle.say(Request::Stop.fact())?,
             "/start" => handle.say(Request::Start.fact())?,
+            command if command.starts_with("/item") => match item_and_text(command) {
+                Some((item, text)) => handle.prompt(text, Some(item.into()))?,
+                None => Err("/item takes the id of a work item and a message".to_owned()),
+            },
             question if question.starts_with('/') => {
                 self.show(question);
                 return Ok(());
             }
-            _ => handle.prompt(line)?,
+            _ => handle.prompt(line, None)?,
         };
         if let Err(why) = taken {
             self.print(&format!("{} {why}", painted(BAD, "refused:")));
@@ -221,6 +226,13 @@ impl Conversation {
             None => painted(FAINT, &format!("{agent} | ")),
         }
     }
+}
+
+/// The work item and the message of `/item ID TEXT`.
+fn item_and_text(command: &str) -> Option<(&str, &str)> {
+    let rest = command.strip_prefix("/item")?.strip_prefix(char::is_whitespace)?.trim_start();
+    let (item, text) = rest.split_once(char::is_whitespace)?;
+    Some((item, text.trim())).filter(|(_, text)| !text.is_empty())
 }
 
 /// The line of an entry in a conversation: events and decisions, without bookkeeping.

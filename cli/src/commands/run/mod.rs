@@ -33,6 +33,7 @@ const TOLD_TWICE: i32 = 130;
     \x20 0    the agent rests, or was shut down\n\
     \x20 2    the agent cannot start or continue\n\
     \x20 3    the story demands a crash here\n\
+    \x20 5    the agent rests with --until-rest, but only because its last turn failed\n\
     \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
     Examples:\n\
     \x20 wakeful run --ledger agent.sqlite --story story.toml --virtual --until-rest\n\
