@@ -13,11 +13,11 @@ use wakeful_core::{
 use wakeful_host::{engine::Engines, ledger::SqliteFile};
 
 use crate::{
+    budget::Budget,
     child, command,
     confine::{ConfineError, Confinement, Policy, Redactor, Surroundings, Workspace},
     cut,
     openai::{Endpoint, ToolDefinition},
-    rounds::Budget,
     tools,
 };
 

@@ -10,6 +10,8 @@ mod actor;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod agent;
 #[cfg(all(target_os = "linux", feature = "linux"))]
+mod budget;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod child;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 pub mod command;

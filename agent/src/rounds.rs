@@ -4,6 +4,7 @@
 //! results are cut first (contract 5.5).
 
 use crate::{
+    budget::Budget,
     cut,
     openai::ChatMessage,
     prompt::{Baseline, LeftOut, Told},
@@ -22,7 +23,7 @@ const RECAP_PART: usize = 8;
 /// The part of the budget that the results of a round may take when they must be cut, as a divisor.
 const RESULTS_PART: usize = 3;
 
-/// Results are not cut below so many bytes; the baseline has at least this room.
+/// Results are not cut below this number of bytes; the baseline has at least this room.
 const LEAST: usize = 300;
 
 /// The part of what remains beside the fixed parts that the baseline may take at first, as a
@@ -142,59 +143,6 @@ impl Round {
 
 const WITHHELD: &str =
     "[runtime] This is left out, because the model's provider refuses its content.";
-
-/// The token budget of a prompt.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
-    /// The most tokens of the whole prompt.
-    pub(crate) tokens: u64,
-    /// The last measurement: a number of bytes and the tokens that they had.
-    measured: (u64, u64),
-}
-
-impl Budget {
-    /// A budget that assumes four bytes per token until a provider has counted.
-    pub(crate) fn new(tokens: u64) -> Self {
-        Self { tokens, measured: (4, 1) }
-    }
-
-    /// The budget of the next turn: what was learned, but a limit that the provider gave may have
-    /// been wrong, so that up to twice as much is tried again.
-    pub(crate) fn of_next_turn(self, most: u64) -> Self {
-        Self { tokens: self.tokens.saturating_mul(2).min(most), ..self }
-    }
-
-    /// Takes over a provider's count of a prompt. Implausible counts are ignored: a token has one
-    /// to eight bytes.
-    pub(crate) fn measured(&mut self, bytes: u64, tokens: u64) {
-        if (bytes / 8..=bytes).contains(&tokens) && tokens > 0 {
-            self.measured = (bytes, tokens);
-        }
-    }
-
-    /// The estimated number of tokens of a text.
-    fn tokens_of(&self, bytes: u64) -> u64 {
-        let (of, tokens) = self.measured;
-        u64::try_from(u128::from(bytes) * u128::from(tokens) / u128::from(of)).unwrap_or(u64::MAX)
-    }
-
-    /// The estimated number of bytes that fit.
-    fn bytes(&self) -> usize {
-        let (of, tokens) = self.measured;
-        let bytes = u128::from(self.tokens) * u128::from(of) / u128::from(tokens);
-        usize::try_from(bytes).unwrap_or(usize::MAX)
-    }
-
-    /// Compaction starts above four fifths of the budget.
-    fn soft(&self) -> u64 {
-        self.tokens / 5 * 4
-    }
-
-    /// Compaction stops below three fifths of the budget, so that it does not run in every round.
-    fn target(&self) -> u64 {
-        self.tokens / 5 * 3
-    }
-}
 
 /// The prompt does not fit, even without everything that can be left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -152,7 +152,7 @@ impl Baseline {
         has_newest && self.message.is_operator_input()
     }
 
-    /// The messages, within so many bytes beside what is never cut. `has_newest` says whether no
+    /// The messages, within this number of bytes beside what is never cut. `has_newest` says whether no
     /// newer message of the operator follows in the turn.
     pub(crate) fn within(
         &self,
@@ -252,12 +252,15 @@ fn calls(history: &History, request: &TurnRequest, unknown: &[Unknown]) -> Strin
         }
     }
     for run in &request.interrupted_runs {
+        let calls = history.calls_of(run);
+        if calls.is_empty() && unknown.iter().any(|it| it.call.run_id == *run) {
+            continue;
+        }
         if !text.is_empty() {
             text += "\n\n";
         }
         text += "[runtime] An earlier run of this turn was interrupted. What it did is done, so do \
                  not do it again:";
-        let calls = history.calls_of(run);
         if calls.is_empty() {
             text += "\n- nothing was recorded";
         }

@@ -2,6 +2,7 @@
 //! operator who interferes.
 
 mod children;
+mod fits;
 mod many;
 mod model;
 mod place;

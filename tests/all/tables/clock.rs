@@ -104,7 +104,7 @@ fn what_was_named_absolutely_or_made_by_a_right_clock_stays() {
         wait
     };
     let driven = after_a_clock_ahead(2 * HOUR, &[named("c")]);
-    assert_eq!(wakes_in(&driven), Some(3 * 3_600_000), "an instant that somebody named");
+    assert_eq!(wakes_in(&driven), Some(3 * 3_600_000), "an instant that the fact named");
 
     let mut driven = Driven::told(&[timer("t", 3 * HOUR)]);
     driven.now = NOW.plus_ms(2 * HOUR);

@@ -37,7 +37,7 @@ pub struct WaitConditionRegistered {
     /// What can end the wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wake_sources: Vec<WakeSource>,
-    /// The deadline of the wait, as an instant that somebody named.
+    /// The deadline of the wait, as an instant that the host or the model named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The deadline of the wait, as a duration from now in milliseconds. It counts instead of
