@@ -292,12 +292,12 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         clock: &SteadyClock,
         show_host: &dyn Fn(bool),
     ) -> Result<Option<Remedy>, DriveError> {
-        let remedy = clock.remedy(self.state.at());
-        show_host(remedy.is_some());
+        let Some(remedy) = clock.remedy(self.state.at()) else { return Ok(None) };
+        show_host(true);
         let kept = match remedy {
             // The step sees how far the clock is behind, and records the diagnostic.
-            Some(Remedy::Report) => self.decide().map(drop),
-            Some(Remedy::Correct) => {
+            Remedy::Report => self.decide().map(drop),
+            Remedy::Correct => {
                 let elapsed_ms = self
                     .newest_at
                     .map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
@@ -307,10 +307,9 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
                 clock.corrected(self.state.at());
                 kept
             }
-            None => Ok(()),
         };
         show_host(false);
-        kept.map(|()| remedy)
+        kept.map(|()| Some(remedy))
     }
 
     /// Reads the entries after the state, folds them and calls the watcher.

@@ -43,6 +43,9 @@ export type Fact =
   | (TurnOverBudget & {
       fact: "turn_baseline_over_budget";
     })
+  | (RefusedContent & {
+      fact: "content_refused";
+    })
   | (TaskChanged & {
       fact: "task_created";
     })
@@ -144,6 +147,9 @@ export type Fact =
     })
   | (Marker & {
       fact: "shutdown_requested";
+    })
+  | (ClockRight & {
+      fact: "clock_corrected";
     })
   | (Restarted & {
       fact: "runtime_restarted";
@@ -352,7 +358,8 @@ export type TurnTerminalKind =
 /**
  * Why a run was aborted.
  */
-export type AbortReason = "operator_aborted" | "agent_stopped" | "daemon_shutdown" | "runtime_error";
+export type AbortReason =
+  "operator_aborted" | "agent_stopped" | "daemon_shutdown" | "runtime_error" | "content_refused";
 /**
  * The kind of a task.
  */
@@ -491,9 +498,14 @@ export type WakeSource =
   | {
       kind: "timer";
       /**
-       * When it is reached.
+       * When it is reached. In a fact, absent if `wake_in_ms` is given.
        */
       wake_at: Timestamp;
+      /**
+       * The time from the entry to the instant, in milliseconds; absent if the instant was named
+       * absolutely (contract 1.3).
+       */
+      wake_in_ms?: number | null;
       /**
        * The timer that represents the instant.
        */
@@ -625,6 +637,15 @@ export type ControlRecord =
     })
   | (PolicySet & {
       control: "policy_set";
+    })
+  | (ClockCorrected & {
+      control: "clock_corrected";
+    })
+  | (EpochsMoved & {
+      control: "epochs_moved";
+    })
+  | (FormatRaised & {
+      control: "format_raised";
     });
 /**
  * The lifecycle status of an agent (contract 4.1).
@@ -678,6 +699,11 @@ export type Effect =
       effect: "release";
     };
 /**
+ * The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract
+ * 3.1).
+ */
+export type Seq = number;
+/**
  * The point in the host's loop at which it asks the scheduler (contract 7.6).
  */
 export type Boundary =
@@ -718,11 +744,6 @@ export type Receipt = {
     }
 );
 /**
- * The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract
- * 3.1).
- */
-export type Seq = number;
-/**
  * BLAKE3 of the history
  */
 export type Chain = string;
@@ -731,6 +752,7 @@ export type Chain = string;
  */
 export type Refusal =
   | "duplicate"
+  | "conflicting_duplicate"
   | "already_terminal"
   | "stale"
   | "stale_run"
@@ -887,7 +909,9 @@ export type DiagnosticKind =
   | "replay_budget"
   | "stalled_run"
   | "retries_exhausted"
-  | "clock_behind";
+  | "clock_behind"
+  | "content_refused"
+  | "turns_fail";
 /**
  * How serious a diagnostic is.
  */
@@ -1039,6 +1063,24 @@ export interface AssistantRoundRecorded {
    * The answer, carried as given.
    */
   data: AnyJson;
+  /**
+   * The calls that the answer makes. Name them, also if there are none: a run that ends before
+   * their executions are recorded then says which calls may have run (contract 5.23).
+   */
+  calls?: RoundCall[] | null;
+}
+/**
+ * A call that an answer of the model makes.
+ */
+export interface RoundCall {
+  /**
+   * The id of the call, unique within its run.
+   */
+  call_id: string;
+  /**
+   * The tool that it calls.
+   */
+  tool_name: string;
 }
 /**
  * Fact `turn_terminal`: the provider reports the end of the turn.
@@ -1092,6 +1134,25 @@ export interface TurnOverBudget {
   run_id: RunId;
   /**
    * The reason in words.
+   */
+  reason?: string | null;
+}
+/**
+ * Fact and event `content_refused`: the provider refuses the content of a turn.
+ */
+export interface RefusedContent {
+  /**
+   * The open run.
+   */
+  run_id: RunId;
+  /**
+   * The messages whose content is refused. The message of the run is dropped, and deferred ones
+   * are never told again. Empty if the host cannot say which: then deferred content is told one
+   * message at a time, until a refusal has a culprit.
+   */
+  message_ids?: MessageId[];
+  /**
+   * What the provider says.
    */
   reason?: string | null;
 }
@@ -1246,6 +1307,11 @@ export interface WorkItemBlocked {
    * When to look at the blocker again.
    */
   recheck_at?: Timestamp | null;
+  /**
+   * When to look at it again, as a duration from now in milliseconds. It counts instead of
+   * `recheck_at`, and a correction of the clock moves it (contract 1.3).
+   */
+  recheck_in_ms?: number | null;
 }
 /**
  * Fact `work_item_completed`: the item is done.
@@ -1362,9 +1428,14 @@ export interface WaitConditionRegistered {
    */
   wake_sources?: WakeSource[];
   /**
-   * The deadline of the wait.
+   * The deadline of the wait, as an instant that the host or the model named.
    */
   expires_at?: Timestamp | null;
+  /**
+   * The deadline of the wait, as a duration from now in milliseconds. It counts instead of
+   * `expires_at`, and a correction of the clock moves it (contract 1.3).
+   */
+  expires_in_ms?: number | null;
   /**
    * The external system.
    */
@@ -1475,6 +1546,18 @@ export interface WakeHint {
  */
 export interface Marker {}
 /**
+ * Fact `clock_corrected`: the host's clock was ahead when the newest entry was made, and is right
+ * again. Only a driver says it, and only if its clock is synchronised or the operator vouches for
+ * it: a clock that is behind for another reason must not set the ledger back (contract 1.3).
+ */
+export interface ClockRight {
+  /**
+   * The time that passed since the newest entry, in milliseconds of a clock that never jumps, if
+   * the host knows it.
+   */
+  elapsed_ms?: number | null;
+}
+/**
  * Fact `runtime_restarted`: a driver takes over the ledger.
  */
 export interface Restarted {
@@ -1512,6 +1595,15 @@ export interface Policy {
    * The number of deferred messages that are kept for the next turn (contract 5.3). Default 64.
    */
   deferred_cap?: number;
+  /**
+   * The bytes of deferred content that one turn is told (contract 5.3). Default 16 KiB.
+   */
+  deferred_bytes?: number;
+  /**
+   * The number of waits for the operator that a turn about an answer is told, beside those that
+   * the answer ends (contract 5.15). Default 16.
+   */
+  operator_waits?: number;
   /**
    * The number of ids without an active wait that a coalesced wake hint keeps (contract 5.21).
    * Default 64.
@@ -1617,6 +1709,10 @@ export interface ToolExecutionRecorded {
    * Arguments and result in one line.
    */
   summary: string;
+  /**
+   * The call of the model's answer that was executed.
+   */
+  call_id?: string | null;
 }
 /**
  * Fact `brief_recorded`: a brief was written.
@@ -1829,6 +1925,14 @@ export interface TranscriptRecord {
    * What was said, carried as given.
    */
   data: AnyJson;
+  /**
+   * Whether it is an answer of the model. Format 1 does not say it.
+   */
+  answer?: boolean;
+  /**
+   * The calls of the answer, if the host named them.
+   */
+  calls?: RoundCall[] | null;
 }
 /**
  * A task as the ledger keeps it (class `tasks`).
@@ -1927,6 +2031,11 @@ export interface WorkItemRecord {
    * When to look at the blocker again.
    */
   recheck_at?: Timestamp | null;
+  /**
+   * The instant from which `recheck_at` was derived; absent if it was named absolutely (contract
+   * 1.3).
+   */
+  recheck_from?: Timestamp | null;
   /**
    * When a recheck was last consumed.
    */
@@ -2078,6 +2187,11 @@ export interface WaitConditionRecord {
    */
   expires_at?: Timestamp | null;
   /**
+   * The time from the registration to the deadline, in milliseconds; absent if the deadline was
+   * named absolutely (contract 1.3).
+   */
+  expires_in_ms?: number | null;
+  /**
    * When what it waited for arrived.
    */
   resolved_at?: Timestamp | null;
@@ -2191,6 +2305,10 @@ export interface ToolExecutionRecord {
    * Arguments and result in one line.
    */
   summary: string;
+  /**
+   * The call of the model's answer that was executed.
+   */
+  call_id?: string | null;
 }
 /**
  * A brief (class `briefs`).
@@ -2290,6 +2408,11 @@ export interface TurnRecord {
    * The number of the retry; 0 for the first try.
    */
   attempt?: number;
+  /**
+   * The number of deferred messages that the turn is told, the oldest ones; absent for all
+   * (contract 5.3).
+   */
+  deferred_told?: number | null;
 }
 /**
  * The item that a turn is about.
@@ -2423,6 +2546,44 @@ export interface ItemParked {
   cause: ParkCause;
 }
 /**
+ * Record `clock_corrected`: the time of this entry is earlier than that of the entry before it,
+ * because the host's clock was ahead (contract 1.3).
+ */
+export interface ClockCorrected {
+  /**
+   * The time of the entry before this one, by the clock that was ahead.
+   */
+  last_at: Timestamp;
+  /**
+   * The time that really passed since that entry, in milliseconds, if the host knows it.
+   */
+  elapsed_ms?: number | null;
+}
+/**
+ * Record `epochs_moved`: operator input that names no item may answer these items too (contract
+ * 5.15).
+ */
+export interface EpochsMoved {
+  /**
+   * The operator input.
+   */
+  message_id: MessageId;
+  /**
+   * The items that wait for the operator.
+   */
+  work_item_ids: WorkItemId[];
+}
+/**
+ * Record `format_raised`: a driver that writes a newer format took over the ledger. Programs that
+ * do not know the format refuse the ledger from here on (contract 1.4).
+ */
+export interface FormatRaised {
+  /**
+   * The format of this entry and of later ones.
+   */
+  format: number;
+}
+/**
  * A line of a foreign ledger whose class has no rules, kept so that an export can write it back
  * (contract 3.7).
  */
@@ -2462,9 +2623,19 @@ export interface TurnRequest {
    */
   interrupted_runs?: RunId[];
   /**
-   * Messages that have not reached a completed turn yet, oldest first (contract 5.3).
+   * The calls of those runs, and of failed runs of the lineage, that may have run: nothing says
+   * how they ended (contract 5.23).
    */
-  deferred?: MessageRecord[];
+  unknown_calls?: UnknownCall[];
+  /**
+   * Messages that have not reached a completed turn yet, oldest first, within the policy's
+   * `deferred_bytes` (contract 5.3).
+   */
+  deferred?: DeferredMessage[];
+  /**
+   * The number of deferred messages that wait for a later turn, because they did not fit.
+   */
+  deferred_later?: number;
   /**
    * The number of deferred messages beyond the policy's limit, which were not kept.
    */
@@ -2474,6 +2645,136 @@ export interface TurnRequest {
    * register a wait (contract 9.4).
    */
   work_item_rests?: boolean;
+  /**
+   * The other waits for the operator, newest first, if the turn is about operator input that
+   * names no item (contract 5.15).
+   */
+  operator_waits?: OperatorWait[];
+}
+/**
+ * A tool call that may have run: its round is recorded, its execution is not.
+ */
+export interface UnknownCall {
+  /**
+   * The run that made it.
+   */
+  run_id: RunId;
+  /**
+   * The entry with the model's answer.
+   */
+  seq: Seq;
+  /**
+   * The call; absent if the host did not say which calls the answer made.
+   */
+  call_id?: string | null;
+  /**
+   * The tool that it called.
+   */
+  tool_name?: string | null;
+}
+/**
+ * A deferred message as a turn is told it.
+ */
+export interface DeferredMessage {
+  /**
+   * Unique within the agent.
+   */
+  id: MessageId;
+  /**
+   * The agent that receives the message.
+   */
+  agent_id: AgentId;
+  /**
+   * When the message was created.
+   */
+  created_at: Timestamp;
+  /**
+   * The kind of message.
+   */
+  kind: MessageKind;
+  /**
+   * The sender.
+   */
+  origin: MessageOrigin;
+  /**
+   * How far the sender is trusted.
+   */
+  trust: TrustLevel;
+  /**
+   * How much weight the text has.
+   */
+  authority_class?: AuthorityClass | null;
+  /**
+   * The lane.
+   */
+  priority: Priority;
+  /**
+   * The trigger kind that another runtime recorded. It is used for evidence strings only.
+   */
+  trigger_kind?: TriggerKind | null;
+  /**
+   * The work item that the message is about.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * The task that the message is about.
+   */
+  task_id?: TaskId | null;
+  /**
+   * What the message refers to: ids by the name of their kind.
+   */
+  source_refs?: {
+    [k: string]: string;
+  };
+  /**
+   * The content.
+   */
+  body: MessageBody;
+  /**
+   * The interface through which the message arrived.
+   */
+  delivery_surface?: DeliverySurface | null;
+  /**
+   * The authority under which the message was admitted.
+   */
+  admission_context?: AdmissionContext | null;
+  /**
+   * Free data. The keys `wake_hint` and `work_queue` belong to the core.
+   */
+  metadata?: AnyJson | null;
+  /**
+   * The conversation that the message belongs to.
+   */
+  correlation_id?: string | null;
+  /**
+   * What caused the message.
+   */
+  causation_id?: string | null;
+  /**
+   * The length of the whole content in bytes of text, if the body is cut.
+   */
+  body_bytes?: number | null;
+}
+/**
+ * A wait for the operator.
+ */
+export interface OperatorWait {
+  /**
+   * The condition; absent if the plan of the item needs input.
+   */
+  wait_condition_id?: WaitConditionId | null;
+  /**
+   * The item that waits; absent if the agent does.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * What is awaited, in words; the objective of an item whose plan needs input.
+   */
+  waiting_for: string;
+  /**
+   * When the wait began.
+   */
+  since: Timestamp;
 }
 /**
  * The settings of a new ledger. An existing ledger has its own edition and policy.

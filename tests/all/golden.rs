@@ -28,7 +28,7 @@ const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const READINGS: &str = "readings.json";
 
 /// The folders, one for each version that wrote ledgers. The last is that of this version.
-const VERSIONS: [&str; 1] = ["v1"];
+const VERSIONS: [&str; 2] = ["v1", "v2"];
 
 /// A ledger, one line for each entry.
 struct Golden {

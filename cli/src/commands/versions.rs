@@ -139,7 +139,13 @@ fn page(lines: &[Line]) -> String {
          To upgrade, open the ledger with the new program.\n\
          Entries are never converted; the first writer of a file upgrades its SQLite schema.\n\
          `tests/ledgers` has ledgers of earlier versions, which are never written again.\n\
-         Every later version reads, continues and compares them.\n\
+         Every later version reads, continues and compares them.\n\n\
+         A ledger of format 1 becomes one of format 2 when the new program drives it (`format_raised`).\n\
+         Commands that only read change nothing.\n\
+         To go back to an older program, keep a copy from before: it refuses the newer format and \
+         changes nothing.\n\
+         While some of your hosts are new and some old, an agent belongs to the first new host that \
+         drives it; the old ones refuse it by name, and drive the others.\n\n\
          Before you change the edition of an agent, `wakeful diff LEDGER --edition EDITION` shows \
          where the other edition would have decided differently.\n",
     );

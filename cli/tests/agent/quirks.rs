@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
-    context::ToolExecutionStatus, event::EventKind, turn::TurnTerminalKind,
+    context::ToolExecutionStatus, event::EventKind,
+    turn::{AbortReason, TurnTerminalKind},
 };
 
 use super::{
@@ -216,14 +217,15 @@ fn no_part_of_the_key_is_left_where_a_command_is_shortened() {
 }
 
 #[test]
-fn content_that_is_refused_fails_the_turn_with_the_words_of_the_provider() {
-    let (_, turn) = one_turn(
+fn content_that_is_refused_ends_the_turn_with_the_words_of_the_provider() {
+    let (entries, turn) = one_turn(
         |_| Answer::error(400, "The response was filtered.", "x", json!("content_filter")),
         &[],
     );
-    assert_eq!(turn.kind, Some(TurnTerminalKind::DeferredToFallback));
-    let why = turn.reason.expect("a reason");
-    assert!(why.starts_with("the provider refuses the content"), "{why}");
+    assert!(turn.was_aborted_by(AbortReason::ContentRefused), "{turn:?}");
+    let refused = events(&entries, EventKind::ContentRefused);
+    let why = refused[0]["reason"].as_str().expect("a reason");
+    assert!(why.contains("The response was filtered."), "{why}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn status_tells_where_the_agent_stands_on_one_screen() {
         "queue    0 messages waiting",
         "tasks    0 active",
         "wakes    2026-05-27T09:20:00Z",
-        "head     46@af65f2f6fda4a9275791d5a175cf11e4af9e08166107769cad65c1f773fdc45a",
+        "head     46@36a0da1572c1035fd5fbe0b1dbe206808b5ecbf584fa0777f679e0b296e312e6",
         "opened   from 46 entries",
     ] {
         assert!(screen.contains(&line), "`{line}` in\n{}", ran.out);
@@ -213,7 +213,7 @@ fn log_prints_a_line_per_entry_with_decisions_and_their_reasons() {
     let ran = wakeful(["log", &arg(&path)]);
     assert_eq!(positions(&ran), (1..=46).collect::<Vec<_>>());
     let all = lines(&ran);
-    assert!(all[0].ends_with("control     genesis of agent `default`, format 1"), "{}", all[0]);
+    assert!(all[0].ends_with("control     genesis of agent `default`, format 2"), "{}", all[0]);
     assert!(
         all[1].contains("2026-05-27T09:00:00Z")
             && all[1].ends_with("control     runtime restarted"),
