@@ -179,6 +179,12 @@ fn a_spin_is_found() {
 }
 
 #[test]
+fn a_correction_that_moves_nothing_is_found() {
+    let timer = Cast { timers: 1, ..Cast::NOBODY };
+    found(Adversary::StuckTimers, (timer, vec![openings::NOTHING]), &["I27"], 3);
+}
+
+#[test]
 fn what_the_program_finds_is_written_as_a_scenario() {
     let folder = tempfile::tempdir().expect("a folder");
     let call = |more: &[&str]| {

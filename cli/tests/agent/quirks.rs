@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
-    context::ToolExecutionStatus, event::EventKind,
+    context::ToolExecutionStatus,
+    event::EventKind,
     turn::{AbortReason, TurnTerminalKind},
 };
 

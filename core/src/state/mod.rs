@@ -226,6 +226,12 @@ impl State {
         &self.control
     }
 
+    /// The entry of the newest correction of the clock (contract 1.3).
+    #[must_use]
+    pub fn corrected(&self) -> Option<Seq> {
+        self.corrected
+    }
+
     /// The entry that records this message; `None` if the state does not know the id.
     #[must_use]
     pub fn entry_of(&self, id: &MessageId) -> Option<Seq> {

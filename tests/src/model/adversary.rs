@@ -38,6 +38,8 @@ pub enum Adversary {
     LateWait,
     /// An agent that rests sends itself a hint to look again.
     Spin,
+    /// A correction of the clock moves nothing that the bad clock has made late.
+    StuckTimers,
 }
 
 /// The number of entries in the window.
@@ -150,6 +152,13 @@ impl Adversary {
                 records.push(Record::Control(ControlRecord::WakeHintPending(WakeHint::new(
                     "look again",
                 ))));
+            }
+            Self::StuckTimers => {
+                let corrected = records.iter_mut().find_map(|record| match record {
+                    Record::Control(ControlRecord::ClockCorrected(corrected)) => Some(corrected),
+                    _ => None,
+                })?;
+                corrected.last_at = at;
             }
             _ => return None,
         }

@@ -195,6 +195,9 @@ impl Model for Space {
             moves.push(Move::Wake);
         }
         moves.push(Move::Restart);
+        if process::may_correct(state) {
+            moves.push(Move::Correct);
+        }
     }
 
     fn next_state(&self, standing: &Standing, what: Move) -> Option<Standing> {

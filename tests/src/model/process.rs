@@ -32,6 +32,27 @@ pub enum Move {
     Wake,
     /// The process dies, and another one takes over the ledger.
     Restart,
+    /// The clock turns out to have been ahead by [`AHEAD_MS`], and the ledger is set back.
+    Correct,
+}
+
+/// How far a clock was ahead, in milliseconds: longer than the shortest timer.
+const AHEAD_MS: u64 = 150_000;
+
+/// The fact of a correction.
+pub const CORRECTION: &str = r#"{"fact":"clock_corrected","elapsed_ms":0}"#;
+
+/// The time that the right clock shows.
+#[must_use]
+pub fn right_time(state: &State) -> Timestamp {
+    state.at().minus_nanos(i64::try_from(AHEAD_MS * 1_000_000).unwrap_or(i64::MAX))
+}
+
+/// Whether the clock may turn out to have been ahead: once, and only if an instant is owed. Without
+/// this limit the space would be infinite.
+#[must_use]
+pub fn may_correct(state: &State) -> bool {
+    state.corrected().is_none() && wake(state).is_some()
 }
 
 /// What is checked of a move.
@@ -142,6 +163,10 @@ fn proposed(
             machine.step(machine.boundary(), at)
         }
         Move::Restart => machine.propose(restarted(), now).map(Some),
+        Move::Correct => {
+            let now = right_time(machine.state());
+            machine.propose_json(CORRECTION, now).map(Some)
+        }
     }
 }
 

@@ -94,6 +94,10 @@ fn text(
                 writeln!(commands, "clock {at}\nstep {}", process::boundary(state))
             }
             Move::Restart => writeln!(commands, "restart"),
+            Move::Correct => {
+                let now = process::right_time(state);
+                writeln!(commands, "clock {now}\nsay {}", process::CORRECTION)
+            }
         };
         if let Some(next) = space.moved(&stored, *what, Asks::Batch) {
             stored = next;
