@@ -6,7 +6,10 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use serde_json::{Value, json};
 use wakeful_core::{
     id::{AgentId, RunId, Seq, TaskId},
-    record::{Record, decision::Decision, edition::Edition, effect::TurnRequest, event::EventKind},
+    record::{
+        Record, decision::Decision, edition::Edition, effect::TurnRequest, event::EventKind,
+        queue::message::MessageRecord,
+    },
     state::State,
 };
 
@@ -138,6 +141,7 @@ impl Family {
         self.fate.calm_down();
         for member in 0..self.members.len() {
             self.members[member].ahead_ms = 0;
+            self.members[member].flaps_ms = None;
             self.at(0, member, What::Starts);
             self.at(MINUTE, member, What::Started);
         }
@@ -154,7 +158,13 @@ impl Family {
         while self.due.peek().is_some_and(|Reverse((at, ..))| *at < end) {
             let Some(Reverse((at, _, member, what))) = self.due.pop() else { break };
             self.now = self.now.max(at);
-            self.members[member].set_clock(self.now);
+            // A machine that is suspended does what is due when it wakes.
+            let until = self.members[member].suspended_until;
+            if until > self.now {
+                self.at(until - self.now, member, what);
+                continue;
+            }
+            self.members[member].keep_time(self.now);
             self.happens(member, what);
             self.settle(member);
         }
@@ -186,7 +196,12 @@ impl Family {
             What::Starts => self.starts(member),
             What::Started => self.say(member, json!({ "fact": "start_requested" })),
             // In calm days all clocks are right, so a jump must not be undone twice.
-            What::SetsBack(ms) if !self.fate.is_calm() => self.members[member].ahead_ms -= ms,
+            What::SetsBack(ms) if !self.fate.is_calm() => {
+                self.members[member].ahead_ms -= ms;
+                self.members[member].flaps_ms = None;
+                // The driver looks again a little later, and corrects the ledger if it may.
+                self.at(2 * MINUTE, member, What::Wake);
+            }
             What::SetsBack(_) => {}
         }
     }
@@ -216,8 +231,8 @@ impl Family {
         if !rests {
             return self.at(1_000, member, What::Wake);
         }
-        if let Some(wake) = self.members[member].wakes_at() {
-            self.at(wake.saturating_sub(self.now).max(1), member, What::Wake);
+        if let Some(after) = self.members[member].wakes_in() {
+            self.at(after.max(1), member, What::Wake);
         }
         self.is_done(member);
     }
@@ -231,10 +246,34 @@ impl Family {
     fn start_turn(&mut self, member: usize, request: &TurnRequest) {
         let left = 1 + self.fate.below(6);
         let run = request.run_id.clone();
+        self.reads(member, request);
+        let refuses = refused(request);
         let agent = &mut self.members[member];
         agent.turns += 1;
-        agent.turn = Some(Turn { run: run.clone(), left, round: 0, yields: false });
+        agent.turn = Some(Turn { run: run.clone(), left, round: 0, yields: false, refuses });
         self.at(1 + self.fate.below(2 * MINUTE), member, What::Step(run));
+    }
+
+    /// Checks what a turn is told: deferred content fits, some of it is told if there is any, and no
+    /// call that was executed is unknown.
+    fn reads(&mut self, member: usize, request: &TurnRequest) {
+        let mut wrong = Vec::new();
+        let told: usize = request.deferred.iter().map(|told| told.message.body.bytes()).sum();
+        let most = self.members[member].look(|state| state.control().policy.deferred_bytes.get());
+        if told as u64 > most {
+            wrong.push(format!("{told} bytes of deferred content, {most} are allowed"));
+        }
+        if request.deferred.is_empty() && request.deferred_later > 0 {
+            wrong.push(format!("none of {} deferred messages is told", request.deferred_later));
+        }
+        let executed = &self.members[member].executed;
+        for call in request.unknown_calls.iter().filter_map(|call| call.call_id.as_ref()) {
+            if executed.contains(call) {
+                wrong.push(format!("the call {call} was executed, and is told as unknown"));
+            }
+        }
+        let of = format!("{}, turn {}", self.members[member].id, request.turn_index);
+        self.wrong.extend(wrong.into_iter().map(|what| format!("{of}: {what}")));
     }
 
     /// A turn takes its next step: a provider round, an action, or its end.
@@ -246,6 +285,19 @@ impl Family {
         turn.round += 1;
         turn.left = turn.left.saturating_sub(1);
         let (round, ends) = (turn.round, turn.left == 0 || turn.yields);
+        if let Some(named) = turn.refuses.take() {
+            self.fate.count("prompts that a provider refused to read");
+            self.say(
+                member,
+                json!({ "fact": "content_refused", "run_id": run, "message_ids": named }),
+            );
+            let is_open = self.members[member]
+                .look(|state| state.turns().run.as_ref().is_some_and(|open| open.run_id == *run));
+            if !is_open {
+                self.members[member].turn = None;
+                return;
+            }
+        }
         self.say(
             member,
             json!({ "fact": "provider_round_completed", "run_id": run, "round": round }),
@@ -354,12 +406,36 @@ impl Family {
             (9, _) => any(&self.fate, &tasks).map_or_else(Vec::new, |task| {
                 vec![json!({ "fact": "task_cancelling", "task_id": task })]
             }),
-            (10, _) => vec![
-                json!({ "fact": "tool_execution_recorded", "run_id": run, "tool_execution_id": name, "tool_name": "Look",
-                "status": "success", "input": {}, "output": {}, "summary": "looked" }),
-            ],
+            (10, _) => self.calls(member, run, &name),
             _ => Vec::new(),
         }
+    }
+
+    /// An answer with two calls. The process may die before or between their executions.
+    fn calls(&mut self, member: usize, run: &RunId, name: &str) -> Vec<Value> {
+        let calls = [format!("{name}/a"), format!("{name}/b")];
+        let made: Vec<_> =
+            calls.iter().map(|id| json!({ "call_id": id, "tool_name": "Look" })).collect();
+        self.say(
+            member,
+            json!({ "fact": "assistant_round_recorded", "run_id": run, "data": {}, "calls": made }),
+        );
+        for call in calls {
+            if self.fate.befalls("kills between a call and its result", 40) {
+                self.members[member].kill();
+                return Vec::new();
+            }
+            self.say(
+                member,
+                json!({ "fact": "tool_execution_recorded", "run_id": run, "tool_execution_id": call, "call_id": call,
+                "tool_name": "Look", "status": "success", "input": {}, "output": {}, "summary": "looked" }),
+            );
+            // What is unsaid dies with the process.
+            if self.members[member].unsaid.is_empty() {
+                self.members[member].executed.insert(call);
+            }
+        }
+        Vec::new()
     }
 
     fn starts_task(&mut self, member: usize, name: &str, item: Option<String>) -> Vec<Value> {
@@ -437,11 +513,11 @@ impl Family {
         let fact = match self.fate.below(if self.fate.is_calm() { 1 } else { 5 }) {
             0..=2 => {
                 json!({ "fact": "message_queued", "message": { "id": id, "kind": "operator_prompt", "origin": { "kind": "operator" },
-                "trust": "trusted_operator", "priority": lane, "body": { "type": "text", "text": "Go on." } } })
+                "trust": "trusted_operator", "priority": lane, "body": { "type": "text", "text": self.text() } } })
             }
             3 => json!({ "fact": "message_queued", "message": { "id": id, "kind": "callback_event",
                 "origin": { "kind": "callback", "descriptor_id": "hook" }, "trust": "trusted_integration",
-                "body": { "type": "text", "text": "It happened." } } }),
+                "body": { "type": "text", "text": self.text() } } }),
             _ => {
                 json!({ "fact": "wake_hint_submitted", "reason": "look", "external_trigger_id": "hook" })
             }
@@ -466,13 +542,25 @@ impl Family {
         }
     }
 
+    /// The content of a message: mostly short, sometimes very long, and sometimes with a word that
+    /// the provider refuses to read.
+    fn text(&self) -> String {
+        if self.fate.befalls("messages with very long content", 12) {
+            return "It happened. ".repeat(1 + self.fate.below(6_000) as usize);
+        }
+        if self.fate.befalls("messages that the provider refuses to read", 15) {
+            return REFUSED.to_owned();
+        }
+        "It happened.".to_owned()
+    }
+
     /// A fault happens to a random agent or its host, and another one is scheduled.
     fn befalls(&mut self, _: usize) {
         if self.fate.is_calm() {
             return;
         }
         let member = self.fate.below(self.members.len() as u64) as usize;
-        match self.fate.below(6) {
+        match self.fate.below(9) {
             0 | 1 => {
                 self.fate.count("kills");
                 self.members[member].kill();
@@ -489,8 +577,22 @@ impl Family {
                 self.members[member].kill();
             }
             4 => {
+                self.fate.count("machines that were suspended");
+                let ms = 1 + self.fate.below(DAY);
+                self.members[member].suspended_ms += ms;
+                self.members[member].suspended_until = self.now + ms;
+            }
+            5 => {
+                self.fate.count("clocks that flapped");
+                let by = i64::try_from(self.fate.below(3 * HOUR)).unwrap_or(0);
+                self.members[member].flaps_ms = Some(by);
+                self.at(1 + self.fate.below(HOUR), member, What::SetsBack(0));
+            }
+            6 | 7 => {
                 self.fate.count("clocks that jumped ahead");
-                let ms = i64::try_from(self.fate.below(DAY)).unwrap_or(0);
+                // Some jump by fifty years.
+                let most = if self.fate.below(8) == 0 { 50 * 365 * DAY } else { DAY };
+                let ms = i64::try_from(self.fate.below(most)).unwrap_or(0);
                 self.members[member].ahead_ms += ms;
                 self.at(1 + self.fate.below(DAY), member, What::SetsBack(ms));
             }
@@ -502,8 +604,10 @@ impl Family {
             }
         }
         let now = self.now;
-        self.members[member].set_clock(now);
-        self.settle(member);
+        if self.members[member].suspended_until <= now {
+            self.members[member].keep_time(now);
+            self.settle(member);
+        }
         self.at(1 + self.fate.below(18 * HOUR), 0, What::Befalls);
     }
 
@@ -564,6 +668,23 @@ impl Family {
         }
         report
     }
+}
+
+/// A word that the provider refuses to read.
+const REFUSED: &str = "an unspeakable word";
+
+/// What the provider refuses of a prompt: the message, the only deferred one, or nobody can say
+/// which of several. `None` if it reads all.
+fn refused(request: &TurnRequest) -> Option<Vec<String>> {
+    let is_refused = |message: &MessageRecord| message.body.as_text().contains(REFUSED);
+    if is_refused(&request.message) {
+        return Some(vec![request.message.id.to_string()]);
+    }
+    let deferred: Vec<_> = request.deferred.iter().map(|told| &told.message).collect();
+    if !deferred.iter().any(|message| is_refused(message)) {
+        return None;
+    }
+    Some(if let [only] = deferred.as_slice() { vec![only.id.to_string()] } else { Vec::new() })
 }
 
 /// The facts of a turn that ends everything: it cancels tasks, waits and timers, and completes

@@ -1,12 +1,12 @@
 //! One agent of a family: its scheduler while its process lives, and what its host knows beside the
 //! ledger.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 use wakeful_core::{
-    host::{Clock, LedgerError, Scheduler, SchedulerError},
-    id::{AgentId, RunId, TaskId},
+    host::{Clock, LedgerError, Remedy, Scheduler, SchedulerError, Steady},
+    id::{AgentId, RunId, Seq, TaskId},
     machine::Options,
     record::{
         edition::Edition,
@@ -27,6 +27,8 @@ pub(super) struct Turn {
     pub(super) round: u64,
     /// It was asked to yield, so it ends with its next step.
     pub(super) yields: bool,
+    /// What of its prompt the provider refuses to read, to be reported with its next step.
+    pub(super) refuses: Option<Vec<String>>,
 }
 
 /// An agent and its host.
@@ -50,6 +52,21 @@ pub(super) struct Member {
     pub(super) parent: Option<(usize, TaskId)>,
     /// How far its clock is ahead of the world's, in milliseconds.
     pub(super) ahead_ms: i64,
+    /// Its clock flaps: at every second look it is ahead by this much more.
+    pub(super) flaps_ms: Option<i64>,
+    looks: u64,
+    /// How long its machine was suspended, in milliseconds. Its monotonic clock stood still.
+    pub(super) suspended_ms: u64,
+    /// Until when its machine is suspended.
+    pub(super) suspended_until: u64,
+    /// Its driver's time, which passes also while its clock is behind the ledger.
+    steady: Option<Steady>,
+    /// Whether its operator vouches for its clock.
+    trusts_clock: bool,
+    /// When the newest entry was appended or read, by the monotonic clock.
+    newest: (Seq, u64),
+    /// The calls of its model that were executed.
+    pub(super) executed: BTreeSet<String>,
     pub(super) turns: u64,
     pub(super) messages: Vec<String>,
 }
@@ -77,6 +94,14 @@ impl Member {
             children: BTreeMap::new(),
             parent,
             ahead_ms: 0,
+            flaps_ms: None,
+            looks: 0,
+            suspended_ms: 0,
+            suspended_until: 0,
+            steady: None,
+            trusts_clock: fate.below(2) == 0,
+            newest: (Seq(0), 0),
+            executed: BTreeSet::new(),
             turns: 0,
             messages: Vec::new(),
         }
@@ -100,6 +125,7 @@ impl Member {
             self.asked.clone(),
         );
         self.scheduler = opened.ok();
+        self.steady = None;
         if self.scheduler.is_none() {
             self.fate.count("openings that failed");
         }
@@ -210,17 +236,60 @@ impl Member {
         any
     }
 
-    /// Its next wake, by the world's clock in milliseconds.
-    pub(super) fn wakes_at(&mut self) -> Option<u64> {
-        let ahead = self.ahead_ms;
+    /// The time from now to its next wake, in milliseconds.
+    pub(super) fn wakes_in(&mut self) -> Option<u64> {
+        let now = self.clock.now();
         let wake = self.scheduler.as_mut()?.next_wake()?;
-        u64::try_from(wake.as_nanos().div_euclid(1_000_000) + 1 - ahead).ok()
+        u64::try_from(wake.nanos_since(now).div_euclid(1_000_000) + 1).ok()
     }
 
-    /// Sets its clock to that of the world, plus what it is ahead.
-    pub(super) fn set_clock(&mut self, now_ms: u64) {
-        let said = i64::try_from(now_ms).unwrap_or(i64::MAX) + self.ahead_ms;
-        self.clock.set(Timestamp::from_nanos(said.saturating_mul(1_000_000)));
+    /// What its machine's own clock says: that of the world, plus what it is ahead.
+    fn host_now(&self, now_ms: u64) -> Timestamp {
+        let flaps = self.flaps_ms.filter(|_| self.looks % 2 == 1).unwrap_or(0);
+        let said = i64::try_from(now_ms).unwrap_or(i64::MAX) + self.ahead_ms + flaps;
+        Timestamp::from_nanos(said.saturating_mul(1_000_000))
+    }
+
+    /// Shows its driver the time, and does what is due about a clock that is behind (contract 1.3).
+    pub(super) fn keep_time(&mut self, now_ms: u64) {
+        self.looks += 1;
+        let (host, monotonic) = (self.host_now(now_ms), now_ms - self.suspended_ms);
+        let (at, seq) = self.look(|state| (state.at(), state.head().seq));
+        if self.newest.0 != seq {
+            self.newest = (seq, monotonic);
+        }
+        let steady = self.steady.get_or_insert_with(|| Steady::new(at, monotonic));
+        steady.recorded(at, monotonic);
+        let remedy = steady.remedy(host, monotonic, self.trusts_clock);
+        let shown = steady.now(host, monotonic);
+        let Some(remedy) = remedy.filter(|_| self.scheduler.is_some()) else {
+            return self.clock.set(shown);
+        };
+        self.clock.set(host);
+        if remedy == Remedy::Correct {
+            self.fate.count("clocks that were corrected");
+            let elapsed_ms = monotonic - self.newest.1;
+            self.unsaid.push_front(
+                serde_json::json!({ "fact": "clock_corrected", "elapsed_ms": elapsed_ms }),
+            );
+            self.say_unsaid();
+            let at = self.look(State::at);
+            if let Some(steady) = &mut self.steady {
+                steady.corrected(at, monotonic);
+            }
+        } else {
+            self.fate.count("clocks that were reported");
+            if let Some(scheduler) = self.scheduler.as_mut() {
+                // Whether it fails or not, the clock is as it is.
+                drop(scheduler.run_until_rest());
+            }
+            self.bury();
+        }
+        let at = self.look(State::at);
+        let steady = self.steady.get_or_insert_with(|| Steady::new(at, monotonic));
+        steady.recorded(at, monotonic);
+        let shown = steady.now(host, monotonic);
+        self.clock.set(shown);
     }
 
     /// Now, by its own clock.
