@@ -118,13 +118,13 @@ impl Calls {
         let has_other_id = !piece.id.is_empty() && !call.id.is_empty() && !has_same_id;
         let belongs = if call.json.has_ended() && call.begins_another(&piece.arguments) {
             false
-        } else if piece.name.is_empty() || call.name.is_empty() || has_same_id {
+        } else if piece.name.is_empty() || call.name.is_empty() {
             true
-        } else if has_other_id || call.json.has_ended() {
+        } else if piece.name != call.name || has_other_id {
             false
         } else {
-            // A server that repeats the name in each piece repeats the index too.
-            piece.index.is_some() && piece.name == call.name
+            // A server that repeats the name in each piece repeats the id or the index too.
+            has_same_id || piece.index.is_some() && !call.json.has_ended()
         };
         belongs.then_some(at)
     }

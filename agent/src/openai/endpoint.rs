@@ -18,7 +18,7 @@ use super::{
     dialect::Dialect,
     error::{ChatError, Phase, Retry, Unreachable, beginning},
     exchange::{self, Break, Exchange, Head, Heard, Post},
-    framing::Framing,
+    framing::{Framing, Rest},
     options::{EndpointOptions, OptionsError, Patience, completions_url},
     round::{Finish, Round},
     server_message::ServerMessage,
@@ -252,21 +252,45 @@ impl Endpoint {
                         deadline = Instant::now() + idle.min(WAIT_FOR_COUNTS);
                     }
                 }
-                Heard::End => {
-                    let Some(whole) = framing.into_whole() else { return Err(self.ended()) };
-                    let text = String::from_utf8_lossy(&whole);
-                    let chunks = Chunk::read(&text).map_err(|why| self.malformed(&why, &whole))?;
-                    let chunks = self.without_errors(chunks)?;
-                    // An error page or another API may also be valid JSON.
-                    if chunks.iter().all(|chunk| chunk.choices.is_empty()) {
-                        return Err(self.malformed("it has no `choices`", &whole));
-                    }
-                    for chunk in chunks {
-                        assembly.take(chunk, watch);
-                    }
-                    return self.check_size(&Framing::default(), assembly);
-                }
+                Heard::End => return self.read_rest(framing.rest(), assembly, watch),
                 Heard::Head(_) => return Err(self.ended()),
+            }
+        }
+    }
+
+    /// Reads what is left at the end of a body: a whole answer, or the last event of a stream.
+    fn read_rest(
+        &self,
+        rest: Rest,
+        assembly: &mut Assembly,
+        watch: &mut dyn Watch,
+    ) -> Result<(), ChatError> {
+        match rest {
+            Rest::Whole(whole) => {
+                let text = String::from_utf8_lossy(&whole);
+                let chunks = Chunk::read(&text).map_err(|why| self.malformed(&why, &whole))?;
+                let chunks = self.without_errors(chunks)?;
+                // An error page or another API may also be valid JSON.
+                if chunks.iter().all(|chunk| chunk.choices.is_empty()) {
+                    return Err(self.malformed("it has no `choices`", &whole));
+                }
+                for chunk in chunks {
+                    assembly.take(chunk, watch);
+                }
+                self.check_size(&Framing::default(), assembly)
+            }
+            Rest::Event(event) => {
+                match event.map(|event| self.chunks(&event)).transpose() {
+                    Ok(chunks) => {
+                        for chunk in chunks.into_iter().flatten() {
+                            assembly.take(chunk, watch);
+                        }
+                    }
+                    // It was cut in the middle.
+                    Err(ChatError::Malformed { .. }) => {}
+                    Err(why) => return Err(why),
+                }
+                if assembly.is_finished() { Ok(()) } else { Err(self.ended()) }
             }
         }
     }

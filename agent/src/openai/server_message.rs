@@ -131,19 +131,18 @@ impl ServerMessage {
         }
     }
 
-    fn from_body(body: &Value) -> Self {
-        let inner = match body {
-            // Some gateways wrap the object into a list.
-            Value::Array(items) => items.iter().find(|item| item.is_object()),
-            body => ["error", "errors"]
-                .iter()
-                .find_map(|name| body.get(name).filter(|error| !error.is_null())),
-        };
-        match inner {
-            Some(inner) if body.is_array() => Self::from_body(inner),
-            Some(inner) => Self::from_json(inner),
-            None => Self::from_json(body),
+    pub(super) fn from_body(body: &Value) -> Self {
+        // Some gateways wrap the object into a list.
+        if let Some(inner) =
+            body.as_array().and_then(|items| items.iter().find(|it| it.is_object()))
+        {
+            return Self::from_body(inner);
         }
+        let inner = ["error", "errors"]
+            .iter()
+            .find_map(|name| body.get(name).filter(|error| error.is_object() || error.is_array()));
+        // If the error is only text, its code is beside it.
+        Self::from_json(inner.unwrap_or(body))
     }
 
     /// Reads an error in JSON: an object with a message, a list of them, or text.
@@ -259,6 +258,9 @@ mod tests {
                 "m (INVALID, 400)",
             ),
             ("{\"errors\":[{\"message\":\"m\",\"code\":7003}],\"success\":false}", "m (7003)"),
+            ("{\"error\":\"m\",\"code\":\"c\"}", "m (c)"),
+            ("{\"error\":true,\"message\":\"m\"}", "m"),
+            ("{\"error\":\"Bad Request\",\"message\":\"m\",\"statusCode\":400}", "m"),
             ("{\"detail\":\"m\"}", "m"),
             ("{\"error\":null,\"message\":\"m\"}", "m"),
             ("{\"message\":{\"detail\":[1]}}", "{\"detail\":[1]}"),

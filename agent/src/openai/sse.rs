@@ -26,6 +26,12 @@ impl Splitter {
         self.line.len() + self.data.as_ref().map_or(0, Vec::len)
     }
 
+    /// The event that the end of the stream cut, if it has data. It may be complete: some servers
+    /// forget the empty line after their last event.
+    pub(super) fn rest(mut self) -> Option<Event> {
+        self.push(b"\n\n").pop()
+    }
+
     /// Takes the next bytes, and returns each event that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();

@@ -55,8 +55,23 @@ pub(super) struct CallPiece {
 type Object<'a> = BTreeMap<String, &'a RawValue>;
 
 impl Chunk {
-    /// Reads the data of an event, or a whole body. A list has a chunk in each item.
+    /// Reads the data of an event, or a whole body. A list has a chunk in each item. Some servers
+    /// forget the empty line between events, and then each line has a chunk.
     pub(super) fn read(data: &str) -> Result<Vec<Self>, String> {
+        let why = match Self::read_one(data) {
+            Ok(chunks) => return Ok(chunks),
+            Err(why) => why,
+        };
+        let lines: Vec<&str> =
+            data.lines().filter(|line| !matches!(line.trim(), "" | "[DONE]")).collect();
+        if data.lines().count() < 2 {
+            return Err(why);
+        }
+        let chunks: Result<Vec<_>, _> = lines.into_iter().map(Self::read_one).collect();
+        chunks.map(|chunks| chunks.into_iter().flatten().collect()).map_err(|_| why)
+    }
+
+    fn read_one(data: &str) -> Result<Vec<Self>, String> {
         let data = data.trim_start_matches('\u{feff}');
         let raw: &RawValue = serde_json::from_str(data).map_err(|why| why.to_string())?;
         match list(raw) {
@@ -86,15 +101,14 @@ impl Chunk {
 /// The error that a chunk reports, if it reports one.
 fn reported(fields: &Object<'_>) -> Option<ServerMessage> {
     let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
-    let error = fields.get("error").and_then(|raw| value(raw)).filter(|error| !is_blank(error));
+    let has_error =
+        fields.get("error").and_then(|raw| value(raw)).is_some_and(|error| !is_blank(&error));
     // Some servers send the error itself instead of a chunk.
-    let is_error =
-        fields.get("object").and_then(|raw| text(raw)).is_some_and(|kind| kind == "error");
-    let itself = || {
+    let is_error = fields.get("object").and_then(|raw| text(raw)).as_deref() == Some("error");
+    (has_error || is_error).then(|| {
         let members = fields.iter().filter_map(|(name, raw)| Some((name.clone(), value(raw)?)));
-        Value::Object(members.collect())
-    };
-    error.or_else(|| is_error.then(itself)).map(|error| ServerMessage::from_json(&error))
+        ServerMessage::from_body(&Value::Object(members.collect()))
+    })
 }
 
 /// Whether a value says nothing at all.

@@ -140,6 +140,15 @@ fn what_follows_complete_arguments_begins_a_new_call() {
                 of(json!({"index": 0}), json!(null), ":2}"),
             ],
         ),
+        (
+            "the same id, and a header of its own",
+            vec![
+                of(json!({"index": 0, "id": "x"}), json!("read"), ""),
+                of(json!({"index": 0, "id": "x"}), json!(null), one),
+                of(json!({"index": 0, "id": "x"}), json!("read"), ""),
+                of(json!({"index": 0, "id": "x"}), json!(null), two),
+            ],
+        ),
         ("one piece", vec![of(json!({"index": 0}), json!("read"), &format!("{one}{two}"))]),
         (
             "a cut across both",
@@ -151,6 +160,36 @@ fn what_follows_complete_arguments_begins_a_new_call() {
         ),
     ] {
         assert_eq!(calls(&pieces), [read(one), read(two)], "{what}");
+    }
+}
+
+#[test]
+fn another_name_begins_a_new_call() {
+    for id in [json!(null), json!("x")] {
+        let given = calls(&[
+            json!({"index": 0, "id": id, "function": {"name": "list", "arguments": ""}}),
+            json!({"index": 0, "id": id, "function": {"name": "read", "arguments": "{\"a\""}}),
+            json!({"index": 0, "id": id, "function": {"arguments": ":1}"}}),
+        ]);
+        let wanted = [("list", ""), ("read", "{\"a\":1}")]
+            .map(|(name, arguments)| (name.to_owned(), arguments.to_owned()));
+        assert_eq!(given, wanted, "{id}");
+    }
+}
+
+#[test]
+fn empty_lines_between_events_may_be_missing() {
+    let chunk = |text: &str, finish: Value| json!({"choices": [{"delta": {"content": text}, "finish_reason": finish}]});
+    let (one, two) = (chunk("Hi", json!(null)), chunk(" you", json!("stop")));
+    for body in [
+        format!("data: {one}\n\ndata: {two}"),
+        format!("data: {one}\n\ndata: {two}\n"),
+        format!("data: {one}\ndata: {two}\n"),
+        format!("data: {one}\ndata: {two}\ndata: [DONE]\n"),
+        format!("data: {one}\ndata: {two}\ndata: [DONE]\n\n"),
+    ] {
+        let round = answered(Answer::status(200, "text/event-stream", body.clone()));
+        assert_eq!((round.text.as_deref(), round.finish), (Some("Hi you"), Finish::Stop), "{body}");
     }
 }
 
