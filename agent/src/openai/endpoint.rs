@@ -216,8 +216,7 @@ impl Endpoint {
         let mut deadline = first;
         let mut phase = Phase::FirstByte;
         loop {
-            let (until, of) =
-                if last < deadline { (last, Phase::Total) } else { (deadline, phase) };
+            let (until, of) = sooner((deadline, phase), last);
             match exchange.next(until).map_err(|why| self.lost(why, of))? {
                 Heard::Bytes(bytes) => {
                     let was_finished = assembly.is_finished();
@@ -247,6 +246,11 @@ impl Endpoint {
                     if goes_on {
                         deadline = Instant::now() + idle;
                         phase = Phase::Idle;
+                    }
+                    // A flood of signs of life never lets the wait for the next one time out.
+                    let (until, of) = sooner((deadline, phase), last);
+                    if Instant::now() >= until {
+                        return Err(self.lost(Break::Silent, of));
                     }
                     if assembly.is_finished() && !was_finished {
                         deadline = Instant::now() + idle.min(WAIT_FOR_COUNTS);
@@ -443,6 +447,11 @@ impl Endpoint {
     fn hidden(&self, text: &str) -> String {
         self.options.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hidden_in(text))
     }
+}
+
+/// The deadline that comes first: that of a phase, or the last one.
+fn sooner(of_phase: (Instant, Phase), last: Instant) -> (Instant, Phase) {
+    if last < of_phase.0 { (last, Phase::Total) } else { of_phase }
 }
 
 /// The error after the last attempt. A failure that no retry could cure speaks for itself.

@@ -377,6 +377,18 @@ fn signs_of_life_are_no_output() {
 }
 
 #[test]
+fn a_flood_of_signs_of_life_is_not_output() {
+    let flood = Answer::stream(Events::new().raw(&": processing\n\n".repeat(3_000_000)));
+    let server = Server::answering([flood, Answer::says("Hi")]);
+    let mut waiting = options(&server);
+    waiting.patience.first_byte = Duration::from_millis(20);
+    let mut seen = Seen::default();
+    let round = ask_watched(&with(waiting), &mut seen).unwrap();
+    assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 2));
+    assert!(seen.retries[0].2.contains("took longer than 0.02 s to begin its answer"), "{seen:?}");
+}
+
+#[test]
 fn a_thought_renews_the_deadline_and_a_request_has_a_total_time() {
     let thoughts = |count| {
         (0..count).fold(Events::new(), |events, _| events.delta(json!({"reasoning": "hm"})))
