@@ -24,6 +24,8 @@ pub(super) struct Assembly {
     first_token: Option<Duration>,
     model: Option<String>,
     response_id: Option<String>,
+    /// The index of the choice that is read.
+    choice: Option<u64>,
     kept: u64,
 }
 
@@ -45,6 +47,7 @@ impl Assembly {
             first_token: None,
             model: None,
             response_id: None,
+            choice: None,
             kept: 0,
         }
     }
@@ -77,8 +80,11 @@ impl Assembly {
         self.model = self.model.take().or(chunk.model.filter(|model| !model.is_empty()));
         self.response_id = self.response_id.take().or(chunk.id.filter(|id| !id.is_empty()));
         let mut goes_on = false;
-        // One answer was requested, so choices with another index are ignored.
-        for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
+        for choice in chunk.choices {
+            // One answer was requested, so choices with another index than the first are ignored.
+            if *self.choice.get_or_insert(choice.index) != choice.index {
+                continue;
+            }
             if let Some(delta) = choice.delta {
                 goes_on |= self.take_delta(delta, watch);
             }

@@ -168,6 +168,11 @@ impl Endpoint {
         if !StatusCode::from_u16(head.status).is_ok_and(|status| status.is_success()) {
             return Err(self.refusal(head, &exchange)?);
         }
+        let decoded = |name: &str| name.is_empty() || name.eq_ignore_ascii_case("identity");
+        if let Some(name) = head.encoding.filter(|name| !decoded(name.trim())) {
+            let why = format!("its answer is compressed with `{name}`, which was not asked for");
+            return Err(self.malformed(&why, b""));
+        }
         match self.read(&exchange, first, &mut assembly, watch) {
             // A cancelled call returns no part of the answer, even if some of it has arrived.
             Err(ChatError::Cancelled) => Err(ChatError::Cancelled),
@@ -275,13 +280,18 @@ impl Endpoint {
                 let chunks = Chunk::read(&text).map_err(|why| self.malformed(&why, &whole))?;
                 let chunks = self.without_errors(chunks)?;
                 // An error page or another API may also be valid JSON.
-                if chunks.iter().all(|chunk| chunk.choices.is_empty()) {
+                if !chunks.iter().any(|chunk| chunk.has_choices) {
                     return Err(self.malformed("it has no `choices`", &whole));
                 }
                 for chunk in chunks {
                     assembly.take(chunk, watch);
                 }
-                self.check_size(&Framing::default(), assembly)
+                self.check_size(&Framing::default(), assembly)?;
+                if assembly.is_finished() || assembly.has_output() {
+                    Ok(())
+                } else {
+                    Err(self.ended())
+                }
             }
             Rest::Event(event) => {
                 match event.map(|event| self.chunks(&event)).transpose() {
@@ -375,8 +385,8 @@ impl Endpoint {
             Ok(why) => return Ok(why),
             Err(says) => says,
         };
-        let retry_after =
-            head.retry_after.and_then(|text| wait_asked_for(&text, SystemTime::now()));
+        let ms = head.retry_after_ms.and_then(|text| wait_in(&text, Duration::from_millis(1)));
+        let retry_after = ms.or_else(|| wait_asked_for(&head.retry_after?, SystemTime::now()));
         Ok(ChatError::Refused {
             url: self.url(),
             status: head.status,
@@ -467,10 +477,14 @@ fn given_up(attempts: u32, why: ChatError) -> ChatError {
 fn wait_asked_for(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
-    text.parse()
-        .ok()
-        .map(Duration::from_secs)
+    wait_in(text, Duration::from_secs(1))
         .or_else(|| httpdate::parse_http_date(text).ok().map(until))
+}
+
+/// A number of units of time, perhaps with a fraction.
+fn wait_in(text: &str, unit: Duration) -> Option<Duration> {
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite())?;
+    Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()
 }
 
 #[cfg(test)]
@@ -481,14 +495,17 @@ mod tests {
     fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         for (text, wait) in [
-            ("3", Some(3)),
-            (" 0 ", Some(0)),
-            ("Sun, 06 Nov 1994 08:49:42 GMT", Some(5)),
-            ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0)),
+            ("3", Some(3.0)),
+            (" 0 ", Some(0.0)),
+            ("1.5", Some(1.5)),
+            ("Sun, 06 Nov 1994 08:49:42 GMT", Some(5.0)),
+            ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0.0)),
             ("soon", None),
             ("-1", None),
+            ("NaN", None),
+            ("1e300", None),
         ] {
-            assert_eq!(wait_asked_for(text, now), wait.map(Duration::from_secs), "{text}");
+            assert_eq!(wait_asked_for(text, now), wait.map(Duration::from_secs_f64), "{text}");
         }
     }
 

@@ -16,7 +16,8 @@ pub(super) enum Framing {
 }
 
 /// The beginnings of a stream.
-const BEGINNINGS: [&[u8]; 7] = [b":", b"data:", b"data\n", b"data\r", b"event:", b"id:", b"retry:"];
+const BEGINNINGS: [&[u8]; 9] =
+    [b":", b"data:", b"data\n", b"data\r", b"event:", b"id:", b"retry:", b"error: {", b"error:{"];
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -107,6 +108,8 @@ mod tests {
             assert_eq!(events[0].data, b"x", "{stream:?}");
             assert_eq!(framing.rest(), Rest::Event(None));
         }
+        let mut framing = Framing::default();
+        assert_eq!(framing.push(b"error: {}\n\n").len(), 1, "an error of llama.cpp");
         for whole in ["{\"a\":1}", "[]", "<html>", "Bad gateway", "error: no", "database", "i"] {
             let mut framing = Framing::default();
             assert!(framing.push(b" \n").is_empty());

@@ -24,11 +24,10 @@ const TOO_LONG: [&str; 7] = [
 ];
 
 /// The words that servers say about a chat that is too long. All words of a row must occur.
-const TOO_LONG_IN_WORDS: [&[&str]; 35] = [
+const TOO_LONG_IN_WORDS: [&[&str]; 37] = [
     &["maximum context length"],
     &["max context length"],
     &["context length exceeded"],
-    &["context_length_exceeded"],
     &["exceeds the available context size"],
     &["context size has been exceeded"],
     &["context shift is disabled"],
@@ -58,6 +57,9 @@ const TOO_LONG_IN_WORDS: [&[&str]; 35] = [
     &["exceeded model token limit"],
     &["reduce the length of the messages"],
     &["must be <=", "max_new_tokens"],
+    &["must have less than", "tokens"],
+    &["requested tokens", "exceed context"],
+    &["too many tokens", "prompt"],
     &["total number of tokens in the prompt cannot exceed"],
     &["request too large"],
 ];
@@ -158,6 +160,14 @@ impl ServerMessage {
             Value::String(text) => Some(text.clone()),
             other => Some(other.to_string()),
         };
+        // Some gateways wrap the error of their provider, with its code, into their own.
+        let says = |inner: &Value| {
+            MESSAGE.iter().any(|name| inner[*name].is_string() || inner[*name].is_object())
+        };
+        let wrapped = ["error", "message", "detail"].iter().filter_map(|name| error.get(name));
+        if let Some(inner) = wrapped.into_iter().find(|inner| inner.is_object() && says(inner)) {
+            return Self::from_json(inner);
+        }
         let message = MESSAGE.iter().find_map(|name| error.get(name).and_then(plain));
         // A gateway says that its provider failed, and repeats the provider's words beside that.
         let raw = error.pointer("/metadata/raw").and_then(plain);
@@ -180,7 +190,15 @@ impl ServerMessage {
     /// Whether the server says that the chat is too long, by its code, its type, or the wording of
     /// known servers.
     pub(super) fn is_about_context_length(&self) -> bool {
+        // A gateway repeats the words of its provider, and the name is among them.
+        let message = self.message.to_lowercase();
         self.is_one_of(&TOO_LONG, &TOO_LONG_IN_WORDS)
+            || TOO_LONG.iter().any(|name| message.contains(name))
+    }
+
+    /// Whether the quota of the key is used up. A later request fails too.
+    pub(super) fn is_about_quota(&self) -> bool {
+        self.is_one_of(&["insufficient_quota"], &[])
     }
 
     /// Whether the server refuses the content of the chat.
@@ -264,6 +282,9 @@ mod tests {
             ("{\"detail\":\"m\"}", "m"),
             ("{\"error\":null,\"message\":\"m\"}", "m"),
             ("{\"message\":{\"detail\":[1]}}", "{\"detail\":[1]}"),
+            ("{\"error\":{\"error\":{\"message\":\"m\",\"code\":\"c\"}}}", "m (c)"),
+            ("{\"detail\":{\"error\":{\"message\":\"m\",\"type\":\"t\"}}}", "m (t)"),
+            ("{\"message\":{\"message\":\"m\",\"code\":7}}", "m (7)"),
             (
                 "{\"error\":{\"message\":\"Provider returned error\",\"code\":400,\
                  \"metadata\":{\"raw\":\"prompt is too long\"}}}",

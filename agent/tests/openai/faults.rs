@@ -200,6 +200,12 @@ fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
         matches!(failure(&endpoint(&server)), ChatError::Failed { .. }),
         "an invalid request is not retried"
     );
+    let used_up = json!({"error": {"message": "No credit", "type": "insufficient_quota"}});
+    let server = Server::answering([Answer::stream(Events::new().data(&used_up))]);
+    assert!(
+        matches!(failure(&endpoint(&server)), ChatError::Failed { .. }),
+        "a quota that is used up is not retried"
+    );
 }
 
 #[test]

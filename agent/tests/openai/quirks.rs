@@ -1,5 +1,8 @@
 //! The ways in which real servers answer and refuse: rows of the table in docs/providers.md.
 
+use std::io::Write;
+
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use wakeful_agent::openai::{ChatError, Finish, Round};
 
@@ -149,6 +152,51 @@ fn what_follows_complete_arguments_begins_a_new_call() {
                 of(json!({"index": 0, "id": "x"}), json!(null), two),
             ],
         ),
+        (
+            "pieces of both in turns, told apart by their ids",
+            vec![
+                of(json!({"index": 0, "id": "x"}), json!("read"), "{\"a\""),
+                of(json!({"index": 0, "id": "y"}), json!("read"), "{\"a\""),
+                of(json!({"index": 0, "id": "x"}), json!(null), ":1}"),
+                of(json!({"index": 0, "id": "y"}), json!(null), ":2}"),
+            ],
+        ),
+        (
+            "an id of its own in each piece, and the name",
+            vec![
+                of(json!({"index": 0, "id": "x1"}), json!("read"), "{\"a\""),
+                of(json!({"index": 0, "id": "x2"}), json!("read"), ":1}"),
+                of(json!({"index": 0, "id": "y1"}), json!("read"), "{\"a\""),
+                of(json!({"index": 0, "id": "y2"}), json!("read"), ":2}"),
+            ],
+        ),
+        (
+            "the name in each piece, and neither id nor index",
+            vec![
+                of(json!({}), json!("read"), "{\"a\""),
+                of(json!({}), json!("read"), ":1}"),
+                of(json!({}), json!("read"), "{\"a\""),
+                of(json!({}), json!("read"), ":2}"),
+            ],
+        ),
+        (
+            "the name in each piece, and an empty last piece",
+            vec![
+                of(json!({"index": 0}), json!("read"), one),
+                of(json!({"index": 0}), json!("read"), ""),
+                of(json!({"index": 1}), json!("read"), two),
+                of(json!({"index": 1}), json!("read"), ""),
+            ],
+        ),
+        (
+            "an empty object before the arguments",
+            vec![
+                of(json!({"index": 0, "id": "x"}), json!("read"), "{}"),
+                of(json!({"index": 0}), json!(null), "{\"a\""),
+                of(json!({"index": 0}), json!(null), ":1}"),
+                of(json!({"index": 1, "id": "y"}), json!("read"), &format!("{{}}{two}")),
+            ],
+        ),
         ("one piece", vec![of(json!({"index": 0}), json!("read"), &format!("{one}{two}"))]),
         (
             "a cut across both",
@@ -160,6 +208,42 @@ fn what_follows_complete_arguments_begins_a_new_call() {
         ),
     ] {
         assert_eq!(calls(&pieces), [read(one), read(two)], "{what}");
+    }
+}
+
+#[test]
+fn each_call_of_a_complete_message_is_one() {
+    for id in [json!(null), json!(""), json!("x")] {
+        let call = |arguments: Value| json!({"id": id, "index": 0, "function": {"name": "read", "arguments": arguments}});
+        for arguments in [json!(""), json!(null), json!({}), json!("{\"cut"), json!("oh no")] {
+            let message = json!({"tool_calls": [call(arguments.clone()), call(arguments.clone())]});
+            let round = answered(whole(&message));
+            assert_eq!(round.tool_calls.len(), 2, "{id} {arguments}");
+            assert_ne!(round.tool_calls[0].id, round.tool_calls[1].id, "{id} {arguments}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_says_nothing_is_not_a_call() {
+    for nothing in [
+        json!({"tool_calls": {}}),
+        json!({"tool_calls": []}),
+        json!({"tool_calls": [{}, null, 7]}),
+        json!({"tool_calls": [{"index": 0, "id": "", "function": {"name": "", "arguments": ""}}]}),
+        json!({"tool_calls": "none"}),
+        json!({"function_call": {"name": "", "arguments": ""}}),
+        json!({"function_call": {"name": null, "arguments": null}}),
+        json!({"function_call": {}}),
+        json!({"function_call": null}),
+    ] {
+        let mut delta = nothing.clone();
+        delta["content"] = json!("Hi");
+        for answer in [stream(Events::new().delta(delta.clone())), whole(&delta)] {
+            let round = answered(answer);
+            assert_eq!(round.text.as_deref(), Some("Hi"), "{nothing}");
+            assert_eq!(round.tool_calls, [], "{nothing}");
+        }
     }
 }
 
@@ -187,6 +271,14 @@ fn empty_lines_between_events_may_be_missing() {
         format!("data: {one}\ndata: {two}\n"),
         format!("data: {one}\ndata: {two}\ndata: [DONE]\n"),
         format!("data: {one}\ndata: {two}\ndata: [DONE]\n\n"),
+        format!("data: {one}{two}\n\ndata: [DONE]\n\n"),
+        format!("data: {one} {two}\n\n"),
+        format!("data: [{one}, {two}]\n\n"),
+        format!("data:{one}\r\n\r\ndata:{two}\r\n\r\n"),
+        format!("data: data: {one}\n\ndata: data: {two}\n\ndata: data: [DONE]\n\n"),
+        format!("\u{feff}data: {one}\n\ndata: {two}\n\n"),
+        format!("{one}\n{two}\n"),
+        format!("[{one},\n{two}]"),
     ] {
         let round = answered(Answer::status(200, "text/event-stream", body.clone()));
         assert_eq!((round.text.as_deref(), round.finish), (Some("Hi you"), Finish::Stop), "{body}");
@@ -252,6 +344,94 @@ fn fields_that_decide_nothing_may_have_any_type() {
 }
 
 #[test]
+fn the_only_choice_may_have_any_index() {
+    for index in [json!(0), json!(1), json!(7), json!("1"), json!(-1), json!(1.0), json!(null)] {
+        let chunk = |delta: Value, finish: Value| json!({"choices": [{"index": index, "delta": delta, "finish_reason": finish}]});
+        let events = Events::new()
+            .data(&chunk(json!({"content": "Hi"}), json!(null)))
+            .data(&chunk(json!({"content": " you"}), json!("stop")));
+        let round = answered(Answer::stream(events.done()));
+        assert_eq!(
+            (round.text.as_deref(), round.finish),
+            (Some("Hi you"), Finish::Stop),
+            "{index}"
+        );
+    }
+}
+
+#[test]
+fn counts_may_be_in_other_places() {
+    let counts = json!({"prompt_tokens": 3, "completion_tokens": 2});
+    for end in [
+        json!({"choices": [], "usage": counts}),
+        json!({"usage": counts}),
+        json!({"choices": null, "usage": counts}),
+        json!({"choices": [{"delta": {}, "usage": counts}]}),
+        json!({"choices": [], "x_groq": {"usage": counts}}),
+        json!({"choices": [], "usage": {"input_tokens": 3, "output_tokens": 2}}),
+    ] {
+        let events = Events::new().text("Hi").finish("stop").data(&end);
+        let usage = answered(Answer::stream(events.done())).usage;
+        let usage = usage.unwrap_or_else(|| panic!("{end}"));
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens), (Some(3), Some(2)), "{end}");
+    }
+}
+
+#[test]
+fn a_compressed_answer_is_read_or_named() {
+    let Answer { body, .. } = Answer::says("Hi");
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    compressed.write_all(&body).expect("memory");
+    let compressed = compressed.finish().expect("memory");
+    let server = Server::answering([
+        Answer::status(200, "text/event-stream", compressed).header("content-encoding", "gzip")
+    ]);
+    assert_eq!(ask(&endpoint(&server)).expect("a round").text.as_deref(), Some("Hi"));
+    assert_eq!(server.received()[0].header("accept-encoding"), None, "it is not asked for");
+    let server = Server::answering([
+        Answer::status(200, "text/event-stream", "x").header("content-encoding", "br")
+    ]);
+    let said = failure(&endpoint(&server)).to_string();
+    assert!(said.contains("its answer is compressed with `br`, which was not asked for"), "{said}");
+}
+
+#[test]
+fn an_answer_without_any_choice_is_asked_for_again() {
+    for nothing in [
+        json!({"choices": []}),
+        json!({"choices": [{}]}),
+        json!({"choices": [{"message": null, "finish_reason": null}]}),
+        json!({"choices": [{"message": {"content": null}, "finish_reason": "null"}]}),
+    ] {
+        for answer in [
+            Answer::status(200, "application/json", nothing.to_string()),
+            Answer::stream(Events::new().data(&nothing).done()),
+        ] {
+            let server = Server::answering([answer, Answer::says("Hi")]);
+            let round = ask(&endpoint(&server)).unwrap_or_else(|why| panic!("{nothing}: {why}"));
+            assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 2));
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_not_asked_for_once_it_was_refused() {
+    let server = Server::scripted(|request| {
+        if request.body["stream"] == true {
+            return Answer::error(500, "Cannot use tools with stream", "server_error", json!(500));
+        }
+        let body = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
+        Answer::status(200, "application/json", body.to_string())
+    });
+    let endpoint = endpoint(&server);
+    for attempts in [2, 1] {
+        let round = ask(&endpoint).expect("a round");
+        assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), attempts));
+    }
+    assert_eq!(server.received()[1].body.get("stream_options"), None);
+}
+
+#[test]
 fn an_error_that_says_nothing_is_none() {
     for error in [
         json!(null),
@@ -286,6 +466,25 @@ fn an_error_inside_an_answer_is_said() {
         ),
         (Events::new().raw("event: error\ndata: {\"message\":\"no memory\"}\n\n"), "no memory"),
         (Events::new().raw("event: error\ndata: no memory\n\n"), "no memory"),
+        (
+            Events::new().raw("error: {\"message\":\"no memory\",\"code\":400}\n\n"),
+            "no memory (400)",
+        ),
+        (Events::new().data(&json!({"errors": [{"message": "no memory"}]})), "no memory"),
+        (Events::new().data(&json!({"code": 400, "msg": "no memory"})), "no memory (400)"),
+        (Events::new().data(&json!({"code": "1301", "message": "no memory"})), "no memory (1301)"),
+        (Events::new().data(&json!({"error": {"error": {"message": "no memory"}}})), "no memory"),
+        (
+            Events::new().data(&json!({"choices": [{
+                "delta": {}, "finish_reason": "error",
+                "error": {"message": "no memory", "code": 400},
+            }]})),
+            "no memory (400)",
+        ),
+        (
+            Events::new().data(&json!({"choices": [], "x_groq": {"error": "no memory"}})),
+            "no memory",
+        ),
     ] {
         let server = Server::scripted(move |_| Answer::stream(events.clone()));
         let mut options = options(&server);
@@ -474,6 +673,18 @@ fn a_chat_that_is_too_long_is_known_in_the_words_of_every_server() {
         ("Qwen", 400, "Range of input length should be [1, 30720]"),
         ("Copilot", 400, "prompt token count of 150000 exceeds the limit of 128000"),
         ("OpenRouter", 400, "This endpoint's maximum context length is 200000 tokens."),
+        ("Hugging Face", 422, "`inputs` must have less than 1024 tokens. Given: 2000"),
+        ("llama-cpp-python", 400, "Requested tokens (9000) exceed context window of 4096"),
+        (
+            "LiteLLM",
+            400,
+            r#"litellm.BadRequestError: {"error":{"type":"exceed_context_size_error"}}"#,
+        ),
+        (
+            "vLLM",
+            400,
+            "'max_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens",
+        ),
         ("a proxy", 413, "<html><title>413 Request Entity Too Large</title></html>"),
         ("a proxy", 413, ""),
     ] {
@@ -481,6 +692,27 @@ fn a_chat_that_is_too_long_is_known_in_the_words_of_every_server() {
         let why = failure(&endpoint(&server));
         assert!(matches!(why, ChatError::ContextLength { .. }), "{who}: {message}: {why:?}");
         assert_eq!(server.received().len(), 1, "{who}");
+    }
+    for body in [
+        json!({"error": {"message": "m", "code": "context_length_exceeded"}}),
+        json!({"error": {"message": "m", "type": "exceed_context_size_error", "n_ctx": 4096}}),
+        json!({"error": {"error": {"message": "m", "code": "context_length_exceeded"}}}),
+        json!({"error": {"message": "Provider returned error", "code": 400, "metadata": {
+            "raw": "{\"error\":{\"code\":\"context_length_exceeded\"}}", "provider_name": "p",
+        }}}),
+        json!({"error": {"message": "Provider returned error", "code": 400, "metadata": {
+            "raw": {"error": {"message": "prompt is too long"}},
+        }}}),
+        json!([{"error": {"message": "The input token count (9) exceeds the maximum"}}]),
+    ] {
+        for answer in [
+            Answer::status(400, "application/json", body.to_string()),
+            Answer::status(200, "application/json", body.to_string()),
+            Answer::stream(Events::new().data(&body)),
+        ] {
+            let why = failure(&endpoint(&Server::answering([answer])));
+            assert!(matches!(why, ChatError::ContextLength { .. }), "{body}: {why:?}");
+        }
     }
     let busy = "Rate limit reached: 30000 tokens per min. Please try again in 2s.";
     let server = Server::scripted(move |_| Answer::error(429, busy, "tokens", Value::Null));
