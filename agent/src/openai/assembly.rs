@@ -24,8 +24,8 @@ pub(super) struct Assembly {
     first_token: Option<Duration>,
     model: Option<String>,
     response_id: Option<String>,
-    /// The index of the choice that is read.
-    choice: Option<u64>,
+    /// The index of the first choice.
+    first_choice: Option<u64>,
     kept: u64,
 }
 
@@ -47,7 +47,7 @@ impl Assembly {
             first_token: None,
             model: None,
             response_id: None,
-            choice: None,
+            first_choice: None,
             kept: 0,
         }
     }
@@ -81,8 +81,10 @@ impl Assembly {
         self.response_id = self.response_id.take().or(chunk.id.filter(|id| !id.is_empty()));
         let mut goes_on = false;
         for choice in chunk.choices {
-            // One answer was requested, so choices with another index than the first are ignored.
-            if *self.choice.get_or_insert(choice.index) != choice.index {
+            // One answer was requested, so others are ignored. A server that begins with another
+            // index than 0 counts something else, such as the tokens.
+            let first = *self.first_choice.get_or_insert(choice.index);
+            if first == 0 && choice.index != 0 {
                 continue;
             }
             if let Some(delta) = choice.delta {

@@ -129,8 +129,12 @@ impl Extra {
     }
 }
 
-/// Whether a text of this name is a signature or other opaque data.
+/// Whether a text of this name arrives whole: a signature, other opaque data, or a label.
 fn is_whole(name: &str) -> bool {
+    is_opaque(name) || matches!(name, "type" | "id" | "format")
+}
+
+fn is_opaque(name: &str) -> bool {
     ["signature", "encrypted", "opaque"].iter().any(|part| name.contains(part))
 }
 
@@ -140,7 +144,7 @@ fn goes_on(last: &Value, piece: &Value) -> bool {
     let (Value::Object(last), Value::Object(piece)) = (last, piece) else { return false };
     let Some(kind) = last.get("type").and_then(Value::as_str) else { return false };
     let is_closed = ["encrypted", "redacted"].iter().any(|part| kind.contains(part))
-        || last.iter().any(|(name, value)| is_whole(name) && !is_blank(value));
+        || last.iter().any(|(name, value)| is_opaque(name) && !is_blank(value));
     let is_same = |name: &str| {
         let (before, now) = (last.get(name), piece.get(name));
         before.is_none_or(is_blank) || now.is_none_or(is_blank) || before == now
@@ -156,29 +160,24 @@ fn is_blank(value: &Value) -> bool {
 /// Adds a piece to a list of parts. A piece of the same type as the last part continues it.
 fn add_piece(parts: &mut Vec<Value>, piece: Value) {
     let last = parts.last_mut().filter(|last| goes_on(last, &piece));
-    let (Some(Value::Object(last)), Value::Object(members)) = (last, &piece) else {
-        return parts.push(piece);
-    };
-    for (name, value) in members {
-        match (last.get_mut(name), value) {
-            (Some(_), value) if is_blank(value) => {}
-            (Some(_), _) if matches!(name.as_str(), "type" | "id" | "format") => {}
-            (Some(Value::String(before)), Value::String(text)) if !is_whole(name) => {
-                before.push_str(text);
-            }
-            (Some(Value::Array(before)), Value::Array(items)) => {
-                items.iter().for_each(|item| add_piece(before, item.clone()));
-            }
-            (_, value) => drop(last.insert(name.clone(), value.clone())),
-        }
+    match (last, piece) {
+        (Some(Value::Object(last)), Value::Object(members)) => merge(last, members),
+        (_, piece) => parts.push(piece),
     }
 }
 
+/// Joins a piece of an object to what has arrived of it.
 fn merge(before: &mut Map<String, Value>, members: Map<String, Value>) {
     for (name, value) in members {
         match (before.get_mut(&name), value) {
+            (Some(_), value) if is_blank(&value) => {}
             (Some(Value::Object(before)), Value::Object(members)) => merge(before, members),
-            (Some(_), Value::Null) => {}
+            (Some(Value::Array(before)), Value::Array(items)) => {
+                items.into_iter().for_each(|item| add_piece(before, item));
+            }
+            (Some(Value::String(before)), Value::String(text)) if !is_whole(&name) => {
+                before.push_str(&text);
+            }
             (_, value) => drop(before.insert(name, value)),
         }
     }
@@ -275,6 +274,14 @@ mod tests {
                     ("extra_content", json!({"google": {"b": 2}})),
                 ],
                 json!({"extra_content": {"google": {"a": 1, "b": 2}}}),
+            ),
+            (
+                vec![
+                    ("thinking", json!({"content": "I "})),
+                    ("thinking", json!({"content": "look.", "signature": null})),
+                    ("thinking", json!({"content": "", "signature": "s"})),
+                ],
+                json!({"thinking": {"content": "I look.", "signature": "s"}}),
             ),
             (
                 vec![("reasoning", json!("kept")), ("reasoning", json!(null))],

@@ -357,6 +357,12 @@ fn the_only_choice_may_have_any_index() {
             "{index}"
         );
     }
+    // An older TGI counts the tokens there.
+    let token =
+        |at: u64, text: &str| json!({"choices": [{"index": at, "delta": {"content": text}}]});
+    let events =
+        Events::new().data(&token(1, "Hi")).data(&token(2, " you")).data(&token(3, "!")).done();
+    assert_eq!(answered(Answer::stream(events)).text.as_deref(), Some("Hi you!"));
 }
 
 #[test]
