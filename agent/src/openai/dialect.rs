@@ -42,6 +42,16 @@ const UNKNOWN_FIELD: [&str; 12] = [
 /// How servers say that they have no streams.
 const NO_STREAM: [&str; 4] = ["cannot use", "unsupported", "not supported", "does not support"];
 
+/// How servers say that they want a text instead of `null`.
+const NO_NULL: [&str; 6] = [
+    "null",
+    "nonetype",
+    "none is not",
+    "valid string",
+    "must be a string",
+    "must contain 'content'",
+];
+
 /// The length of the ids that some templates demand.
 const SHORT_ID: usize = 9;
 
@@ -52,6 +62,8 @@ pub(super) struct Dialect {
     refused: BTreeSet<String>,
     /// Whether the template of the model has no system message.
     has_no_system: bool,
+    /// Whether each message has a text, perhaps an empty one.
+    has_text_always: bool,
     /// Whether ids of calls have exactly nine letters and digits.
     has_short_ids: bool,
     /// Whether the limit of an answer is `max_completion_tokens`.
@@ -107,6 +119,7 @@ impl Dialect {
             // A server that sends no streams takes no options for them.
             self.refused.extend([STREAM, "stream_options"].map(str::to_owned));
         }
+        self.has_text_always |= says_of(&said, "content", &NO_NULL);
         self.has_no_system |= is_unknown(&said, "system") && is_unknown(&said, "role");
         *self != before
     }
@@ -121,7 +134,10 @@ impl Dialect {
         let mut ids = BTreeMap::new();
         for message in &mut sent {
             match message {
-                ChatMessage::Assistant { extra, tool_calls, .. } => {
+                ChatMessage::Assistant { text, extra, tool_calls } => {
+                    if self.has_text_always {
+                        text.get_or_insert_default();
+                    }
                     extra.retain(|name| self.takes(name));
                     for call in tool_calls {
                         call.extra.retain(|name| self.takes(name));
@@ -290,6 +306,18 @@ mod tests {
             let sent = json!(dialect.messages(&chat));
             assert_eq!(sent[0], json!({"role": "user", "content": "S\n\na"}), "{message}");
             assert_eq!(sent[1]["role"], "assistant", "{message}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_sent_with_each_call_if_null_is_refused() {
+        assert_eq!(json!(Dialect::default().messages(&chat()))[1]["content"], json!(null));
+        for message in [
+            "Invalid value for 'content': expected a string, got null.",
+            "[{'loc': ('messages', 1, 'content'), 'msg': 'Input should be a valid string'}]",
+        ] {
+            let sent = learnt(400, message).expect("it is learnt").messages(&chat());
+            assert_eq!(json!(sent)[1]["content"], "", "{message}");
         }
     }
 

@@ -199,8 +199,9 @@ impl Endpoint {
                 let message = format!("it withheld the whole answer (`{}`)", reason());
                 Err(ChatError::ContentRefused { says: ServerMessage::new(message) })
             }
-            Finish::Failed if round.is_empty() => {
-                let message = format!("it gave up with the reason `{}`", reason());
+            // A parser of the server may lose the calls that the model made.
+            Finish::Failed | Finish::ToolCalls if round.is_empty() => {
+                let message = format!("it sent nothing but the reason `{}`", reason());
                 Err(ChatError::Failed { url: self.url(), says: ServerMessage::new(message) })
             }
             _ => Ok(round),

@@ -123,9 +123,14 @@ impl ServerMessage {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// Reads an error's body: JSON of several shapes, a page, or any text.
+    /// Reads an error's body: JSON of several shapes, an event of a stream, a page, or any text.
     pub(super) fn read(body: &str) -> Self {
-        let body = body.trim();
+        let body = body.trim_start_matches('\u{feff}').trim();
+        if ["data:", "event:", "id:"].iter().any(|field| body.starts_with(field))
+            && let Some(data) = body.lines().find_map(|line| line.strip_prefix("data:"))
+        {
+            return Self::read(data);
+        }
         match serde_json::from_str::<Value>(body) {
             Ok(value @ (Value::Object(_) | Value::Array(_))) => Self::from_body(&value),
             _ if body.starts_with('<') => Self::new(words_of_page(body)),
@@ -295,6 +300,9 @@ mod tests {
                  <style>p { a: b }</style></head><body><p>The host\n is down.</p></body></html>",
                 "502 Bad gateway The host is down.",
             ),
+            ("event:error\ndata:{\"code\":\"c\",\"message\":\"m\"}\n\n", "m (c)"),
+            ("\u{feff}data: {\"error\":\"m\"}\n\n", "m"),
+            ("data: plain words", "plain words"),
             (" plain words\n", "plain words"),
             ("\"quoted\"", "\"quoted\""),
             ("", "it says nothing more"),

@@ -543,7 +543,7 @@ fn an_answer_that_is_withheld_or_given_up_is_no_answer() {
         let part = Events::new().text("A part").finish(reason).done();
         assert_eq!(answered(Answer::stream(part)).finish, Finish::ContentFilter);
     }
-    for reason in ["error", "abort", "insufficient_system_resource"] {
+    for reason in ["error", "abort", "insufficient_system_resource", "tool_calls", "tool_use"] {
         let none = || Answer::stream(Events::new().finish(reason).done());
         let server = Server::answering([none(), Answer::says("Hi")]);
         let mut seen = Seen::default();
