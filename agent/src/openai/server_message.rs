@@ -126,11 +126,9 @@ impl ServerMessage {
     /// Reads an error's body: JSON of several shapes, an event of a stream, a page, or any text.
     pub(super) fn read(body: &str) -> Self {
         let body = body.trim_start_matches('\u{feff}').trim();
-        if ["data:", "event:", "id:"].iter().any(|field| body.starts_with(field))
-            && let Some(data) = body.lines().find_map(|line| line.strip_prefix("data:"))
-        {
-            return Self::read(data);
-        }
+        let is_event = ["data:", "event:", "id:"].iter().any(|field| body.starts_with(field));
+        let data = || body.lines().find_map(|line| line.strip_prefix("data:"));
+        let body = if is_event { data().unwrap_or(body).trim() } else { body };
         match serde_json::from_str::<Value>(body) {
             Ok(value @ (Value::Object(_) | Value::Array(_))) => Self::from_body(&value),
             _ if body.starts_with('<') => Self::new(words_of_page(body)),
