@@ -239,8 +239,8 @@ impl Turn {
             }))?;
             if cut_rounds >= MOST_CUT_ROUNDS {
                 let reason = format!(
-                    "the limit of an answer cut a call in {cut_rounds} rounds in a row; allow \
-                     longer answers with --max-output-tokens or in the server's settings"
+                    "the end of the answer cut a call in {cut_rounds} rounds in a row; allow longer \
+                     answers with --max-output-tokens or in the server's settings"
                 );
                 return Ok(Some(self.terminal(
                     TurnTerminalKind::ProviderFailedNeedsRecovery,
@@ -296,7 +296,7 @@ impl Turn {
             let answered = if self.caller.cancel.is_cancelled() {
                 Answered::broken_off(&self.caller, &call.name)
             } else if is_cut {
-                Answered::cut(&self.caller, &call.name)
+                Answered::cut(&self.caller, &call.name, answer.finish)
             } else if index >= self.caller.context.calls_per_round.max(1) {
                 let untold = if is_last { left_out } else { 0 };
                 Answered::one_too_many(&self.caller, &call.name, untold)

@@ -24,6 +24,8 @@ pub(super) struct Assembly {
     first_token: Option<Duration>,
     model: Option<String>,
     response_id: Option<String>,
+    /// The index of the first choice.
+    first_choice: Option<u64>,
     kept: u64,
 }
 
@@ -45,6 +47,7 @@ impl Assembly {
             first_token: None,
             model: None,
             response_id: None,
+            first_choice: None,
             kept: 0,
         }
     }
@@ -77,8 +80,13 @@ impl Assembly {
         self.model = self.model.take().or(chunk.model.filter(|model| !model.is_empty()));
         self.response_id = self.response_id.take().or(chunk.id.filter(|id| !id.is_empty()));
         let mut goes_on = false;
-        // One answer was requested, so choices with another index are ignored.
-        for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
+        for choice in chunk.choices {
+            // One answer was requested, so others are ignored. A server that begins with another
+            // index than 0 counts something else, such as the tokens.
+            let first = *self.first_choice.get_or_insert(choice.index);
+            if first == 0 && choice.index != 0 {
+                continue;
+            }
             if let Some(delta) = choice.delta {
                 goes_on |= self.take_delta(delta, watch);
             }

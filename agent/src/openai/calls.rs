@@ -14,7 +14,7 @@ use super::{
 #[derive(Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// The newest call of each index and of each id.
+    /// The newest call of each index, and of each id.
     by_index: BTreeMap<u64, usize>,
     by_id: BTreeMap<String, usize>,
 }
@@ -22,6 +22,7 @@ pub(super) struct Calls {
 /// A tool call as far as it has arrived.
 #[derive(Default)]
 struct Call {
+    index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
@@ -63,7 +64,8 @@ impl Calls {
         self.arguments(at, index, &piece.arguments, watch);
     }
 
-    /// Adds to the arguments of a call. What follows their end begins a call of the same tool.
+    /// Adds to the arguments of a call. What follows their end begins a call of the same tool. Some
+    /// gateways begin with an empty object, and the arguments follow.
     fn arguments(
         &mut self,
         mut at: usize,
@@ -77,7 +79,13 @@ impl Calls {
             if piece.is_empty() {
                 return;
             }
-            let name = self.calls[at].name.clone();
+            let call = &mut self.calls[at];
+            if call.has_no_arguments() {
+                call.arguments.clear();
+                call.json = Json::default();
+                continue;
+            }
+            let name = call.name.clone();
             at = self.begin(index);
             self.name(at, name, watch);
         }
@@ -93,7 +101,7 @@ impl Calls {
 
     fn begin(&mut self, index: Option<u64>) -> usize {
         let at = self.calls.len();
-        self.calls.push(Call::default());
+        self.calls.push(Call { index, ..Call::default() });
         if let Some(index) = index {
             self.by_index.insert(index, at);
         }
@@ -103,9 +111,13 @@ impl Calls {
     /// The call that a piece may belong to. The format gives each call an `index`. Some servers
     /// send none, but send whole calls or pieces in order.
     fn candidate(&self, piece: &CallPiece) -> Option<usize> {
+        let of_id = self.by_id.get(&piece.id).copied();
         match piece.index {
-            Some(index) => self.by_index.get(&index).copied(),
-            None => self.by_id.get(&piece.id).copied().or(self.calls.len().checked_sub(1)),
+            // Calls under one index may arrive piece by piece in turns.
+            Some(index) => of_id
+                .filter(|at| self.calls[*at].index == Some(index))
+                .or_else(|| self.by_index.get(&index).copied()),
+            None => of_id.or(self.calls.len().checked_sub(1)),
         }
     }
 
@@ -116,15 +128,24 @@ impl Calls {
         let call = &self.calls[at];
         let has_same_id = !piece.id.is_empty() && call.id == piece.id;
         let has_other_id = !piece.id.is_empty() && !call.id.is_empty() && !has_same_id;
-        let belongs = if call.json.has_ended() && call.begins_another(&piece.arguments) {
+        let begins_another = call.begins_another(&piece.arguments);
+        let goes_on = call.json.is_open() && !piece.arguments.is_empty() && !begins_another;
+        let belongs = if piece.is_whole && !piece.name.is_empty() {
             false
-        } else if piece.name.is_empty() || call.name.is_empty() || has_same_id {
+        } else if call.json.has_ended() && begins_another {
+            piece.name.is_empty() && !has_other_id && call.has_no_arguments()
+        } else if piece.name.is_empty() || call.name.is_empty() {
             true
-        } else if has_other_id || call.json.has_ended() {
+        } else if piece.name != call.name {
+            false
+        } else if goes_on {
+            // Some servers repeat the name in each piece, and some give each piece another id.
+            true
+        } else if has_other_id {
             false
         } else {
-            // A server that repeats the name in each piece repeats the index too.
-            piece.index.is_some() && piece.name == call.name
+            let is_blank = piece.arguments.trim().is_empty();
+            has_same_id || piece.index.is_some() && (is_blank || !call.json.has_ended())
         };
         belongs.then_some(at)
     }
@@ -173,6 +194,12 @@ impl Call {
         used
     }
 
+    /// Whether the arguments are an empty object.
+    fn has_no_arguments(&self) -> bool {
+        let inner = self.arguments.trim().strip_prefix('{');
+        inner.and_then(|inner| inner.strip_suffix('}')).is_some_and(|inner| inner.trim().is_empty())
+    }
+
     /// Whether a text after the end of the arguments begins as they did.
     fn begins_another(&self, text: &str) -> bool {
         let first = text.bytes().find(|byte| !byte.is_ascii_whitespace());
@@ -193,6 +220,11 @@ struct Json {
 impl Json {
     fn has_ended(&self) -> bool {
         self.has_ended
+    }
+
+    /// Whether it has begun and not ended.
+    fn is_open(&self) -> bool {
+        matches!(self.first, Some(b'{' | b'[' | b'"')) && !self.has_ended
     }
 
     fn read(&mut self, byte: u8) {

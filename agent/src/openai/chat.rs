@@ -220,7 +220,7 @@ impl<'a> Request<'a> {
             model: &options.model,
             messages: dialect.messages(chat.messages).iter().map(on_wire).collect(),
             tools: dialect.tools(chat.tools),
-            stream: true,
+            stream: dialect.takes("stream"),
             // Without this option a stream has no token counts, and the budget of the prompt needs
             // them.
             stream_options: dialect

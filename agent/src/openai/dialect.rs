@@ -17,6 +17,9 @@ use super::{
 /// The parts of a request that are not essential, besides the fields that go back with a message.
 const OPTIONAL: [&str; 3] = ["stream_options", "temperature", CLOSED];
 
+/// The field that asks for a stream. Without it the answer arrives at once.
+const STREAM: &str = "stream";
+
 /// The keyword of a schema that forbids further arguments. The tools check this anyway.
 const CLOSED: &str = "additionalProperties";
 
@@ -36,6 +39,19 @@ const UNKNOWN_FIELD: [&str; 12] = [
     "cannot find field",
 ];
 
+/// How servers say that they have no streams.
+const NO_STREAM: [&str; 4] = ["cannot use", "unsupported", "not supported", "does not support"];
+
+/// How servers say that they want a text instead of `null`.
+const NO_NULL: [&str; 6] = [
+    "null",
+    "nonetype",
+    "none is not",
+    "valid string",
+    "must be a string",
+    "must contain 'content'",
+];
+
 /// The length of the ids that some templates demand.
 const SHORT_ID: usize = 9;
 
@@ -44,6 +60,10 @@ const SHORT_ID: usize = 9;
 pub(super) struct Dialect {
     /// Fields that are not sent.
     refused: BTreeSet<String>,
+    /// Whether the template of the model has no system message.
+    has_no_system: bool,
+    /// Whether each message has a text, perhaps an empty one.
+    has_text_always: bool,
     /// Whether ids of calls have exactly nine letters and digits.
     has_short_ids: bool,
     /// Whether the limit of an answer is `max_completion_tokens`.
@@ -95,16 +115,29 @@ impl Dialect {
         });
         let refused = OPTIONAL.into_iter().chain(fields).filter(|name| is_unknown(&said, name));
         self.refused.extend(refused.map(str::to_owned));
+        if self.refused == before.refused && says_of(&said, STREAM, &NO_STREAM) {
+            // A server that sends no streams takes no options for them.
+            self.refused.extend([STREAM, "stream_options"].map(str::to_owned));
+        }
+        self.has_text_always |= says_of(&said, "content", &NO_NULL);
+        self.has_no_system |= is_unknown(&said, "system") && is_unknown(&said, "role");
         *self != before
     }
 
     /// The messages of a chat as this server accepts them.
     pub(super) fn messages(&self, messages: &[ChatMessage]) -> Vec<ChatMessage> {
-        let mut sent = conversation::acceptable(messages);
+        let mut sent = if self.has_no_system {
+            conversation::acceptable(&said_by_the_user(messages))
+        } else {
+            conversation::acceptable(messages)
+        };
         let mut ids = BTreeMap::new();
         for message in &mut sent {
             match message {
-                ChatMessage::Assistant { extra, tool_calls, .. } => {
+                ChatMessage::Assistant { text, extra, tool_calls } => {
+                    if self.has_text_always {
+                        text.get_or_insert_default();
+                    }
                     extra.retain(|name| self.takes(name));
                     for call in tool_calls {
                         call.extra.retain(|name| self.takes(name));
@@ -136,6 +169,15 @@ impl Dialect {
     }
 }
 
+/// The chat with its instructions as messages of the user.
+fn said_by_the_user(messages: &[ChatMessage]) -> Vec<ChatMessage> {
+    let said = messages.iter().map(|message| match message {
+        ChatMessage::System { content } => ChatMessage::User { content: content.clone() },
+        other => other.clone(),
+    });
+    said.collect()
+}
+
 /// Removes the keyword that forbids further members from a schema.
 fn open(schema: &mut Value) {
     match schema {
@@ -165,10 +207,15 @@ fn is_about_ids(said: &str) -> bool {
 }
 
 fn is_unknown(said: &str, name: &str) -> bool {
+    says_of(said, name, &UNKNOWN_FIELD)
+}
+
+/// Whether a refusal names a field, and has one of these wordings.
+fn says_of(said: &str, name: &str, wordings: &[&str]) -> bool {
     let names_it = said
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| word.eq_ignore_ascii_case(name));
-    names_it && UNKNOWN_FIELD.iter().any(|wording| said.contains(wording))
+    names_it && wordings.iter().any(|wording| said.contains(wording))
 }
 
 #[cfg(test)]
@@ -248,6 +295,44 @@ mod tests {
     }
 
     #[test]
+    fn a_system_message_becomes_one_of_the_user_if_the_template_has_none() {
+        for message in [
+            "System role not supported",
+            "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        ] {
+            let dialect = learnt(400, message).expect("it is learnt");
+            let mut chat = chat();
+            chat.insert(0, ChatMessage::System { content: "S".into() });
+            let sent = json!(dialect.messages(&chat));
+            assert_eq!(sent[0], json!({"role": "user", "content": "S\n\na"}), "{message}");
+            assert_eq!(sent[1]["role"], "assistant", "{message}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_sent_with_each_call_if_null_is_refused() {
+        assert_eq!(json!(Dialect::default().messages(&chat()))[1]["content"], json!(null));
+        for message in [
+            "Invalid value for 'content': expected a string, got null.",
+            "[{'loc': ('messages', 1, 'content'), 'msg': 'Input should be a valid string'}]",
+        ] {
+            let sent = learnt(400, message).expect("it is learnt").messages(&chat());
+            assert_eq!(json!(sent)[1]["content"], "", "{message}");
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_refused_is_not_asked_for() {
+        for message in ["Cannot use tools with stream", "'stream' does not support true"] {
+            let dialect = learnt(500, message).expect("it is learnt");
+            assert!(!dialect.takes("stream") && !dialect.takes("stream_options"), "{message}");
+        }
+        let options = "`stream_options` is not supported when `stream` is true";
+        let dialect = learnt(400, options).expect("it is learnt");
+        assert!(dialect.takes("stream") && !dialect.takes("stream_options"));
+    }
+
+    #[test]
     fn the_limit_has_the_name_that_the_server_asks_for() {
         let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                        'max_completion_tokens' instead.";
@@ -277,6 +362,8 @@ mod tests {
             (400, "The reasoning_content in the thinking mode must be passed back to the API."),
             (401, "unknown stream_options"),
             (400, "unknown model"),
+            (400, "the tool is not supported by this system"),
+            (500, "unknown error in the stream"),
             (400, ""),
         ] {
             assert_eq!(learnt(status, message), None, "{message}");

@@ -18,7 +18,7 @@ use super::{
     dialect::Dialect,
     error::{ChatError, Phase, Retry, Unreachable, beginning},
     exchange::{self, Break, Exchange, Head, Heard, Post},
-    framing::Framing,
+    framing::{Framing, Rest},
     options::{EndpointOptions, OptionsError, Patience, completions_url},
     round::{Finish, Round},
     server_message::ServerMessage,
@@ -168,6 +168,11 @@ impl Endpoint {
         if !StatusCode::from_u16(head.status).is_ok_and(|status| status.is_success()) {
             return Err(self.refusal(head, &exchange)?);
         }
+        let decoded = |name: &str| name.is_empty() || name.eq_ignore_ascii_case("identity");
+        if let Some(name) = head.encoding.filter(|name| !decoded(name.trim())) {
+            let why = format!("its answer is compressed with `{name}`, which was not asked for");
+            return Err(self.malformed(&why, b""));
+        }
         match self.read(&exchange, first, &mut assembly, watch) {
             // A cancelled call returns no part of the answer, even if some of it has arrived.
             Err(ChatError::Cancelled) => Err(ChatError::Cancelled),
@@ -194,8 +199,9 @@ impl Endpoint {
                 let message = format!("it withheld the whole answer (`{}`)", reason());
                 Err(ChatError::ContentRefused { says: ServerMessage::new(message) })
             }
-            Finish::Failed if round.is_empty() => {
-                let message = format!("it gave up with the reason `{}`", reason());
+            // A parser of the server may lose the calls that the model made.
+            Finish::Failed | Finish::ToolCalls if round.is_empty() => {
+                let message = format!("it sent nothing but the reason `{}`", reason());
                 Err(ChatError::Failed { url: self.url(), says: ServerMessage::new(message) })
             }
             _ => Ok(round),
@@ -216,8 +222,7 @@ impl Endpoint {
         let mut deadline = first;
         let mut phase = Phase::FirstByte;
         loop {
-            let (until, of) =
-                if last < deadline { (last, Phase::Total) } else { (deadline, phase) };
+            let (until, of) = sooner((deadline, phase), last);
             match exchange.next(until).map_err(|why| self.lost(why, of))? {
                 Heard::Bytes(bytes) => {
                     let was_finished = assembly.is_finished();
@@ -248,25 +253,59 @@ impl Endpoint {
                         deadline = Instant::now() + idle;
                         phase = Phase::Idle;
                     }
+                    // A flood of signs of life never lets the wait for the next one time out.
+                    let (until, of) = sooner((deadline, phase), last);
+                    if Instant::now() >= until {
+                        return Err(self.lost(Break::Silent, of));
+                    }
                     if assembly.is_finished() && !was_finished {
                         deadline = Instant::now() + idle.min(WAIT_FOR_COUNTS);
                     }
                 }
-                Heard::End => {
-                    let Some(whole) = framing.into_whole() else { return Err(self.ended()) };
-                    let text = String::from_utf8_lossy(&whole);
-                    let chunks = Chunk::read(&text).map_err(|why| self.malformed(&why, &whole))?;
-                    let chunks = self.without_errors(chunks)?;
-                    // An error page or another API may also be valid JSON.
-                    if chunks.iter().all(|chunk| chunk.choices.is_empty()) {
-                        return Err(self.malformed("it has no `choices`", &whole));
-                    }
-                    for chunk in chunks {
-                        assembly.take(chunk, watch);
-                    }
-                    return self.check_size(&Framing::default(), assembly);
-                }
+                Heard::End => return self.read_rest(framing.rest(), assembly, watch),
                 Heard::Head(_) => return Err(self.ended()),
+            }
+        }
+    }
+
+    /// Reads what is left at the end of a body: a whole answer, or the last event of a stream.
+    fn read_rest(
+        &self,
+        rest: Rest,
+        assembly: &mut Assembly,
+        watch: &mut dyn Watch,
+    ) -> Result<(), ChatError> {
+        match rest {
+            Rest::Whole(whole) => {
+                let text = String::from_utf8_lossy(&whole);
+                let chunks = Chunk::read(&text).map_err(|why| self.malformed(&why, &whole))?;
+                let chunks = self.without_errors(chunks)?;
+                // An error page or another API may also be valid JSON.
+                if !chunks.iter().any(|chunk| chunk.has_choices) {
+                    return Err(self.malformed("it has no `choices`", &whole));
+                }
+                for chunk in chunks {
+                    assembly.take(chunk, watch);
+                }
+                self.check_size(&Framing::default(), assembly)?;
+                if assembly.is_finished() || assembly.has_output() {
+                    Ok(())
+                } else {
+                    Err(self.ended())
+                }
+            }
+            Rest::Event(event) => {
+                match event.map(|event| self.chunks(&event)).transpose() {
+                    Ok(chunks) => {
+                        for chunk in chunks.into_iter().flatten() {
+                            assembly.take(chunk, watch);
+                        }
+                    }
+                    // It was cut in the middle.
+                    Err(ChatError::Malformed { .. }) => {}
+                    Err(why) => return Err(why),
+                }
+                if assembly.is_finished() { Ok(()) } else { Err(self.ended()) }
             }
         }
     }
@@ -347,8 +386,8 @@ impl Endpoint {
             Ok(why) => return Ok(why),
             Err(says) => says,
         };
-        let retry_after =
-            head.retry_after.and_then(|text| wait_asked_for(&text, SystemTime::now()));
+        let ms = head.retry_after_ms.and_then(|text| wait_in(&text, Duration::from_millis(1)));
+        let retry_after = ms.or_else(|| wait_asked_for(&head.retry_after?, SystemTime::now()));
         Ok(ChatError::Refused {
             url: self.url(),
             status: head.status,
@@ -421,6 +460,11 @@ impl Endpoint {
     }
 }
 
+/// The deadline that comes first: that of a phase, or the last one.
+fn sooner(of_phase: (Instant, Phase), last: Instant) -> (Instant, Phase) {
+    if last < of_phase.0 { (last, Phase::Total) } else { of_phase }
+}
+
 /// The error after the last attempt. A failure that no retry could cure speaks for itself.
 fn given_up(attempts: u32, why: ChatError) -> ChatError {
     if attempts == 1 || why.retry() == Retry::Never {
@@ -434,10 +478,14 @@ fn given_up(attempts: u32, why: ChatError) -> ChatError {
 fn wait_asked_for(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
-    text.parse()
-        .ok()
-        .map(Duration::from_secs)
+    wait_in(text, Duration::from_secs(1))
         .or_else(|| httpdate::parse_http_date(text).ok().map(until))
+}
+
+/// A number of units of time, perhaps with a fraction.
+fn wait_in(text: &str, unit: Duration) -> Option<Duration> {
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite())?;
+    Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()
 }
 
 #[cfg(test)]
@@ -448,14 +496,17 @@ mod tests {
     fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         for (text, wait) in [
-            ("3", Some(3)),
-            (" 0 ", Some(0)),
-            ("Sun, 06 Nov 1994 08:49:42 GMT", Some(5)),
-            ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0)),
+            ("3", Some(3.0)),
+            (" 0 ", Some(0.0)),
+            ("1.5", Some(1.5)),
+            ("Sun, 06 Nov 1994 08:49:42 GMT", Some(5.0)),
+            ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0.0)),
             ("soon", None),
             ("-1", None),
+            ("NaN", None),
+            ("1e300", None),
         ] {
-            assert_eq!(wait_asked_for(text, now), wait.map(Duration::from_secs), "{text}");
+            assert_eq!(wait_asked_for(text, now), wait.map(Duration::from_secs_f64), "{text}");
         }
     }
 

@@ -172,11 +172,7 @@ impl ChatError {
             Self::Refused { status, says, retry_after, .. } => {
                 return match retry_after {
                     // Waiting does not help if the quota is used up.
-                    _ if !may_go_better(*status)
-                        || says.code.as_deref() == Some("insufficient_quota") =>
-                    {
-                        Retry::Never
-                    }
+                    _ if !may_go_better(*status) || says.is_about_quota() => Retry::Never,
                     Some(after) => Retry::After(*after),
                     None => Retry::Later,
                 };
@@ -184,7 +180,8 @@ impl ChatError {
             Self::Failed { says, .. } => {
                 // Inside a stream, some servers put the HTTP status into `code`. An error without
                 // one may be temporary.
-                says.code.as_deref().and_then(|code| code.parse().ok()).is_none_or(may_go_better)
+                let status = says.code.as_deref().and_then(|code| code.parse().ok());
+                status.is_none_or(may_go_better) && !says.is_about_quota()
             }
             // A wrong certificate stays wrong.
             Self::Unreachable { why, .. } => !matches!(why, Unreachable::Tls(_)),
@@ -253,7 +250,7 @@ fn advice(status: u16, says: &ServerMessage, had_key: bool) -> &'static str {
         404 | 405 => {
             "; check the model (--model) and the base URL (--base-url), which usually ends in `/v1`"
         }
-        429 if says.code.as_deref() == Some("insufficient_quota") => {
+        429 if says.is_about_quota() => {
             "; the quota of the key is used up: add credit, or use another key"
         }
         429 => "; too many requests: wait a while, or use another key or model",

@@ -14,8 +14,8 @@ use std::{
 
 use ureq::{
     Agent, Proxy,
-    config::Config,
-    http::{HeaderMap, Uri, header},
+    config::{AutoHeaderValue, Config},
+    http::{HeaderMap, HeaderName, Uri, header},
     tls::{RootCerts, TlsConfig},
 };
 
@@ -23,6 +23,9 @@ use super::{
     cancel::{Cancel, Listening},
     options::Patience,
 };
+
+/// The wait in milliseconds that OpenAI and Azure ask for.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// The request to send.
 #[derive(Clone)]
@@ -45,6 +48,9 @@ pub(super) enum Heard {
 pub(super) struct Head {
     pub(super) status: u16,
     pub(super) retry_after: Option<String>,
+    pub(super) retry_after_ms: Option<String>,
+    /// A compression that is not decoded.
+    pub(super) encoding: Option<String>,
     pub(super) location: Option<String>,
 }
 
@@ -73,6 +79,8 @@ pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
         .max_redirects(0)
         .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
         .accept("text/event-stream, application/json")
+        // A compressed answer cannot be shown while it arrives. Some servers compress it anyway.
+        .accept_encoding(AutoHeaderValue::None)
         // Only these two phases have limits here. The caller's deadlines cover the rest, and a
         // cancel cuts them short.
         .timeout_resolve(Some(patience.connect))
@@ -174,6 +182,8 @@ fn converse(
     let told = say.send(Ok(Heard::Head(Head {
         status: head.status.as_u16(),
         retry_after: text(&head.headers, header::RETRY_AFTER),
+        retry_after_ms: text(&head.headers, RETRY_AFTER_MS),
+        encoding: text(&head.headers, header::CONTENT_ENCODING),
         location: text(&head.headers, header::LOCATION),
     })));
     // The exchange was dropped, so nobody needs the body.

@@ -44,7 +44,9 @@ impl Extra {
             (Some(Value::String(before)), Value::String(text)) if !is_whole(&name) => {
                 before.push_str(&text);
             }
-            (Some(Value::Array(before)), Value::Array(items)) => before.extend(items),
+            (Some(Value::Array(before)), Value::Array(items)) => {
+                items.into_iter().for_each(|item| add_piece(before, item));
+            }
             (Some(Value::Object(before)), Value::Object(members)) => merge(before, members),
             // An empty piece after a full one is the end of a stream.
             (Some(_), _) if !has_news => {}
@@ -127,38 +129,55 @@ impl Extra {
     }
 }
 
-/// Whether a text of this name is a signature or other opaque data.
+/// Whether a text of this name arrives whole: a signature, other opaque data, or a label.
 fn is_whole(name: &str) -> bool {
+    is_opaque(name) || matches!(name, "type" | "id" | "format")
+}
+
+fn is_opaque(name: &str) -> bool {
     ["signature", "encrypted", "opaque"].iter().any(|part| name.contains(part))
+}
+
+/// Whether a piece continues the last part of a list. A signature ends a part, and encrypted parts
+/// arrive whole.
+fn goes_on(last: &Value, piece: &Value) -> bool {
+    let (Value::Object(last), Value::Object(piece)) = (last, piece) else { return false };
+    let Some(kind) = last.get("type").and_then(Value::as_str) else { return false };
+    let is_closed = ["encrypted", "redacted"].iter().any(|part| kind.contains(part))
+        || last.iter().any(|(name, value)| is_opaque(name) && !is_blank(value));
+    let is_same = |name: &str| {
+        let (before, now) = (last.get(name), piece.get(name));
+        before.is_none_or(is_blank) || now.is_none_or(is_blank) || before == now
+    };
+    let has_same_type = piece.get("type").and_then(Value::as_str) == Some(kind);
+    has_same_type && !is_closed && ["id", "index"].into_iter().all(is_same)
+}
+
+fn is_blank(value: &Value) -> bool {
+    value.is_null() || value.as_str() == Some("")
 }
 
 /// Adds a piece to a list of parts. A piece of the same type as the last part continues it.
 fn add_piece(parts: &mut Vec<Value>, piece: Value) {
-    let last = parts.last_mut().filter(|last| {
-        last.get("type") == piece.get("type") && last.is_object() && piece.is_object()
-    });
-    let (Some(Value::Object(last)), Value::Object(members)) = (last, &piece) else {
-        return parts.push(piece);
-    };
-    for (name, value) in members {
-        match (last.get_mut(name), value) {
-            _ if name == "type" => {}
-            (Some(Value::String(before)), Value::String(text)) if !is_whole(name) => {
-                before.push_str(text);
-            }
-            (Some(Value::Array(before)), Value::Array(items)) => {
-                items.iter().for_each(|item| add_piece(before, item.clone()));
-            }
-            (_, value) => drop(last.insert(name.clone(), value.clone())),
-        }
+    let last = parts.last_mut().filter(|last| goes_on(last, &piece));
+    match (last, piece) {
+        (Some(Value::Object(last)), Value::Object(members)) => merge(last, members),
+        (_, piece) => parts.push(piece),
     }
 }
 
+/// Joins a piece of an object to what has arrived of it.
 fn merge(before: &mut Map<String, Value>, members: Map<String, Value>) {
     for (name, value) in members {
         match (before.get_mut(&name), value) {
+            (Some(_), value) if is_blank(&value) => {}
             (Some(Value::Object(before)), Value::Object(members)) => merge(before, members),
-            (Some(_), Value::Null) => {}
+            (Some(Value::Array(before)), Value::Array(items)) => {
+                items.into_iter().for_each(|item| add_piece(before, item));
+            }
+            (Some(Value::String(before)), Value::String(text)) if !is_whole(&name) => {
+                before.push_str(&text);
+            }
             (_, value) => drop(before.insert(name, value)),
         }
     }
@@ -206,11 +225,63 @@ mod tests {
                 json!({"reasoning_details": [{"text": "a"}, {"signature": "s"}]}),
             ),
             (
+                // The pieces of LiteLLM.
+                vec![
+                    ("thinking_blocks", json!([{"type": "thinking", "thinking": "I "}])),
+                    (
+                        "thinking_blocks",
+                        json!([{"type": "thinking", "thinking": "look.", "signature": null}]),
+                    ),
+                    (
+                        "thinking_blocks",
+                        json!([{"type": "thinking", "thinking": "", "signature": "s"}]),
+                    ),
+                    ("thinking_blocks", json!([{"type": "thinking", "thinking": "More."}])),
+                ],
+                json!({"thinking_blocks": [
+                    {"type": "thinking", "thinking": "I look.", "signature": "s"},
+                    {"type": "thinking", "thinking": "More."},
+                ]}),
+            ),
+            (
+                // The pieces of OpenRouter.
+                vec![
+                    (
+                        "reasoning_details",
+                        json!([{"type": "reasoning.text", "text": "I ", "format": "f", "index": 0}]),
+                    ),
+                    (
+                        "reasoning_details",
+                        json!([{"type": "reasoning.text", "text": "look", "format": "f", "index": 0}]),
+                    ),
+                    (
+                        "reasoning_details",
+                        json!([{"type": "reasoning.text", "text": "Hm", "format": "f", "index": 1}]),
+                    ),
+                    ("reasoning_details", json!([{"type": "reasoning.encrypted", "data": "a"}])),
+                    ("reasoning_details", json!([{"type": "reasoning.encrypted", "data": "b"}])),
+                ],
+                json!({"reasoning_details": [
+                    {"type": "reasoning.text", "text": "I look", "format": "f", "index": 0},
+                    {"type": "reasoning.text", "text": "Hm", "format": "f", "index": 1},
+                    {"type": "reasoning.encrypted", "data": "a"},
+                    {"type": "reasoning.encrypted", "data": "b"},
+                ]}),
+            ),
+            (
                 vec![
                     ("extra_content", json!({"google": {"a": 1}})),
                     ("extra_content", json!({"google": {"b": 2}})),
                 ],
                 json!({"extra_content": {"google": {"a": 1, "b": 2}}}),
+            ),
+            (
+                vec![
+                    ("thinking", json!({"content": "I "})),
+                    ("thinking", json!({"content": "look.", "signature": null})),
+                    ("thinking", json!({"content": "", "signature": "s"})),
+                ],
+                json!({"thinking": {"content": "I look.", "signature": "s"}}),
             ),
             (
                 vec![("reasoning", json!("kept")), ("reasoning", json!(null))],

@@ -16,7 +16,8 @@ pub(super) enum Framing {
 }
 
 /// The beginnings of a stream.
-const BEGINNINGS: [&[u8]; 7] = [b":", b"data:", b"data\n", b"data\r", b"event:", b"id:", b"retry:"];
+const BEGINNINGS: [&[u8]; 9] =
+    [b":", b"data:", b"data\n", b"data\r", b"event:", b"id:", b"retry:", b"error: {", b"error:{"];
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -69,14 +70,23 @@ impl Framing {
         matches!(self, Self::Whole(_))
     }
 
-    /// Called at the end of the body. Returns the text, or `None` for a stream.
-    pub(super) fn into_whole(self) -> Option<Vec<u8>> {
+    /// What is left at the end of the body.
+    pub(super) fn rest(self) -> Rest {
         match self {
-            Self::Whole(text) => Some(text),
-            Self::Unknown(text) => Some(text).filter(|text| !text.is_empty()),
-            Self::Stream(_) => None,
+            Self::Stream(splitter) => Rest::Event(splitter.rest()),
+            Self::Unknown(text) | Self::Whole(text) if !text.is_empty() => Rest::Whole(text),
+            Self::Unknown(_) | Self::Whole(_) => Rest::Event(None),
         }
     }
+}
+
+/// What is left at the end of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The body is one text.
+    Whole(Vec<u8>),
+    /// The last event of a stream, without the empty line after it.
+    Event(Option<Event>),
 }
 
 #[cfg(test)]
@@ -96,14 +106,16 @@ mod tests {
                 stream.bytes().flat_map(|byte| framing.push(&[byte])).collect();
             assert_eq!(events.len(), 1, "{stream:?}");
             assert_eq!(events[0].data, b"x", "{stream:?}");
-            assert_eq!(framing.into_whole(), None);
+            assert_eq!(framing.rest(), Rest::Event(None));
         }
+        let mut framing = Framing::default();
+        assert_eq!(framing.push(b"error: {}\n\n").len(), 1, "an error of llama.cpp");
         for whole in ["{\"a\":1}", "[]", "<html>", "Bad gateway", "error: no", "database", "i"] {
             let mut framing = Framing::default();
             assert!(framing.push(b" \n").is_empty());
             assert!(whole.bytes().all(|byte| framing.push(&[byte]).is_empty()));
-            assert_eq!(framing.into_whole().unwrap(), whole.as_bytes());
+            assert_eq!(framing.rest(), Rest::Whole(whole.as_bytes().to_vec()));
         }
-        assert_eq!(Framing::default().into_whole(), None);
+        assert_eq!(Framing::default().rest(), Rest::Event(None));
     }
 }

@@ -80,9 +80,12 @@ impl Finish {
     /// The meaning of a reason, in the words of different servers.
     #[must_use]
     pub fn parse(reason: &str) -> Self {
-        match reason.trim().to_ascii_lowercase().as_str() {
-            "stop" | "stop_sequence" | "end_turn" | "eos" | "eos_token" | "done" | "complete"
-            | "completed" | "finished" => Self::Stop,
+        let reason = reason.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        // Gemini writes what went wrong after a name and a colon.
+        let reason = reason.rsplit_once(':').map_or(reason.as_str(), |(_, reason)| reason);
+        match reason.trim_matches('_') {
+            "stop" | "stopped" | "stop_sequence" | "end_turn" | "eos" | "eos_token" | "end"
+            | "done" | "complete" | "completed" | "finished" => Self::Stop,
             "length"
             | "max_tokens"
             | "max_output_tokens"
@@ -92,8 +95,17 @@ impl Finish {
             | "model_context_window_exceeded"
             | "incomplete" => Self::Length,
             "tool_calls" | "tool_call" | "tool_use" | "function_call" => Self::ToolCalls,
-            "content_filter" | "content_filtered" | "safety" | "prohibited_content"
-            | "blocklist" | "spii" | "recitation" | "refusal" | "sensitive" => Self::ContentFilter,
+            "content_filter"
+            | "content_filtered"
+            | "safety"
+            | "prohibited_content"
+            | "blocklist"
+            | "spii"
+            | "recitation"
+            | "refusal"
+            | "sensitive"
+            | "error_toxic"
+            | "guardrail_intervened" => Self::ContentFilter,
             "error"
             | "abort"
             | "aborted"
@@ -101,7 +113,9 @@ impl Finish {
             | "timeout"
             | "network_error"
             | "insufficient_system_resource"
-            | "malformed_function_call" => Self::Failed,
+            | "malformed_function_call"
+            | "unexpected_tool_call"
+            | "too_many_tool_calls" => Self::Failed,
             _ => Self::Other,
         }
     }

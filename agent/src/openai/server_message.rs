@@ -24,11 +24,10 @@ const TOO_LONG: [&str; 7] = [
 ];
 
 /// The words that servers say about a chat that is too long. All words of a row must occur.
-const TOO_LONG_IN_WORDS: [&[&str]; 35] = [
+const TOO_LONG_IN_WORDS: [&[&str]; 37] = [
     &["maximum context length"],
     &["max context length"],
     &["context length exceeded"],
-    &["context_length_exceeded"],
     &["exceeds the available context size"],
     &["context size has been exceeded"],
     &["context shift is disabled"],
@@ -58,6 +57,9 @@ const TOO_LONG_IN_WORDS: [&[&str]; 35] = [
     &["exceeded model token limit"],
     &["reduce the length of the messages"],
     &["must be <=", "max_new_tokens"],
+    &["must have less than", "tokens"],
+    &["requested tokens", "exceed context"],
+    &["too many tokens", "prompt"],
     &["total number of tokens in the prompt cannot exceed"],
     &["request too large"],
 ];
@@ -121,9 +123,12 @@ impl ServerMessage {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// Reads an error's body: JSON of several shapes, a page, or any text.
+    /// Reads an error's body: JSON of several shapes, an event of a stream, a page, or any text.
     pub(super) fn read(body: &str) -> Self {
-        let body = body.trim();
+        let body = body.trim_start_matches('\u{feff}').trim();
+        let is_event = ["data:", "event:", "id:"].iter().any(|field| body.starts_with(field));
+        let data = || body.lines().find_map(|line| line.strip_prefix("data:"));
+        let body = if is_event { data().unwrap_or(body).trim() } else { body };
         match serde_json::from_str::<Value>(body) {
             Ok(value @ (Value::Object(_) | Value::Array(_))) => Self::from_body(&value),
             _ if body.starts_with('<') => Self::new(words_of_page(body)),
@@ -131,19 +136,18 @@ impl ServerMessage {
         }
     }
 
-    fn from_body(body: &Value) -> Self {
-        let inner = match body {
-            // Some gateways wrap the object into a list.
-            Value::Array(items) => items.iter().find(|item| item.is_object()),
-            body => ["error", "errors"]
-                .iter()
-                .find_map(|name| body.get(name).filter(|error| !error.is_null())),
-        };
-        match inner {
-            Some(inner) if body.is_array() => Self::from_body(inner),
-            Some(inner) => Self::from_json(inner),
-            None => Self::from_json(body),
+    pub(super) fn from_body(body: &Value) -> Self {
+        // Some gateways wrap the object into a list.
+        if let Some(inner) =
+            body.as_array().and_then(|items| items.iter().find(|it| it.is_object()))
+        {
+            return Self::from_body(inner);
         }
+        let inner = ["error", "errors"]
+            .iter()
+            .find_map(|name| body.get(name).filter(|error| error.is_object() || error.is_array()));
+        // If the error is only text, its code is beside it.
+        Self::from_json(inner.unwrap_or(body))
     }
 
     /// Reads an error in JSON: an object with a message, a list of them, or text.
@@ -159,6 +163,14 @@ impl ServerMessage {
             Value::String(text) => Some(text.clone()),
             other => Some(other.to_string()),
         };
+        // Some gateways wrap the error of their provider, with its code, into their own.
+        let says = |inner: &Value| {
+            MESSAGE.iter().any(|name| inner[*name].is_string() || inner[*name].is_object())
+        };
+        let wrapped = ["error", "message", "detail"].iter().filter_map(|name| error.get(name));
+        if let Some(inner) = wrapped.into_iter().find(|inner| inner.is_object() && says(inner)) {
+            return Self::from_json(inner);
+        }
         let message = MESSAGE.iter().find_map(|name| error.get(name).and_then(plain));
         // A gateway says that its provider failed, and repeats the provider's words beside that.
         let raw = error.pointer("/metadata/raw").and_then(plain);
@@ -181,7 +193,15 @@ impl ServerMessage {
     /// Whether the server says that the chat is too long, by its code, its type, or the wording of
     /// known servers.
     pub(super) fn is_about_context_length(&self) -> bool {
+        // A gateway repeats the words of its provider, and the name is among them.
+        let message = self.message.to_lowercase();
         self.is_one_of(&TOO_LONG, &TOO_LONG_IN_WORDS)
+            || TOO_LONG.iter().any(|name| message.contains(name))
+    }
+
+    /// Whether the quota of the key is used up. A later request fails too.
+    pub(super) fn is_about_quota(&self) -> bool {
+        self.is_one_of(&["insufficient_quota"], &[])
     }
 
     /// Whether the server refuses the content of the chat.
@@ -259,9 +279,15 @@ mod tests {
                 "m (INVALID, 400)",
             ),
             ("{\"errors\":[{\"message\":\"m\",\"code\":7003}],\"success\":false}", "m (7003)"),
+            ("{\"error\":\"m\",\"code\":\"c\"}", "m (c)"),
+            ("{\"error\":true,\"message\":\"m\"}", "m"),
+            ("{\"error\":\"Bad Request\",\"message\":\"m\",\"statusCode\":400}", "m"),
             ("{\"detail\":\"m\"}", "m"),
             ("{\"error\":null,\"message\":\"m\"}", "m"),
             ("{\"message\":{\"detail\":[1]}}", "{\"detail\":[1]}"),
+            ("{\"error\":{\"error\":{\"message\":\"m\",\"code\":\"c\"}}}", "m (c)"),
+            ("{\"detail\":{\"error\":{\"message\":\"m\",\"type\":\"t\"}}}", "m (t)"),
+            ("{\"message\":{\"message\":\"m\",\"code\":7}}", "m (7)"),
             (
                 "{\"error\":{\"message\":\"Provider returned error\",\"code\":400,\
                  \"metadata\":{\"raw\":\"prompt is too long\"}}}",
@@ -272,6 +298,9 @@ mod tests {
                  <style>p { a: b }</style></head><body><p>The host\n is down.</p></body></html>",
                 "502 Bad gateway The host is down.",
             ),
+            ("event:error\ndata:{\"code\":\"c\",\"message\":\"m\"}\n\n", "m (c)"),
+            ("\u{feff}data: {\"error\":\"m\"}\n\n", "m"),
+            ("data: plain words", "plain words"),
             (" plain words\n", "plain words"),
             ("\"quoted\"", "\"quoted\""),
             ("", "it says nothing more"),

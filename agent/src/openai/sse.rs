@@ -26,6 +26,12 @@ impl Splitter {
         self.line.len() + self.data.as_ref().map_or(0, Vec::len)
     }
 
+    /// The event that the end of the stream cut, if it has data. It may be complete: some servers
+    /// forget the empty line after their last event.
+    pub(super) fn rest(mut self) -> Option<Event> {
+        self.push(b"\n\n").pop()
+    }
+
     /// Takes the next bytes, and returns each event that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
@@ -58,11 +64,22 @@ impl Splitter {
         if let Some(kind) = line.strip_prefix(b"event:") {
             self.kind = Some(String::from_utf8_lossy(kind.trim_ascii()).into_owned());
         }
-        let value = match line.strip_prefix(b"data") {
-            Some([]) => &[],
-            Some([b':', b' ', value @ ..] | [b':', value @ ..]) => value,
+        // Some servers write an error into a field of its own.
+        let error =
+            line.strip_prefix(b"error:").filter(|error| error.trim_ascii().starts_with(b"{"));
+        if error.is_some() {
+            self.kind = Some("error".to_owned());
+        }
+        let mut value = match (error, line.strip_prefix(b"data")) {
+            (Some(error), _) => error,
+            (None, Some([])) => &[],
+            (None, Some([b':', b' ', value @ ..] | [b':', value @ ..])) => value,
             _ => return None,
         };
+        // A proxy that wraps a stream into another one repeats the name of the field.
+        while let Some(inner) = value.trim_ascii_start().strip_prefix(b"data:") {
+            value = inner;
+        }
         match &mut self.data {
             Some(data) => {
                 data.push(b'\n');
@@ -113,6 +130,21 @@ mod tests {
     #[test]
     fn one_space_after_the_colon_is_not_data() {
         assert_eq!(whole("data:  two\n\ndata\n\ndata:\ndata:\n\n"), [" two", "", "\n"]);
+    }
+
+    #[test]
+    fn an_error_may_have_a_field_of_its_own_and_data_a_repeated_name() {
+        let events = Splitter::default()
+            .push(b"error: {\"code\":500}\n\ndata: data: {}\n\nerror: no\n\ndata: y\n\n");
+        let told: Vec<_> = events
+            .iter()
+            .map(|event| (event.kind.as_deref(), String::from_utf8_lossy(&event.data)))
+            .collect();
+        let data = |text: &'static str| text.into();
+        assert_eq!(
+            told,
+            [(Some("error"), data(" {\"code\":500}")), (None, data(" {}")), (None, data("y"))]
+        );
     }
 
     #[test]

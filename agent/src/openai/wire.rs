@@ -17,6 +17,8 @@ pub(super) struct Chunk {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) choices: Vec<Choice>,
+    /// Whether it has a list of choices, perhaps an empty one.
+    pub(super) has_choices: bool,
     /// The token counts, if any can be read.
     pub(super) usage: Option<Usage>,
     pub(super) error: Option<ServerMessage>,
@@ -45,6 +47,8 @@ pub(super) struct Delta {
 #[derive(Default)]
 pub(super) struct CallPiece {
     pub(super) index: Option<u64>,
+    /// Whether it is not a piece: a complete message has each call once.
+    pub(super) is_whole: bool,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
@@ -55,14 +59,33 @@ pub(super) struct CallPiece {
 type Object<'a> = BTreeMap<String, &'a RawValue>;
 
 impl Chunk {
-    /// Reads the data of an event, or a whole body. A list has a chunk in each item.
+    /// Reads the data of an event, or a whole body. A list has a chunk in each item. Some servers
+    /// forget the empty line between events, and then several values follow one another.
     pub(super) fn read(data: &str) -> Result<Vec<Self>, String> {
-        let data = data.trim_start_matches('\u{feff}');
-        let raw: &RawValue = serde_json::from_str(data).map_err(|why| why.to_string())?;
-        match list(raw) {
-            Some(items) => items.into_iter().filter_map(object).map(Self::from_object).collect(),
-            None => object(raw).map(Self::from_object).into_iter().collect(),
+        let why = match Self::read_one(data) {
+            Ok(chunks) => return Ok(chunks),
+            Err(why) => why,
+        };
+        let lines: Vec<&str> =
+            data.lines().filter(|line| !matches!(line.trim(), "" | "[DONE]")).collect();
+        if data.lines().count() < 2 {
+            return Err(why);
         }
+        let chunks: Result<Vec<_>, _> = lines.into_iter().map(Self::read_one).collect();
+        chunks.map(|chunks| chunks.into_iter().flatten().collect()).map_err(|_| why)
+    }
+
+    fn read_one(data: &str) -> Result<Vec<Self>, String> {
+        let data = data.trim_start_matches('\u{feff}');
+        let mut chunks = Vec::new();
+        for raw in serde_json::Deserializer::from_str(data).into_iter::<&RawValue>() {
+            let raw = raw.map_err(|why| why.to_string())?;
+            let objects = list(raw).unwrap_or_else(|| vec![raw]).into_iter().filter_map(object);
+            for object in objects {
+                chunks.push(Self::from_object(object)?);
+            }
+        }
+        Ok(chunks)
     }
 
     fn from_object(fields: Object<'_>) -> Result<Self, String> {
@@ -73,28 +96,40 @@ impl Chunk {
                 .or_else(|| object(raw).map(|_| vec![raw]))
                 .ok_or("`choices` is not a list")?,
         };
+        let choices: Vec<_> = choices.into_iter().filter_map(object).collect();
+        // Some servers put the counts or the error into the choice, or into a member of their own.
+        let own = field("x_groq").and_then(object);
+        let places = || [&fields].into_iter().chain(&own).chain(&choices);
+        let usage = places().find_map(|fields| usage(&object(fields.get("usage")?)?));
+        let error = places().find_map(reported);
         Ok(Self {
             id: field("id").and_then(plain),
             model: field("model").and_then(text),
-            choices: choices.into_iter().filter_map(object).map(Choice::from_object).collect(),
-            usage: field("usage").and_then(object).and_then(|fields| usage(&fields)),
-            error: reported(&fields),
+            has_choices: field("choices").is_some_and(|raw| !is_null(raw)),
+            usage,
+            error,
+            choices: choices.into_iter().map(Choice::from_object).collect(),
         })
     }
 }
 
-/// The error that a chunk reports, if it reports one.
+/// The error that an object reports, if it reports one.
 fn reported(fields: &Object<'_>) -> Option<ServerMessage> {
-    let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
-    let error = fields.get("error").and_then(|raw| value(raw)).filter(|error| !is_blank(error));
-    // Some servers send the error itself instead of a chunk.
-    let is_error =
-        fields.get("object").and_then(|raw| text(raw)).is_some_and(|kind| kind == "error");
-    let itself = || {
-        let members = fields.iter().filter_map(|(name, raw)| Some((name.clone(), value(raw)?)));
-        Value::Object(members.collect())
+    let value = |name: &str| {
+        let value = serde_json::from_str::<Value>(fields.get(name)?.get()).ok();
+        value.filter(|value| !is_blank(value))
     };
-    error.or_else(|| is_error.then(itself)).map(|error| ServerMessage::from_json(&error))
+    let has_error = value("error").or_else(|| value("errors")).is_some();
+    // Some servers send the error itself instead of a chunk.
+    let is_error = value("object").is_some_and(|object| object == "error");
+    let is_fine = |code: &Value| matches!(code.to_string().trim_matches('"'), "0" | "200");
+    let has_failed = value("code").is_some_and(|code| !is_fine(&code));
+    let has_words = ["message", "msg", "detail"].into_iter().any(|name| value(name).is_some());
+    let is_bare_error = !fields.contains_key("choices") && has_failed && has_words;
+    (has_error || is_error || is_bare_error).then(|| {
+        let members = fields.keys().filter_map(|name| Some((name.clone(), value(name)?)));
+        ServerMessage::from_body(&Value::Object(members.collect()))
+    })
 }
 
 /// Whether a value says nothing at all.
@@ -113,10 +148,11 @@ impl Choice {
     fn from_object(fields: Object<'_>) -> Self {
         let field = |name: &str| fields.get(name).copied();
         // Some servers also repeat everything so far in `message`, so `delta` comes first.
-        let delta = field("delta").and_then(object).or_else(|| field("message").and_then(object));
+        let delta = field("delta").and_then(object).map(Delta::from_object);
+        let message = || field("message").and_then(object).map(Delta::whole);
         Self {
             index: field("index").and_then(count).unwrap_or(0),
-            delta: delta.map(Delta::from_object),
+            delta: delta.or_else(message),
             finish_reason: field("finish_reason").and_then(reason),
         }
     }
@@ -128,10 +164,18 @@ fn reason(raw: &RawValue) -> Option<String> {
         let fields = object(raw)?;
         ["type", "reason"].iter().find_map(|name| fields.get(*name).and_then(|raw| text(raw)))
     });
-    said.filter(|reason| !reason.trim().is_empty() && reason != "false")
+    let is_none = |reason: &str| matches!(reason, "" | "false" | "null" | "none");
+    said.filter(|reason| !is_none(&reason.trim().to_ascii_lowercase()))
 }
 
 impl Delta {
+    /// Reads a complete message.
+    fn whole(fields: Object<'_>) -> Self {
+        let mut message = Self::from_object(fields);
+        message.calls.iter_mut().for_each(|call| call.is_whole = true);
+        message
+    }
+
     fn from_object(fields: Object<'_>) -> Self {
         let mut delta = Self::default();
         let mut legacy = None;
@@ -194,13 +238,21 @@ impl CallPiece {
             let inner = function.as_ref().and_then(|function| function.get(name));
             inner.or_else(|| fields.get(name)).copied()
         };
-        Some(Self {
+        let piece = Self {
             index: fields.get("index").and_then(|raw| count(raw)),
+            is_whole: false,
             id: fields.get("id").and_then(|raw| plain(raw)).unwrap_or_default(),
             name: field("name").and_then(text).unwrap_or_default(),
             arguments: field("arguments").and_then(arguments).unwrap_or_default(),
             extra: fields.iter().filter_map(|(name, raw)| kept(name, raw)).collect(),
-        })
+        };
+        (!piece.is_empty()).then_some(piece)
+    }
+
+    /// Whether it says nothing. Some servers send an empty call with each piece of text.
+    fn is_empty(&self) -> bool {
+        let Self { id, name, arguments, extra, .. } = self;
+        id.is_empty() && name.is_empty() && arguments.is_empty() && extra.is_empty()
     }
 }
 
@@ -231,8 +283,8 @@ fn usage(fields: &Object<'_>) -> Option<Usage> {
         details.get("cached_tokens").and_then(|raw| count(raw))
     };
     let usage = Usage {
-        prompt_tokens: read("prompt_tokens"),
-        completion_tokens: read("completion_tokens"),
+        prompt_tokens: read("prompt_tokens").or_else(|| read("input_tokens")),
+        completion_tokens: read("completion_tokens").or_else(|| read("output_tokens")),
         total_tokens: read("total_tokens"),
         cached_tokens: cached().or_else(|| read("prompt_cache_hit_tokens")),
     };

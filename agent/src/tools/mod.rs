@@ -30,7 +30,7 @@ use super::{
     context::Context,
     handle::{Ended, Handle},
 };
-use crate::openai::{Cancel, ToolDefinition, arguments};
+use crate::openai::{Cancel, Finish, ToolDefinition, arguments};
 
 /// The longest text argument, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -214,9 +214,15 @@ impl Answered {
     }
 
     /// The answer to a call that was not executed because the end of the answer cut it.
-    pub(super) fn cut(caller: &Caller, tool: &str) -> Self {
-        let message = "your answer reached its token limit inside this call, so the call is \
-                       incomplete and was not executed";
+    pub(super) fn cut(caller: &Caller, tool: &str, finish: Finish) -> Self {
+        let because = match finish {
+            Finish::Length => "it reached its token limit",
+            _ => "the server ended it early",
+        };
+        let message = format!(
+            "your answer ended inside this call, because {because}; the call is incomplete and was \
+             not executed"
+        );
         let why = ToolError { retryable: true, ..ToolError::new("call_cut_off", message) }
             .hinting("Call it again with shorter arguments, or split the work into several calls.");
         Self::new(caller, tool, Err(why))

@@ -318,6 +318,10 @@ fn every_reason_for_the_end_is_told() {
         (json!("error"), Finish::Failed),
         (json!("abort"), Finish::Failed),
         (json!("insufficient_system_resource"), Finish::Failed),
+        (json!("MALFORMED_FUNCTION_CALL"), Finish::Failed),
+        (json!("function_call_filter: MALFORMED_FUNCTION_CALL"), Finish::Failed),
+        (json!("tool-calls"), Finish::ToolCalls),
+        (json!("content-filter"), Finish::ContentFilter),
         (json!("a new reason"), Finish::Other),
         (json!(7), Finish::Other),
         (json!({"type": "stop"}), Finish::Stop),
@@ -325,6 +329,8 @@ fn every_reason_for_the_end_is_told() {
         (json!(null), Finish::Unsaid),
         (json!(""), Finish::Unsaid),
         (json!(false), Finish::Unsaid),
+        (json!("null"), Finish::Unsaid),
+        (json!("None"), Finish::Unsaid),
     ] {
         let end = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
         let round = answered(Answer::stream(Events::new().text("Hi").data(&end).done()));
@@ -366,10 +372,10 @@ fn thoughts_are_no_text_and_a_refusal_is_kept() {
 #[test]
 fn other_choices_and_what_a_chunk_repeats_are_passed_over() {
     let events = Events::new()
-        .data(&json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}))
         .data(&json!({
             "choices": [{"index": 0, "delta": {"content": "Hi"}, "message": {"content": "Hi"}}],
         }))
+        .data(&json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}))
         .data(&json!({
             "choices": [{
                 "index": 0,

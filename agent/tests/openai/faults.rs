@@ -200,6 +200,12 @@ fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
         matches!(failure(&endpoint(&server)), ChatError::Failed { .. }),
         "an invalid request is not retried"
     );
+    let used_up = json!({"error": {"message": "No credit", "type": "insufficient_quota"}});
+    let server = Server::answering([Answer::stream(Events::new().data(&used_up))]);
+    assert!(
+        matches!(failure(&endpoint(&server)), ChatError::Failed { .. }),
+        "a quota that is used up is not retried"
+    );
 }
 
 #[test]
@@ -374,6 +380,23 @@ fn signs_of_life_are_no_output() {
         let ChatError::CutOff { why, .. } = why else { panic!("{why:?}") };
         assert!(matches!(*why, ChatError::TimedOut { phase: Phase::Idle, .. }), "{why:?}");
     }
+}
+
+#[test]
+fn a_flood_of_signs_of_life_is_not_output() {
+    // Reading these costs more than sending them, so the next one is always there already.
+    let beat = "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n";
+    let flood = Answer::stream(Events::new().raw(&beat.repeat(1_000_000)));
+    // A busy machine may need more than one request for the second answer.
+    let answers = [flood].into_iter().chain((0..20).map(|_| Answer::says("Hi")));
+    let server = Server::answering(answers);
+    let mut waiting = options(&server);
+    waiting.patience.first_byte = Duration::from_millis(100);
+    waiting.retries.most = 20;
+    let mut seen = Seen::default();
+    let round = ask_watched(&with(waiting), &mut seen).unwrap();
+    assert_eq!(round.text.as_deref(), Some("Hi"));
+    assert!(seen.retries[0].2.contains("took longer than 0.1 s to begin its answer"), "{seen:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 pub(crate) mod answer;
 mod answers;
+mod calls;
 mod cancelling;
 mod chats;
 mod faults;

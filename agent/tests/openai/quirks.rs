@@ -1,5 +1,8 @@
 //! The ways in which real servers answer and refuse: rows of the table in docs/providers.md.
 
+use std::io::Write;
+
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use wakeful_agent::openai::{ChatError, Finish, Round};
 
@@ -11,30 +14,18 @@ use super::{
     with,
 };
 
-fn answered(answer: Answer) -> Round {
+pub(super) fn answered(answer: Answer) -> Round {
     ask(&endpoint(&Server::answering([answer]))).expect("a complete round")
 }
 
-fn stream(events: Events) -> Answer {
+pub(super) fn stream(events: Events) -> Answer {
     Answer::stream(events.finish("stop").done())
 }
 
 /// A whole answer with this message.
-fn whole(message: &Value) -> Answer {
+pub(super) fn whole(message: &Value) -> Answer {
     let body = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
     Answer::status(200, "application/json", body.to_string())
-}
-
-/// The calls of a stream with these pieces, each in a chunk of its own, as names and arguments.
-fn calls(pieces: &[Value]) -> Vec<(String, String)> {
-    let events = pieces
-        .iter()
-        .fold(Events::new(), |events, piece| events.delta(json!({"tool_calls": [piece]})));
-    named(answered(Answer::stream(events.finish("tool_calls").done())))
-}
-
-fn named(round: Round) -> Vec<(String, String)> {
-    round.tool_calls.into_iter().map(|call| (call.name, call.arguments)).collect()
 }
 
 #[test]
@@ -78,111 +69,27 @@ fn content_may_have_any_form() {
 }
 
 #[test]
-fn what_follows_complete_arguments_begins_a_new_call() {
-    let read = |arguments: &str| ("read".to_owned(), arguments.to_owned());
-    let (one, two) = (r#"{"a":1}"#, r#"{"a":2}"#);
-    let of = |more: Value, name: Value, arguments: &str| {
-        let mut piece = json!({"function": {"name": name, "arguments": arguments}});
-        piece.as_object_mut().expect("an object").extend(more.as_object().expect("one").clone());
-        piece
-    };
-    for (what, pieces) in [
-        (
-            "no id",
-            vec![
-                of(json!({"index": 0}), json!("read"), one),
-                of(json!({"index": 0}), json!("read"), two),
-            ],
-        ),
-        ("no index", vec![of(json!({}), json!("read"), one), of(json!({}), json!("read"), two)]),
-        (
-            "an empty id",
-            vec![
-                of(json!({"index": 0, "id": ""}), json!("read"), one),
-                of(json!({"index": 0, "id": ""}), json!("read"), two),
-            ],
-        ),
-        (
-            "the same id",
-            vec![
-                of(json!({"index": 0, "id": "x"}), json!("read"), one),
-                of(json!({"index": 0, "id": "x"}), json!("read"), two),
-            ],
-        ),
-        (
-            "the same id and no index",
-            vec![
-                of(json!({"id": "x"}), json!("read"), one),
-                of(json!({"id": "x"}), json!("read"), two),
-            ],
-        ),
-        (
-            "a null index",
-            vec![
-                of(json!({"index": null}), json!("read"), one),
-                of(json!({"index": null}), json!("read"), two),
-            ],
-        ),
-        (
-            "no name",
-            vec![
-                of(json!({"index": 0, "id": "x"}), json!("read"), ""),
-                of(json!({"index": 0}), json!(""), one),
-                of(json!({"index": 0}), json!(null), two),
-            ],
-        ),
-        (
-            "pieces of both",
-            vec![
-                of(json!({"index": 0}), json!("read"), "{\"a\""),
-                of(json!({"index": 0}), json!(null), ":1}"),
-                of(json!({"index": 0}), json!("read"), "{\"a\""),
-                of(json!({"index": 0}), json!(null), ":2}"),
-            ],
-        ),
-        ("one piece", vec![of(json!({"index": 0}), json!("read"), &format!("{one}{two}"))]),
-        (
-            "a cut across both",
-            vec![
-                of(json!({"index": 0}), json!("read"), "{\"a\""),
-                of(json!({"index": 0}), json!(null), ":1}{\"a\":"),
-                of(json!({"index": 0}), json!(null), "2}"),
-            ],
-        ),
+fn empty_lines_between_events_may_be_missing() {
+    let chunk = |text: &str, finish: Value| json!({"choices": [{"delta": {"content": text}, "finish_reason": finish}]});
+    let (one, two) = (chunk("Hi", json!(null)), chunk(" you", json!("stop")));
+    for body in [
+        format!("data: {one}\n\ndata: {two}"),
+        format!("data: {one}\n\ndata: {two}\n"),
+        format!("data: {one}\ndata: {two}\n"),
+        format!("data: {one}\ndata: {two}\ndata: [DONE]\n"),
+        format!("data: {one}\ndata: {two}\ndata: [DONE]\n\n"),
+        format!("data: {one}{two}\n\ndata: [DONE]\n\n"),
+        format!("data: {one} {two}\n\n"),
+        format!("data: [{one}, {two}]\n\n"),
+        format!("data:{one}\r\n\r\ndata:{two}\r\n\r\n"),
+        format!("data: data: {one}\n\ndata: data: {two}\n\ndata: data: [DONE]\n\n"),
+        format!("\u{feff}data: {one}\n\ndata: {two}\n\n"),
+        format!("{one}\n{two}\n"),
+        format!("[{one},\n{two}]"),
     ] {
-        assert_eq!(calls(&pieces), [read(one), read(two)], "{what}");
+        let round = answered(Answer::status(200, "text/event-stream", body.clone()));
+        assert_eq!((round.text.as_deref(), round.finish), (Some("Hi you"), Finish::Stop), "{body}");
     }
-}
-
-#[test]
-fn a_call_without_a_name_or_with_white_space_is_kept() {
-    let given = calls(&[
-        json!({"index": 0, "id": "a", "function": {"name": " read ", "arguments": "{}"}}),
-        json!({"index": 1, "id": "b", "function": {"name": "", "arguments": "{\"a\":1}"}}),
-        json!({"index": 2, "id": "c", "function": {"arguments": "{\"a\":2}"}}),
-    ]);
-    let names: Vec<&str> = given.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, [" read ", "", ""]);
-}
-
-#[test]
-fn the_older_form_of_a_call_is_read() {
-    let events = Events::new()
-        .delta(json!({"function_call": {"name": "read", "arguments": ""}}))
-        .delta(json!({"function_call": {"arguments": "{\"a\""}}))
-        .delta(json!({"function_call": {"arguments": ":1}"}}))
-        .finish("function_call");
-    let one = [("read".to_owned(), "{\"a\":1}".to_owned())];
-    let round = answered(Answer::stream(events.done()));
-    assert_eq!(round.finish, Finish::ToolCalls);
-    assert_eq!(named(round), one);
-    let message = json!({"function_call": {"name": "read", "arguments": "{\"a\":1}"}});
-    assert_eq!(named(answered(whole(&message))), one);
-    // A call may also lack the object around the function, or the list around the call.
-    let flat = json!({"tool_calls": {"id": 7, "name": "read", "arguments": {"a": 1}}});
-    let round = answered(whole(&flat));
-    assert_eq!(round.tool_calls[0].id, "7");
-    assert_eq!(named(round), one);
 }
 
 #[test]
@@ -210,6 +117,100 @@ fn fields_that_decide_nothing_may_have_any_type() {
         assert_eq!(usage.completion_tokens, Some(3), "{value}");
         assert_eq!(usage.prompt_tokens, (value == "12").then_some(12), "{value}");
     }
+}
+
+#[test]
+fn the_only_choice_may_have_any_index() {
+    for index in [json!(0), json!(1), json!(7), json!("1"), json!(-1), json!(1.0), json!(null)] {
+        let chunk = |delta: Value, finish: Value| json!({"choices": [{"index": index, "delta": delta, "finish_reason": finish}]});
+        let events = Events::new()
+            .data(&chunk(json!({"content": "Hi"}), json!(null)))
+            .data(&chunk(json!({"content": " you"}), json!("stop")));
+        let round = answered(Answer::stream(events.done()));
+        assert_eq!(
+            (round.text.as_deref(), round.finish),
+            (Some("Hi you"), Finish::Stop),
+            "{index}"
+        );
+    }
+    // An older TGI counts the tokens there.
+    let token =
+        |at: u64, text: &str| json!({"choices": [{"index": at, "delta": {"content": text}}]});
+    let events =
+        Events::new().data(&token(1, "Hi")).data(&token(2, " you")).data(&token(3, "!")).done();
+    assert_eq!(answered(Answer::stream(events)).text.as_deref(), Some("Hi you!"));
+}
+
+#[test]
+fn counts_may_be_in_other_places() {
+    let counts = json!({"prompt_tokens": 3, "completion_tokens": 2});
+    for end in [
+        json!({"choices": [], "usage": counts}),
+        json!({"usage": counts}),
+        json!({"choices": null, "usage": counts}),
+        json!({"choices": [{"delta": {}, "usage": counts}]}),
+        json!({"choices": [], "x_groq": {"usage": counts}}),
+        json!({"choices": [], "usage": {"input_tokens": 3, "output_tokens": 2}}),
+    ] {
+        let events = Events::new().text("Hi").finish("stop").data(&end);
+        let usage = answered(Answer::stream(events.done())).usage;
+        let usage = usage.unwrap_or_else(|| panic!("{end}"));
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens), (Some(3), Some(2)), "{end}");
+    }
+}
+
+#[test]
+fn a_compressed_answer_is_read_or_named() {
+    let Answer { body, .. } = Answer::says("Hi");
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    compressed.write_all(&body).expect("memory");
+    let compressed = compressed.finish().expect("memory");
+    let server = Server::answering([
+        Answer::status(200, "text/event-stream", compressed).header("content-encoding", "gzip")
+    ]);
+    assert_eq!(ask(&endpoint(&server)).expect("a round").text.as_deref(), Some("Hi"));
+    assert_eq!(server.received()[0].header("accept-encoding"), None, "it is not asked for");
+    let server = Server::answering([
+        Answer::status(200, "text/event-stream", "x").header("content-encoding", "br")
+    ]);
+    let said = failure(&endpoint(&server)).to_string();
+    assert!(said.contains("its answer is compressed with `br`, which was not asked for"), "{said}");
+}
+
+#[test]
+fn an_answer_without_any_choice_is_asked_for_again() {
+    for nothing in [
+        json!({"choices": []}),
+        json!({"choices": [{}]}),
+        json!({"choices": [{"message": null, "finish_reason": null}]}),
+        json!({"choices": [{"message": {"content": null}, "finish_reason": "null"}]}),
+    ] {
+        for answer in [
+            Answer::status(200, "application/json", nothing.to_string()),
+            Answer::stream(Events::new().data(&nothing).done()),
+        ] {
+            let server = Server::answering([answer, Answer::says("Hi")]);
+            let round = ask(&endpoint(&server)).unwrap_or_else(|why| panic!("{nothing}: {why}"));
+            assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 2));
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_not_asked_for_once_it_was_refused() {
+    let server = Server::scripted(|request| {
+        if request.body["stream"] == true {
+            return Answer::error(500, "Cannot use tools with stream", "server_error", json!(500));
+        }
+        let body = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
+        Answer::status(200, "application/json", body.to_string())
+    });
+    let endpoint = endpoint(&server);
+    for attempts in [2, 1] {
+        let round = ask(&endpoint).expect("a round");
+        assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), attempts));
+    }
+    assert_eq!(server.received()[1].body.get("stream_options"), None);
 }
 
 #[test]
@@ -247,6 +248,25 @@ fn an_error_inside_an_answer_is_said() {
         ),
         (Events::new().raw("event: error\ndata: {\"message\":\"no memory\"}\n\n"), "no memory"),
         (Events::new().raw("event: error\ndata: no memory\n\n"), "no memory"),
+        (
+            Events::new().raw("error: {\"message\":\"no memory\",\"code\":400}\n\n"),
+            "no memory (400)",
+        ),
+        (Events::new().data(&json!({"errors": [{"message": "no memory"}]})), "no memory"),
+        (Events::new().data(&json!({"code": 400, "msg": "no memory"})), "no memory (400)"),
+        (Events::new().data(&json!({"code": "1301", "message": "no memory"})), "no memory (1301)"),
+        (Events::new().data(&json!({"error": {"error": {"message": "no memory"}}})), "no memory"),
+        (
+            Events::new().data(&json!({"choices": [{
+                "delta": {}, "finish_reason": "error",
+                "error": {"message": "no memory", "code": 400},
+            }]})),
+            "no memory (400)",
+        ),
+        (
+            Events::new().data(&json!({"choices": [], "x_groq": {"error": "no memory"}})),
+            "no memory",
+        ),
     ] {
         let server = Server::scripted(move |_| Answer::stream(events.clone()));
         let mut options = options(&server);
@@ -299,7 +319,7 @@ fn an_answer_that_is_withheld_or_given_up_is_no_answer() {
         let part = Events::new().text("A part").finish(reason).done();
         assert_eq!(answered(Answer::stream(part)).finish, Finish::ContentFilter);
     }
-    for reason in ["error", "abort", "insufficient_system_resource"] {
+    for reason in ["error", "abort", "insufficient_system_resource", "tool_calls", "tool_use"] {
         let none = || Answer::stream(Events::new().finish(reason).done());
         let server = Server::answering([none(), Answer::says("Hi")]);
         let mut seen = Seen::default();
@@ -435,6 +455,18 @@ fn a_chat_that_is_too_long_is_known_in_the_words_of_every_server() {
         ("Qwen", 400, "Range of input length should be [1, 30720]"),
         ("Copilot", 400, "prompt token count of 150000 exceeds the limit of 128000"),
         ("OpenRouter", 400, "This endpoint's maximum context length is 200000 tokens."),
+        ("Hugging Face", 422, "`inputs` must have less than 1024 tokens. Given: 2000"),
+        ("llama-cpp-python", 400, "Requested tokens (9000) exceed context window of 4096"),
+        (
+            "LiteLLM",
+            400,
+            r#"litellm.BadRequestError: {"error":{"type":"exceed_context_size_error"}}"#,
+        ),
+        (
+            "vLLM",
+            400,
+            "'max_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens",
+        ),
         ("a proxy", 413, "<html><title>413 Request Entity Too Large</title></html>"),
         ("a proxy", 413, ""),
     ] {
@@ -442,6 +474,27 @@ fn a_chat_that_is_too_long_is_known_in_the_words_of_every_server() {
         let why = failure(&endpoint(&server));
         assert!(matches!(why, ChatError::ContextLength { .. }), "{who}: {message}: {why:?}");
         assert_eq!(server.received().len(), 1, "{who}");
+    }
+    for body in [
+        json!({"error": {"message": "m", "code": "context_length_exceeded"}}),
+        json!({"error": {"message": "m", "type": "exceed_context_size_error", "n_ctx": 4096}}),
+        json!({"error": {"error": {"message": "m", "code": "context_length_exceeded"}}}),
+        json!({"error": {"message": "Provider returned error", "code": 400, "metadata": {
+            "raw": "{\"error\":{\"code\":\"context_length_exceeded\"}}", "provider_name": "p",
+        }}}),
+        json!({"error": {"message": "Provider returned error", "code": 400, "metadata": {
+            "raw": {"error": {"message": "prompt is too long"}},
+        }}}),
+        json!([{"error": {"message": "The input token count (9) exceeds the maximum"}}]),
+    ] {
+        for answer in [
+            Answer::status(400, "application/json", body.to_string()),
+            Answer::status(200, "application/json", body.to_string()),
+            Answer::stream(Events::new().data(&body)),
+        ] {
+            let why = failure(&endpoint(&Server::answering([answer])));
+            assert!(matches!(why, ChatError::ContextLength { .. }), "{body}: {why:?}");
+        }
     }
     let busy = "Rate limit reached: 30000 tokens per min. Please try again in 2s.";
     let server = Server::scripted(move |_| Answer::error(429, busy, "tokens", Value::Null));
@@ -465,28 +518,4 @@ fn a_page_as_an_error_is_shown_as_its_words() {
     let server = Server::answering([Answer::status(400, "text/html", page)]);
     let said = failure(&endpoint(&server)).to_string();
     assert!(said.contains("400 Bad Request: Bad gateway Error 502 The host is down."), "{said}");
-}
-
-#[test]
-fn ids_that_are_made_have_nine_letters_and_digits() {
-    let round = answered(Answer::stream(
-        Events::new()
-            .delta(json!({"tool_calls": [{"function": {"name": "read", "arguments": "{}"}}]}))
-            .finish("tool_calls")
-            .done(),
-    ));
-    let id = &round.tool_calls[0].id;
-    assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
-}
-
-#[test]
-fn an_answer_with_very_many_calls_is_read_quickly() {
-    let pieces = (0..30_000).fold(Events::new(), |events, at| {
-        events.delta(json!({"tool_calls": [{"index": at, "id": format!("c{at}"),
-            "function": {"name": "read", "arguments": "{}"}}]}))
-    });
-    let begun = std::time::Instant::now();
-    let round = answered(Answer::stream(pieces.finish("tool_calls").done()));
-    assert_eq!(round.tool_calls.len(), 30_000);
-    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }

@@ -218,19 +218,23 @@ fn too_many_requests_are_tried_again_after_the_wait_that_the_server_asks_for() {
     let server = Server::answering([
         busy().header("retry-after", "1"),
         busy().header("Retry-After", &soon),
+        busy().header("retry-after-ms", "20").header("retry-after", "1"),
+        busy().header("retry-after", "0.03"),
         Answer::says("Now."),
     ]);
     let mut options = options(&server);
     options.retries.longest_wait = Duration::from_secs(5);
+    options.retries.most = 4;
     let begun = Instant::now();
     let mut seen = Seen::default();
     let round = ask_watched(&with(options), &mut seen).unwrap();
-    assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Now."), 3));
+    assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Now."), 5));
     assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
     assert!(round.timing.total_ms < 1_000, "the wait is not part of the round: {:?}", round.timing);
     let waits: Vec<(u32, Duration)> =
         seen.retries.iter().map(|(attempt, after, _)| (*attempt, *after)).collect();
-    assert_eq!(waits, [(2, Duration::from_secs(1)), (3, Duration::ZERO)]);
+    let asked_for = [(2, 1_000), (3, 0), (4, 20), (5, 30)];
+    assert_eq!(waits, asked_for.map(|(attempt, ms)| (attempt, Duration::from_millis(ms))));
     assert!(
         seen.retries[0].2.contains(
             "429 Too Many Requests: Slow down (rate_limit, rate_limit_exceeded); too many requests"
