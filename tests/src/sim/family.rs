@@ -6,28 +6,25 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use serde_json::{Value, json};
 use wakeful_core::{
     id::{AgentId, RunId, Seq, TaskId},
-    record::{
-        Record, decision::Decision, edition::Edition, effect::TurnRequest, event::EventKind,
-        queue::message::MessageRecord,
-    },
-    state::State,
+    record::{Record, decision::Decision, edition::Edition, effect::TurnRequest, event::EventKind},
 };
 
 use super::{
     History, Plan, Report,
     faults::Fate,
     member::{Member, Turn},
+    turns::{REFUSED, refused},
 };
 
 const MINUTE: u64 = 60_000;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
+pub(super) const HOUR: u64 = 60 * MINUTE;
+pub(super) const DAY: u64 = 24 * HOUR;
 
 /// The instant at which a world begins, in milliseconds since the epoch.
 const BEGIN: u64 = 1_780_000_000_000;
 
 /// The largest number of children of a parent.
-const CHILDREN: usize = 2;
+pub(super) const CHILDREN: usize = 2;
 
 /// The number of calm days at the end: longer than the longest backoff, recheck and interval
 /// together.
@@ -35,7 +32,7 @@ const CALM_DAYS: u64 = 12;
 
 /// An event of the world.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+pub(super) enum What {
     Wake,
     Step(RunId),
     Ended(TaskId),
@@ -51,13 +48,13 @@ enum What {
 pub(super) struct Family {
     edition: Edition,
     loses: bool,
-    fate: Fate,
-    now: u64,
+    pub(super) fate: Fate,
+    pub(super) now: u64,
     days: u64,
     count: u64,
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     due: BinaryHeap<Reverse<(u64, u64, usize, What)>>,
-    wrong: Vec<String>,
+    pub(super) wrong: Vec<String>,
 }
 
 /// The first decision in which two families differ.
@@ -171,14 +168,14 @@ impl Family {
         self.now = end;
     }
 
-    fn join(&mut self, id: AgentId, parent: Option<(usize, TaskId)>) -> usize {
+    pub(super) fn join(&mut self, id: AgentId, parent: Option<(usize, TaskId)>) -> usize {
         self.members.push(Member::new(id, self.edition, &self.fate, parent));
         let member = self.members.len() - 1;
         self.at(0, member, What::Starts);
         member
     }
 
-    fn at(&mut self, after_ms: u64, member: usize, what: What) {
+    pub(super) fn at(&mut self, after_ms: u64, member: usize, what: What) {
         self.count += 1;
         self.due.push(Reverse((self.now + after_ms, self.count, member, what)));
     }
@@ -206,7 +203,7 @@ impl Family {
         }
     }
 
-    fn say(&mut self, member: usize, fact: Value) {
+    pub(super) fn say(&mut self, member: usize, fact: Value) {
         self.members[member].say(fact);
     }
 
@@ -252,28 +249,6 @@ impl Family {
         agent.turns += 1;
         agent.turn = Some(Turn { run: run.clone(), left, round: 0, yields: false, refuses });
         self.at(1 + self.fate.below(2 * MINUTE), member, What::Step(run));
-    }
-
-    /// Checks what a turn is told: deferred content fits, some of it is told if there is any, and no
-    /// call that was executed is unknown.
-    fn reads(&mut self, member: usize, request: &TurnRequest) {
-        let mut wrong = Vec::new();
-        let told: usize = request.deferred.iter().map(|told| told.message.body.bytes()).sum();
-        let most = self.members[member].look(|state| state.control().policy.deferred_bytes.get());
-        if told as u64 > most {
-            wrong.push(format!("{told} bytes of deferred content, {most} are allowed"));
-        }
-        if request.deferred.is_empty() && request.deferred_later > 0 {
-            wrong.push(format!("none of {} deferred messages is told", request.deferred_later));
-        }
-        let executed = &self.members[member].executed;
-        for call in request.unknown_calls.iter().filter_map(|call| call.call_id.as_ref()) {
-            if executed.contains(call) {
-                wrong.push(format!("the call {call} was executed, and is told as unknown"));
-            }
-        }
-        let of = format!("{}, turn {}", self.members[member].id, request.turn_index);
-        self.wrong.extend(wrong.into_iter().map(|what| format!("{of}: {what}")));
     }
 
     /// A turn takes its next step: a provider round, an action, or its end.
@@ -337,139 +312,6 @@ impl Family {
                 json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" }),
             );
         }
-    }
-
-    /// The facts of one step of a turn. In calm days it ends everything that is open; in wild days
-    /// it does something at random.
-    fn acts(&mut self, member: usize, run: &RunId, round: u64) -> Vec<Value> {
-        if self.fate.is_calm() {
-            return self.members[member].look(finishing);
-        }
-        let now = self.members[member].now();
-        let name = format!("{run}.{round}");
-        let (items, tasks): (Vec<_>, Vec<_>) = self.members[member].look(|state| {
-            let items = state.work().items.keys().map(ToString::to_string);
-            (items.collect(), state.tasks().active.keys().map(ToString::to_string).collect())
-        });
-        let any = |fate: &Fate, of: &[String]| {
-            (!of.is_empty()).then(|| of[fate.below(of.len() as u64) as usize].clone())
-        };
-        let item = any(&self.fate, &items);
-        let after = now.plus_ms(1 + self.fate.below(2 * DAY));
-        match (self.fate.below(12), item) {
-            (0, _) => vec![
-                json!({ "fact": "work_item_created", "work_item_id": format!("item {name}"), "objective": "Do it." }),
-            ],
-            (1, Some(item)) => vec![json!({ "fact": "work_item_picked", "work_item_id": item })],
-            (2, Some(item)) => vec![json!({ "fact": "work_item_completed", "work_item_id": item })],
-            (3, Some(item)) => {
-                vec![
-                    json!({ "fact": "work_item_blocked", "work_item_id": item, "blocked_by": "the weather", "recheck_at": after }),
-                ]
-            }
-            (4, item) => {
-                let source = match self.fate.below(4) {
-                    0 => json!({ "kind": "operator_input" }),
-                    1 => json!({ "kind": "external_ingress", "external_trigger_id": "hook" }),
-                    2 => json!({ "kind": "timer", "wake_at": after }),
-                    _ => {
-                        json!({ "kind": "task_result", "task_id": any(&self.fate, &tasks).unwrap_or_else(|| "none".to_owned()) })
-                    }
-                };
-                let kind = match source["kind"].as_str() {
-                    Some("operator_input") => "operator",
-                    Some("external_ingress") => "external",
-                    Some("timer") => "timer",
-                    _ => "task",
-                };
-                let mut wait = json!({ "fact": "wait_condition_registered", "wait_condition_id": format!("wait {name}"), "kind": kind,
-                    "waiting_for": "it", "wake_sources": [source] });
-                if let Some(item) = item {
-                    wait["work_item_id"] = json!(item);
-                }
-                if self.fate.below(2) == 0 {
-                    wait["expires_at"] = json!(now.plus_ms(1 + self.fate.below(3 * DAY)));
-                }
-                vec![wait]
-            }
-            (5 | 6, item) => self.starts_task(member, &name, item),
-            (7, _) => {
-                let mut timer = json!({ "fact": "timer_created", "timer_id": format!("timer {name}"), "duration_ms": self.fate.below(DAY) });
-                if self.fate.below(4) == 0 {
-                    timer["interval_ms"] = json!(HOUR + self.fate.below(DAY));
-                }
-                vec![timer]
-            }
-            (8, item) if self.members[member].parent.is_none() => {
-                self.makes_child(member, &name, item)
-            }
-            (9, _) => any(&self.fate, &tasks).map_or_else(Vec::new, |task| {
-                vec![json!({ "fact": "task_cancelling", "task_id": task })]
-            }),
-            (10, _) => self.calls(member, run, &name),
-            _ => Vec::new(),
-        }
-    }
-
-    /// An answer with two calls. The process may die before or between their executions.
-    fn calls(&mut self, member: usize, run: &RunId, name: &str) -> Vec<Value> {
-        let calls = [format!("{name}/a"), format!("{name}/b")];
-        let made: Vec<_> =
-            calls.iter().map(|id| json!({ "call_id": id, "tool_name": "Look" })).collect();
-        self.say(
-            member,
-            json!({ "fact": "assistant_round_recorded", "run_id": run, "data": {}, "calls": made }),
-        );
-        for call in calls {
-            if self.fate.befalls("kills between a call and its result", 40) {
-                self.members[member].kill();
-                return Vec::new();
-            }
-            self.say(
-                member,
-                json!({ "fact": "tool_execution_recorded", "run_id": run, "tool_execution_id": call, "call_id": call,
-                "tool_name": "Look", "status": "success", "input": {}, "output": {}, "summary": "looked" }),
-            );
-            // What is unsaid dies with the process.
-            if self.members[member].unsaid.is_empty() {
-                self.members[member].executed.insert(call);
-            }
-        }
-        Vec::new()
-    }
-
-    fn starts_task(&mut self, member: usize, name: &str, item: Option<String>) -> Vec<Value> {
-        let task = TaskId::from(format!("task {name}"));
-        let after = 1 + self.fate.below(6 * HOUR);
-        self.members[member].commands.insert(task.clone(), self.now + after);
-        self.at(after, member, What::Ended(task.clone()));
-        let detail = json!({ "wait_policy": if self.fate.below(3) == 0 { "blocking" } else { "background" } });
-        let mut created = json!({ "fact": "task_created", "task_id": task, "task_kind": "command_task", "detail": detail });
-        if let Some(item) = item {
-            created["work_item_id"] = json!(item);
-        }
-        vec![created, json!({ "fact": "task_running", "task_id": task })]
-    }
-
-    fn makes_child(&mut self, member: usize, name: &str, item: Option<String>) -> Vec<Value> {
-        if self.members[member].children.len() >= CHILDREN {
-            return Vec::new();
-        }
-        let task = TaskId::from(format!("child {name}"));
-        let id = AgentId::from(format!("{}.{}", self.members[member].id, self.members.len()));
-        let child = self.join(id.clone(), Some((member, task.clone())));
-        self.members[member].children.insert(task.clone(), child);
-        self.fate.count("children");
-        let told = json!({ "fact": "message_queued", "message": { "id": format!("told {task}"), "kind": "internal_followup",
-            "origin": { "kind": "task", "task_id": task }, "trust": "trusted_system", "delivery_surface": "runtime_system",
-            "body": { "type": "text", "text": "Do your part." } } });
-        self.members[child].messages.push(format!("told {task}"));
-        self.at(1_000, child, What::Again(told.to_string()));
-        let mut created = json!({ "fact": "task_created", "task_id": task, "task_kind": "child_agent_task", "detail": { "child_agent_id": id } });
-        if let Some(item) = item {
-            created["work_item_id"] = json!(item);
-        }
-        vec![created, json!({ "fact": "task_running", "task_id": task })]
     }
 
     /// A command ends, unless its process died before.
@@ -668,44 +510,4 @@ impl Family {
         }
         report
     }
-}
-
-/// A word that the provider refuses to read.
-const REFUSED: &str = "an unspeakable word";
-
-/// What the provider refuses of a prompt: the message, the only deferred one, or nobody can say
-/// which of several. `None` if it reads all.
-fn refused(request: &TurnRequest) -> Option<Vec<String>> {
-    let is_refused = |message: &MessageRecord| message.body.as_text().contains(REFUSED);
-    if is_refused(&request.message) {
-        return Some(vec![request.message.id.to_string()]);
-    }
-    let deferred: Vec<_> = request.deferred.iter().map(|told| &told.message).collect();
-    if !deferred.iter().any(|message| is_refused(message)) {
-        return None;
-    }
-    Some(if let [only] = deferred.as_slice() { vec![only.id.to_string()] } else { Vec::new() })
-}
-
-/// The facts of a turn that ends everything: it cancels tasks, waits and timers, and completes
-/// items.
-fn finishing(state: &State) -> Vec<Value> {
-    let tasks = state.tasks().active.values().filter(|task| !task.record.kind.is_child());
-    let tasks = tasks.map(|task| json!({ "fact": "task_cancelled", "task_id": task.record.id }));
-    let timers = state
-        .waiting()
-        .timers
-        .keys()
-        .map(|timer| json!({ "fact": "timer_cancelled", "timer_id": timer }));
-    let waits = state
-        .waiting()
-        .conditions
-        .keys()
-        .map(|wait| json!({ "fact": "wait_condition_cancelled", "wait_condition_id": wait }));
-    let items = state
-        .work()
-        .items
-        .keys()
-        .map(|item| json!({ "fact": "work_item_completed", "work_item_id": item }));
-    tasks.chain(timers).chain(waits).chain(items).collect()
 }

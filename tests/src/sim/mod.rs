@@ -9,6 +9,7 @@
 mod family;
 mod faults;
 mod member;
+mod turns;
 
 use std::{
     collections::BTreeMap,

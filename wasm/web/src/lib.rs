@@ -16,6 +16,7 @@ mod machine;
 #[cfg(feature = "workbench")]
 mod player;
 mod scheduler;
+mod steady;
 mod types;
 #[cfg(feature = "workbench")]
 mod workbench;
@@ -28,6 +29,7 @@ pub use machine::Machine;
 #[cfg(feature = "workbench")]
 pub use player::Player;
 pub use scheduler::Scheduler;
+pub use steady::Steady;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
