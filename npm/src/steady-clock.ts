@@ -1,6 +1,7 @@
 /** A clock for drivers. Time passes also while the host's clock is behind the ledger. */
 import type { AsyncScheduler } from "./async-scheduler.js";
 import { type Clock, readClock, type Scheduler, Steady } from "./guest/wakeful_web.js";
+import type { Head } from "./payloads.js";
 
 /** Options of `SteadyClock`. */
 export interface SteadyOptions {
@@ -25,6 +26,8 @@ export class SteadyClock implements Clock {
   readonly #monotonic: () => number;
   #steady: Steady | undefined;
   #newest = { seq: -1, since: 0 };
+  /** When the scheduler read the clock last: nothing was appended after that. */
+  #read = 0;
   /** Whether it shows the host's own time for now. */
   #showsHost = false;
 
@@ -36,10 +39,11 @@ export class SteadyClock implements Clock {
 
   now(): bigint {
     const host = readClock(this.#clock);
+    this.#read = this.#monotonic();
     if (this.#showsHost || this.#steady === undefined) {
       return host;
     }
-    return this.#steady.now(host, this.#monotonic());
+    return this.#steady.now(host, this.#read);
   }
 
   /**
@@ -53,9 +57,11 @@ export class SteadyClock implements Clock {
     scheduler: Scheduler | AsyncScheduler,
   ): Promise<"reported" | "corrected" | undefined> {
     const monotonic = this.#monotonic();
-    const { at, head } = await scheduler.state();
+    // Asking for the state reads the clock too.
+    const read = this.#read;
+    const { at, head } = await position(scheduler);
     if (head.seq !== this.#newest.seq) {
-      this.#newest = { seq: head.seq, since: monotonic };
+      this.#newest = { seq: head.seq, since: read };
     }
     this.#steady ??= new Steady(at, monotonic);
     this.#steady.recorded(at, monotonic);
@@ -72,10 +78,16 @@ export class SteadyClock implements Clock {
       }
       const elapsed_ms = Math.trunc(monotonic - this.#newest.since);
       await scheduler.propose({ fact: "clock_corrected", elapsed_ms });
-      this.#steady.corrected((await scheduler.state()).at, monotonic);
+      this.#steady.corrected((await position(scheduler)).at, monotonic);
       return "corrected";
     } finally {
       this.#showsHost = false;
     }
   }
+}
+
+/** The newest entry, and its time. */
+async function position(scheduler: Scheduler | AsyncScheduler): Promise<{ at: string; head: Head }> {
+  const state: unknown = await scheduler.state();
+  return state as { at: string; head: Head };
 }

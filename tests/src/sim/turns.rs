@@ -14,8 +14,8 @@ use super::{
 };
 
 impl Family {
-    /// Checks what a turn is told: deferred content fits, some of it is told if there is any, and no
-    /// call that was executed is unknown.
+    /// Checks what a turn is told: deferred content fits, some of it is told if there is any, and
+    /// no call that was executed is unknown.
     pub(super) fn reads(&mut self, member: usize, request: &TurnRequest) {
         let mut wrong = Vec::new();
         let told: usize = request.deferred.iter().map(|told| told.message.body.bytes()).sum();
