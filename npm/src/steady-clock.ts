@@ -87,7 +87,9 @@ export class SteadyClock implements Clock {
 }
 
 /** The newest entry, and its time. */
-async function position(scheduler: Scheduler | AsyncScheduler): Promise<{ at: string; head: Head }> {
+async function position(
+  scheduler: Scheduler | AsyncScheduler,
+): Promise<{ at: string; head: Head }> {
   const state: unknown = await scheduler.state();
   return state as { at: string; head: Head };
 }
