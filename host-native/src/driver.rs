@@ -52,6 +52,24 @@ pub enum DriveError {
         "another process took over the ledger at entry {0}: let only one process drive the agent"
     )]
     TakenOver(Seq),
+    /// The ledger no longer has an entry that this driver has read or appended.
+    #[error(
+        "the ledger no longer has entry {at} as this agent knows it: an older state or another \
+         history was put in its place; decide which one is right, and start the agent again"
+    )]
+    SetBack {
+        /// The newest entry that the driver knows.
+        at: Seq,
+    },
+    /// The ledger refuses a batch as if another writer were first, but has no entry of one.
+    #[error(
+        "the ledger ends at entry {at} as this agent knows it, and yet refuses what comes next: \
+         its store is defective"
+    )]
+    Stuck {
+        /// The newest entry.
+        at: Seq,
+    },
 }
 
 impl DriveError {
@@ -254,7 +272,12 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     ) -> Result<T, DriveError> {
         loop {
             match self.ask(&mut say) {
-                Err(DriveError::Engine(why)) if is_conflict(&why) => self.catch_up()?,
+                Err(DriveError::Engine(why)) if is_conflict(&why) => {
+                    // Without new entries the same conflict would come again and again.
+                    if !self.catch_up()? {
+                        return Err(DriveError::Stuck { at: self.state.head().seq });
+                    }
+                }
                 said => {
                     self.tell()?;
                     return said;
@@ -263,14 +286,27 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
     }
 
-    /// Reads what other writers have appended.
+    /// Reads what other writers have appended. Returns whether there was anything.
     ///
     /// # Errors
-    /// If the ledger fails or is damaged, or another driver has taken it over.
-    pub fn catch_up(&mut self) -> Result<(), DriveError> {
-        self.ask(|engine| engine.catch_up())?;
+    /// If the ledger fails or is damaged, was set back, or another driver has taken it over.
+    pub fn catch_up(&mut self) -> Result<bool, DriveError> {
+        self.require_known()?;
+        let before = self.state.head();
+        let read = self.ask(|engine| engine.catch_up())?;
         self.tell()?;
-        self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))
+        self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
+        Ok(read > 0 || self.state.head() != before)
+    }
+
+    /// Checks that the ledger still has the newest known entry. An empty page after that entry does
+    /// not show this: the ledger may have become shorter.
+    fn require_known(&mut self) -> Result<(), DriveError> {
+        let head = self.state.head();
+        let Some(before) = head.seq.0.checked_sub(1) else { return Ok(()) };
+        let page = self.entries.read(Seq(before), 1)?;
+        let found = page.first().and_then(EntryBytes::chain);
+        if found == Some(head.chain) { Ok(()) } else { Err(DriveError::SetBack { at: head.seq }) }
     }
 
     /// Reads the entries after the state, folds them and calls the watcher.

@@ -78,3 +78,4 @@ pub mod ledger;
 pub mod provider;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
+pub mod waiting;

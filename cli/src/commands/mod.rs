@@ -54,6 +54,7 @@ use crate::{case::CaseError, schema, trace::TraceError};
         \x20 1    something differs from what was expected, or is wrong\n\
         \x20 2    the arguments or the input cannot be used\n\
         \x20 3    something cannot run on this machine, or a story demands a crash\n\
+        \x20 4    the ledger of a running agent was lost or set back\n\
         \x20 130  interrupted twice\n\n\
         Examples:\n\
         \x20 wakeful explain tests/fixtures/stories/heartbeat.json\n\
@@ -229,6 +230,17 @@ enum CliError {
     /// An agent with a story cannot continue.
     #[error(transparent)]
     Run(#[from] wakeful_host::driver::DriveError),
+    /// The file of a running agent was lost.
+    #[error(transparent)]
+    Lost(SqliteError),
+    /// The ledger of a running agent was set back.
+    #[error("`{}`: {why}", path.display())]
+    SetBack {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        why: wakeful_host::driver::DriveError,
+    },
     /// An agent with a model cannot start or continue.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -368,6 +380,15 @@ enum CliError {
     },
 }
 
+impl CliError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Lost(_) | Self::SetBack { .. } => 4,
+            _ => 2,
+        }
+    }
+}
+
 impl From<EngineError> for CliError {
     fn from(why: EngineError) -> Self {
         Self::Engine(TraceError::Engine(why))
@@ -437,8 +458,8 @@ pub fn main() -> ExitCode {
         Ok(Verdict::Unreadable) => ExitCode::from(2),
         Ok(Verdict::Incomplete) => ExitCode::from(3),
         Err(why) => {
-            complain(why);
-            ExitCode::from(2)
+            complain(&why);
+            ExitCode::from(why.exit_code())
         }
     }
 }

@@ -104,7 +104,7 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         batch: Vec<String>,
     ) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
         self.meter.host_call()?;
-        self.meter.payload(batch.iter().map(String::len).sum())?;
+        self.meter.append(batch.iter().map(String::len).sum())?;
         self.calls.append += 1;
         let head = match head_of(&expected) {
             Ok(head) => head,

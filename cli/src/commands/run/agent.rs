@@ -9,14 +9,18 @@ use std::{
 
 use clap::Args;
 use wakeful_agent::{
-    Agent, Audience, Ending, Setup, Until,
+    Agent, AgentError, Audience, Ending, Setup, Until,
     confine::{Policy, Redactor, Workspace},
     openai::{Endpoint, EndpointOptions, Secret},
 };
 use wakeful_core::id::AgentId;
 use wakeful_host::ledger::SqliteFile;
 
-use super::{RunArgs, conversation::Conversation};
+use super::{
+    RunArgs,
+    conversation::Conversation,
+    patience::{Endless, Hurry},
+};
 use crate::commands::{CliError, Verdict, policy};
 
 /// The agent if none is named.
@@ -66,10 +70,16 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let given = &args.openai;
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
     let key = given.key()?;
-    let (conversation, lines) = Conversation::open(args.json, &agent_id, &args.ledger)?;
+    let hurry = Hurry::default();
+    let (conversation, lines) =
+        Conversation::open(args.json, &agent_id, &args.ledger, hurry.clone())?;
+    let signals = super::signals(hurry.clone())?;
+    let (told, of) = (conversation.clone(), agent_id.clone());
+    let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
+    let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
     let setup = Setup {
         agent_id,
-        file: SqliteFile::open(&args.ledger)?,
+        file: file.clone(),
         engines: args.driver.engines()?,
         endpoint: Arc::new(given.endpoint(key.as_deref())?),
         workspace: given.workspace()?,
@@ -100,8 +110,11 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
                       inside the workspace; move it with --ledger and --home";
         conversation.notice(&setup.agent_id, notice);
     }
-    let signals = super::signals()?;
-    let mut agent = Agent::open(setup)?;
+    let failed = |why| match why {
+        AgentError::Drive(why) => super::ended(why, &file),
+        why => CliError::Agent(why),
+    };
+    let mut agent = Agent::open(setup).map_err(failed)?;
     let handle = agent.handle();
     // The thread of the agent waits for its requests, so another one waits for signals.
     let told = handle.clone();
@@ -114,7 +127,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let ending = agent.live(until);
     // Also after a failure: what the agent has said must be seen.
     conversation.end();
-    match ending? {
+    match ending.map_err(failed)? {
         Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
     }
 }

@@ -27,7 +27,7 @@ use wakeful_core::{
     story::Request,
 };
 
-use super::TOLD_TWICE;
+use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
     CliError, log, status,
     style::{BAD, FAINT, STRONG, painted},
@@ -53,6 +53,7 @@ struct Shared {
     json: bool,
     agent: AgentId,
     ledger: PathBuf,
+    hurry: Hurry,
     out: Mutex<Out>,
 }
 
@@ -77,6 +78,7 @@ impl Conversation {
         json: bool,
         agent: &AgentId,
         ledger: &Path,
+        hurry: Hurry,
     ) -> Result<(Self, Lines), CliError> {
         let unusable = |why: ReadlineError| CliError::Terminal(why.to_string());
         // With `--json` the output is for programs, which a line editor would disturb.
@@ -90,7 +92,7 @@ impl Conversation {
         };
         let in_colour = !matches!(anstream::AutoStream::choice(&io::stdout()), ColorChoice::Never);
         let out = Mutex::new(Out { printer, in_colour, said: BTreeMap::new() });
-        let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), out };
+        let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), hurry, out };
         Ok((Self(Arc::new(shared)), lines))
     }
 
@@ -125,7 +127,7 @@ impl Conversation {
                 }
                 Err(_) => {
                     self.print(&painted(FAINT, "shutting down; Ctrl-C again ends at once"));
-                    if handle.shut_down().is_err() {
+                    if self.shut_down(handle).is_err() {
                         return;
                     }
                     match editor.readline("") {
@@ -137,12 +139,18 @@ impl Conversation {
         }
     }
 
+    fn shut_down(&self, handle: &Handle) -> Result<(), Ended> {
+        // First, because the agent may be waiting for its file and hear nothing else.
+        self.0.hurry.up();
+        handle.shut_down()
+    }
+
     /// Executes a typed line.
     fn typed(&self, line: &str, handle: &Handle) -> Result<(), Ended> {
         let line = line.trim();
         let taken = match line {
             "" => return Ok(()),
-            "/quit" => return handle.shut_down(),
+            "/quit" => return self.shut_down(handle),
             "/stop" => handle.say(Request::Stop.fact())?,
             "/start" => handle.say(Request::Start.fact())?,
             question if question.starts_with('/') => {

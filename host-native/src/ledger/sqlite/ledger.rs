@@ -60,17 +60,15 @@ impl SqliteLedger {
     pub(super) fn with<T>(
         &mut self,
         doing: &'static str,
-        read: impl FnOnce(&Connection, Option<i64>) -> rusqlite::Result<T>,
+        read: impl Fn(&Connection, Option<i64>) -> rusqlite::Result<T>,
     ) -> Result<T, SqliteError> {
-        let connection = self.file.connection();
-        let done = self
-            .agent
-            .map_or_else(|| number(&connection, &self.agent_id), |agent| Ok(Some(agent)))
-            .and_then(|agent| {
-                self.agent = agent;
-                read(&connection, agent)
-            });
-        done.map_err(|why| SqliteError::new(self.file.path(), doing, &why))
+        let (known, agent_id) = (self.agent, &self.agent_id);
+        let (agent, done) = self.file.call(doing, |connection| {
+            let agent = known.map_or_else(|| number(connection, agent_id), |agent| Ok(Some(agent)))?;
+            Ok((agent, read(connection, agent)?))
+        })?;
+        self.agent = agent;
+        Ok(done)
     }
 }
 
@@ -78,7 +76,7 @@ impl Ledger for SqliteLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let rows = rows(expected, batch)?;
         let appended = self.file.append(&self.agent_id, expected, rows);
-        match appended.map_err(|why| SqliteError::new(self.file.path(), "append to", &why))? {
+        match appended? {
             Appended::By(agent) => self.agent = agent,
             Appended::Conflict(found) => return Err(LedgerError::Conflict { found: found.seq }),
             Appended::Ended(goes_on_in) => return Err(self.ended(Path::new(&goes_on_in)).into()),
@@ -103,8 +101,10 @@ impl Ledger for SqliteLedger {
     ) -> Result<(), LedgerError> {
         // Without entries there is nothing that a snapshot could replace.
         let (Some(agent), Ok(seq)) = (self.agent, i64::try_from(head.seq.0)) else { return Ok(()) };
-        let stored = snapshots::store(&mut self.file.connection(), agent, seq, &write());
-        stored.map_err(|why| SqliteError::new(self.file.path(), "store a snapshot in", &why).into())
+        let text = write();
+        Ok(self.file.call("store a snapshot in", |connection| {
+            snapshots::store(connection, agent, seq, &text)
+        })?)
     }
 }
 
