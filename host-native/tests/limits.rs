@@ -10,6 +10,7 @@ use wakeful_host::{
     ledger::MemoryLedger,
     provider::Elsewhere,
     sandbox::{Breach, Guest, GuestError, Limit, Limits, Plugin, Pool, Runtime, Sandbox},
+    waiting,
 };
 
 use crate::shared::{guest, product};
@@ -44,6 +45,7 @@ const SMALL: Limits = Limits {
     fuel_per_page: 1_000,
     call_ms: 5_000,
     payload_bytes: 100_000,
+    append_bytes: 150_000,
     host_calls: 100,
 };
 
@@ -57,6 +59,7 @@ fn each_limit_ends_the_instance_that_reaches_it_and_says_which() {
         ("overflow", SMALL, Limit::Stack, 1 << 20),
         ("answer 100001", SMALL, Limit::Payload, 100_000),
         ("append 100001", SMALL, Limit::Payload, 100_000),
+        ("append 90001", Limits { append_bytes: 90_000, ..SMALL }, Limit::Appended, 90_000),
         ("now 101", SMALL, Limit::HostCalls, 100),
         ("start 101", SMALL, Limit::HostCalls, 100),
         ("read_on", SMALL, Limit::HostCalls, 100),
@@ -130,6 +133,32 @@ fn time_in_calls_of_the_host_counts() {
         .expect("an instance");
     let why = agent.propose("now 1").expect_err("the call takes too long");
     assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 40 });
+}
+
+/// A clock that waits for something else.
+#[derive(Clone)]
+struct Waiting;
+
+impl Clock for Waiting {
+    fn now(&mut self) -> Timestamp {
+        waiting::during(|| thread::sleep(Duration::from_millis(200)));
+        start()
+    }
+}
+
+#[test]
+fn time_in_which_the_host_waits_for_something_else_does_not_count() {
+    let limits = Limits { call_ms: 100, fuel_per_call: u64::MAX, ..SMALL };
+    let agent = || {
+        Sandbox::new(&hostile(), MemoryLedger::default(), Waiting, Elsewhere, limits)
+            .expect("an instance")
+    };
+    agent().propose("now 3").expect("only waiting takes long");
+    // The guest's own time is limited as before, also after the host has waited.
+    let mut waited = agent();
+    waited.propose("now 1").expect("only waiting takes long");
+    let why = waited.propose("loop").expect_err("an endless loop");
+    assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 100 });
 }
 
 #[test]

@@ -58,8 +58,7 @@ impl<F: Fn(&str) + Send + Sync> Patience for Endless<F> {
         let is_worth_saying = wait.obstacle == Obstacle::Full || wait.waited >= WORTH_SAYING;
         if is_worth_saying && !self.told.swap(true, Ordering::SeqCst) {
             let waited = i64::try_from(wait.waited.as_nanos()).unwrap_or(i64::MAX);
-            let since =
-                Timestamp::from_nanos(SystemClock.now().as_nanos().saturating_sub(waited));
+            let since = Timestamp::from_nanos(SystemClock.now().as_nanos().saturating_sub(waited));
             let then = match wait.obstacle {
                 Obstacle::Held(_) => "the agent goes on when the file is free",
                 Obstacle::Full => "the agent goes on when there is space",

@@ -54,9 +54,8 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
     let ledger = file.ledger(&agent_id);
-    let ending =
-        Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
-            .and_then(|mut run| run.live(until));
+    let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
+        .and_then(|mut run| run.live(until));
     match ending.map_err(|why| super::ended(why, &file))? {
         Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
         // A crash must leave only what is on the disk, so nothing is cleaned up.

@@ -272,9 +272,8 @@ impl SqliteLedger {
     fn cut(&mut self, begins: Head, to: Head, archive: &Path) -> Result<(), ArchiveError> {
         let Some(agent) = self.agent else { return Err(ArchiveError::Changed(to.seq)) };
         let archive = archive.to_string_lossy();
-        let done = self.file.call("archive", |connection| {
-            cut(connection, agent, begins, to, &archive)
-        })?;
+        let done =
+            self.file.call("archive", |connection| cut(connection, agent, begins, to, &archive))?;
         // The archive has more entries now, so it is opened anew on the next read.
         self.archive = None;
         if done { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
@@ -324,7 +323,9 @@ impl SqliteFile {
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
                 .map(|is_busy| is_busy == 0)
         });
-        done.or_else(|why| if matches!(why, SqliteError::Busy { .. }) { Ok(false) } else { Err(why) })
+        done.or_else(
+            |why| if matches!(why, SqliteError::Busy { .. }) { Ok(false) } else { Err(why) },
+        )
     }
 }
 

@@ -44,6 +44,9 @@ pub enum SqliteError {
         /// The newest version that this program reads.
         supported: u32,
     },
+    /// A part of the file was cut off while it was in use.
+    #[error("a part of `{}` or of its `-wal` was cut off while it was in use, so nothing more is stored: restore a backup, or look with `wakeful doctor` at what is left, and start again", .0.display())]
+    CutOff(PathBuf),
     /// The file can only be read.
     #[error("`{}` is read-only: give this user the right to write to it and to its folder, or only observe it", .0.display())]
     ReadOnly(PathBuf),

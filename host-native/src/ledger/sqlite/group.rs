@@ -106,9 +106,7 @@ fn store_all(file: &SqliteFile, group: &[Arc<Append>]) {
         Err(why) if group.len() == 1 => *held(&group[0].became) = Some(Err(why)),
         // The transaction stored nothing. One bad append must not fail the others, so each is
         // stored alone and gets its own result.
-        Err(_) => {
-            group.iter().for_each(|append| store_all(file, std::slice::from_ref(append)))
-        }
+        Err(_) => group.iter().for_each(|append| store_all(file, std::slice::from_ref(append))),
     }
 }
 

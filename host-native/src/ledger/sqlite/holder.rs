@@ -64,8 +64,7 @@ fn writer(locks: &str, inode: u64, byte: Option<u64>) -> Option<u32> {
         if words.next()? == "->" || words.nth(1)? != "WRITE" {
             return None;
         }
-        let (pid, file, start, end) =
-            (words.next()?, words.next()?, words.next()?, words.next()?);
+        let (pid, file, start, end) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let is_over = |byte: u64| {
             start.parse().is_ok_and(|start: u64| start <= byte)
                 && (end == "EOF" || end.parse().is_ok_and(|end: u64| byte <= end))

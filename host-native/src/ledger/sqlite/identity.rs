@@ -4,7 +4,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use super::{SqliteError, beside};
@@ -18,6 +18,16 @@ enum Loss {
     Replaced,
     /// The file with its newest entries is not the one that was opened.
     WalGone,
+    /// A part of it was cut off.
+    CutOff,
+}
+
+/// What a look at the paths of an open file finds.
+enum Look {
+    AsItWas,
+    /// It became shorter: another process has tidied it up, or has cut it off.
+    Shorter,
+    Lost(Loss),
 }
 
 /// The identity of an open file. Clones share the finding that it was lost.
@@ -27,6 +37,8 @@ pub(super) struct Identity {
     ledger: Option<FileId>,
     /// The `-wal` file, which exists for as long as a writer has the ledger open.
     wal: Option<FileId>,
+    /// The lengths of the two files when they were last looked at.
+    lengths: Arc<Mutex<[u64; 2]>>,
     lost: Arc<OnceLock<Loss>>,
 }
 
@@ -34,7 +46,7 @@ impl Identity {
     /// The files that a writer has open. Call it after the first transaction, which opens the
     /// `-wal` file.
     pub(super) fn of_writer(path: &Path) -> Self {
-        let wal = FileId::find(&beside(path, "-wal")).ok();
+        let wal = FileId::find(&beside(path, "-wal")).ok().map(|(id, _)| id);
         Self { wal, ..Self::of_reader(path) }
     }
 
@@ -42,22 +54,41 @@ impl Identity {
     pub(super) fn of_reader(path: &Path) -> Self {
         // A relative path would lead elsewhere if the program changed its folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let ledger = FileId::find(&path).ok();
-        Self { path: Arc::new(path), ledger, wal: None, lost: Arc::default() }
+        let ledger = FileId::find(&path).ok().map(|(id, _)| id);
+        Self { path: Arc::new(path), ledger, ..Self::none() }
     }
 
     /// A ledger in memory, which cannot be lost.
     pub(super) fn none() -> Self {
-        Self { path: Arc::default(), ledger: None, wal: None, lost: Arc::default() }
+        Self {
+            path: Arc::default(),
+            ledger: None,
+            wal: None,
+            lengths: Arc::default(),
+            lost: Arc::default(),
+        }
     }
 
     /// Fails if the file was lost, now or earlier. A file that came back may lack entries, so it
-    /// stays lost.
-    pub(super) fn check(&self, named: &Path) -> Result<(), SqliteError> {
-        match self.lost.get().copied().or_else(|| self.look()) {
-            None => Ok(()),
-            Some(loss) => Err(error(*self.lost.get_or_init(|| loss), named)),
-        }
+    /// stays lost. `is_whole` examines a file that became shorter.
+    pub(super) fn check(
+        &self,
+        named: &Path,
+        is_whole: impl FnOnce() -> Result<bool, SqliteError>,
+    ) -> Result<(), SqliteError> {
+        let loss = match self.lost.get() {
+            Some(loss) => *loss,
+            None => match self.look() {
+                Look::AsItWas => return Ok(()),
+                Look::Shorter if is_whole()? => {
+                    self.accept();
+                    return Ok(());
+                }
+                Look::Shorter => Loss::CutOff,
+                Look::Lost(loss) => loss,
+            },
+        };
+        Err(error(*self.lost.get_or_init(|| loss), named))
     }
 
     /// Why the file was lost; `None` if it was not.
@@ -65,20 +96,36 @@ impl Identity {
         self.lost.get().map(|loss| error(*loss, named))
     }
 
-    fn look(&self) -> Option<Loss> {
-        let ledger = self.ledger?;
-        match FileId::find(&self.path) {
-            Ok(found) if found != ledger => return Some(Loss::Replaced),
-            Err(why) if is_missing(&why) => return Some(Loss::Gone),
+    fn look(&self) -> Look {
+        let Some(ledger) = self.ledger else { return Look::AsItWas };
+        let length = match FileId::find(&self.path) {
+            Ok((found, _)) if found != ledger => return Look::Lost(Loss::Replaced),
+            // Even to examine it would do harm: SQLite deletes the `-wal` of an empty file.
+            Ok((_, 0)) => return Look::Lost(Loss::CutOff),
+            Ok((_, length)) => length,
+            Err(why) if is_missing(&why) => return Look::Lost(Loss::Gone),
             // If the folder cannot be read now, nothing is known about the file.
-            Ok(_) | Err(_) => {}
+            Err(_) => return Look::AsItWas,
+        };
+        // A reader may have the file open before a writer makes its `-wal`.
+        let Some(wal) = self.wal else { return Look::AsItWas };
+        let wal_length = match FileId::find(&beside(&self.path, "-wal")) {
+            Ok((found, _)) if found != wal => return Look::Lost(Loss::WalGone),
+            Ok((_, length)) => length,
+            Err(why) if is_missing(&why) => return Look::Lost(Loss::WalGone),
+            Err(_) => return Look::AsItWas,
+        };
+        let mut known = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if length < known[0] || wal_length < known[1] {
+            return Look::Shorter;
         }
-        let wal = self.wal?;
-        match FileId::find(&beside(&self.path, "-wal")) {
-            Ok(found) if found != wal => Some(Loss::WalGone),
-            Err(why) if is_missing(&why) => Some(Loss::WalGone),
-            Ok(_) | Err(_) => None,
-        }
+        *known = [length, wal_length];
+        Look::AsItWas
+    }
+
+    /// Takes the lengths of now as those of the whole file.
+    fn accept(&self) {
+        *self.lengths.lock().unwrap_or_else(PoisonError::into_inner) = [0; 2];
     }
 }
 
@@ -92,6 +139,7 @@ fn error(loss: Loss, path: &Path) -> SqliteError {
         Loss::Gone => SqliteError::Gone(path),
         Loss::Replaced => SqliteError::Replaced(path),
         Loss::WalGone => SqliteError::WalGone(path),
+        Loss::CutOff => SqliteError::CutOff(path),
     }
 }
 
@@ -103,16 +151,17 @@ struct FileId {
 }
 
 impl FileId {
+    /// The file at a path, and its length.
     #[cfg(unix)]
-    fn find(path: &Path) -> io::Result<Self> {
+    fn find(path: &Path) -> io::Result<(Self, u64)> {
         use std::os::unix::fs::MetadataExt;
         let found = std::fs::metadata(path)?;
-        Ok(Self { device: found.dev(), inode: found.ino() })
+        Ok((Self { device: found.dev(), inode: found.ino() }, found.len()))
     }
 
     /// Windows lets nobody delete or rename a file that SQLite has open.
     #[cfg(not(unix))]
-    fn find(_: &Path) -> io::Result<Self> {
+    fn find(_: &Path) -> io::Result<(Self, u64)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

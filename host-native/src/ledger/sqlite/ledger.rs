@@ -64,7 +64,8 @@ impl SqliteLedger {
     ) -> Result<T, SqliteError> {
         let (known, agent_id) = (self.agent, &self.agent_id);
         let (agent, done) = self.file.call(doing, |connection| {
-            let agent = known.map_or_else(|| number(connection, agent_id), |agent| Ok(Some(agent)))?;
+            let agent =
+                known.map_or_else(|| number(connection, agent_id), |agent| Ok(Some(agent)))?;
             Ok((agent, read(connection, agent)?))
         })?;
         self.agent = agent;

@@ -182,8 +182,13 @@ impl SqliteFile {
     ) -> Result<Appended, SqliteError> {
         let appended = self.group.append(self, agent_id, expected, rows)?;
         // Again after the sync: work must not be acknowledged into a file that is gone.
-        self.identity.check(&self.path)?;
+        self.check()?;
         Ok(appended)
+    }
+
+    /// Fails if the file was lost.
+    fn check(&self) -> Result<(), SqliteError> {
+        self.identity.check(&self.path, || is_whole(&self.path))
     }
 
     /// Calls SQLite while patience lasts. A call that fails must have changed nothing. The
@@ -195,7 +200,7 @@ impl SqliteFile {
     ) -> Result<T, SqliteError> {
         insist(&self.path, &*self.patience, || {
             let mut connection = self.connection();
-            self.identity.check(&self.path)?;
+            self.check()?;
             call(&mut connection).map_err(|why| SqliteError::new(&self.path, doing, &why))
         })
     }
@@ -214,6 +219,21 @@ fn enter_wal_mode(path: &Path, connection: &Connection) -> Result<(), SqliteErro
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))
         .map_err(|why| SqliteError::new(path, "open", &why))?;
     if mode == "wal" { Ok(()) } else { Err(SqliteError::NoWal { path: path.to_owned(), mode }) }
+}
+
+/// Whether SQLite can read all of a file. It asks through a connection of its own, because an old
+/// one has parts of the file in its memory.
+fn is_whole(path: &Path) -> Result<bool, SqliteError> {
+    let found = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(|connection| {
+        connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(|why| SqliteError::new(path, "check", &why))
+    });
+    match found {
+        Ok(found) => Ok(found == "ok"),
+        Err(why @ SqliteError::Busy { .. }) => Err(why),
+        Err(_) => Ok(false),
+    }
 }
 
 /// A file that SQLite keeps beside a ledger.
