@@ -236,6 +236,12 @@ impl Machine {
         json::write(&Snapshot::from_state(&self.state))
     }
 
+    /// As [`Machine::snapshot`], if the state has at most this many bytes as text; otherwise `None`.
+    #[must_use]
+    pub fn snapshot_within(&self, most: usize) -> Option<String> {
+        Snapshot::from_state_within(&self.state, most).map(|snapshot| json::write(&snapshot))
+    }
+
     /// Verifies and applies the next stored entry.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
         let world = self
             .linked
             .instantiate(&mut store)
-            .map_err(|why| GuestError::from_instantiation(&why, &self.guest, WORLD))?;
+            .map_err(|why| GuestError::from_start(&why, &self.guest, limits))?;
         Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false, spent: 0 })
     }
 }

@@ -45,7 +45,8 @@ impl Default for Limits {
 /// Limits that all instances of one guest share. They are fixed when the guest is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// The number of instances at one time.
+    /// The number of instances at one time. If this process has too few addresses for so large a
+    /// pool, it has fewer.
     pub instances: u32,
     /// Memory reserved for each instance, in bytes; an instance cannot have more.
     pub memory_bytes: usize,

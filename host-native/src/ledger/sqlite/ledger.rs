@@ -237,6 +237,9 @@ pub(super) fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head
     Ok(found.optional()?.unwrap_or(Head::START))
 }
 
+/// The bytes at which a page ends. An entry that is longer is a page of its own.
+const PAGE_BYTES: usize = 4 << 20;
+
 pub(super) fn page(
     connection: &Connection,
     agent: i64,
@@ -247,17 +250,19 @@ pub(super) fn page(
         "SELECT canonical, chain, batch, seq FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY \
          seq LIMIT ?3",
     )?;
-    let mut first = None;
-    let rows = statement.query_map(params![agent, after, limit], |row| {
+    let (mut first, mut entries, mut bytes) = (None, Vec::new(), 0_usize);
+    let mut rows = statement.query(params![agent, after, limit])?;
+    while let Some(row) = rows.next()? {
         let canonical = row.get_ref(0)?.as_str()?;
+        bytes = bytes.saturating_add(canonical.len());
+        if bytes > PAGE_BYTES && !entries.is_empty() {
+            break;
+        }
         let stands_at = seq(row.get(3)?);
         first.get_or_insert(stands_at);
-        Ok((
-            EntryBytes::join(canonical.to_owned(), &Chain::from_bytes(row.get(1)?)),
-            seq(row.get(2)?),
-        ))
-    })?;
-    let entries = rows.collect::<rusqlite::Result<_>>()?;
+        let chain = Chain::from_bytes(row.get(1)?);
+        entries.push((EntryBytes::join(canonical.to_owned(), &chain), seq(row.get(2)?)));
+    }
     Ok(first.map(|first| Page { first, entries }))
 }
 
