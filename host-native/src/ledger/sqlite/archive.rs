@@ -337,7 +337,7 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
     let mut statement =
         connection.prepare_cached("SELECT seq, chain, archive FROM anchors WHERE agent = ?1")?;
     let anchor = |row: &rusqlite::Row<'_>| {
-        let head = Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) };
+        let head = Head { seq: seq(row, 0)?, chain: Chain::from_bytes(row.get(1)?) };
         Ok((head, PathBuf::from(row.get::<_, String>(2)?)))
     };
     statement.query_row([agent], anchor).optional()

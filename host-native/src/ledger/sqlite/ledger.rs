@@ -56,6 +56,27 @@ impl SqliteLedger {
         Ok(self.read_moved_out(after, limit)?.unwrap_or(here.entries))
     }
 
+    /// What the file holds that no reader would find, in words: entries at impossible positions, or
+    /// of an agent without a name. They may be a part of this ledger. `None` if there is nothing.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn astray(&mut self) -> Result<Option<String>, LedgerError> {
+        let begins = self.anchor()?.map_or(0, |anchor| anchor.head.seq.0);
+        let (nameless, first) = self.with("read", |connection, agent| {
+            Ok((nameless(connection)?, agent.map(|agent| first(connection, agent)).transpose()?))
+        })?;
+        if let Some(number) = nameless {
+            return Ok(Some(format!(
+                "the file has entries of an agent with the number {number}, but no name for it"
+            )));
+        }
+        let first = first.flatten().filter(|first| u64::try_from(*first).unwrap_or(0) <= begins);
+        Ok(first.map(|first| {
+            format!("the file has an entry at position {first}, but begins after {begins}")
+        }))
+    }
+
     /// Runs `read` with the agent's number, which is looked up until the agent has one.
     pub(super) fn with<T>(
         &mut self,
@@ -232,7 +253,7 @@ pub(super) fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head
         "SELECT seq, chain FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1",
     )?;
     let found = statement.query_row([agent], |row| {
-        Ok(Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) })
+        Ok(Head { seq: seq(row, 0)?, chain: Chain::from_bytes(row.get(1)?) })
     });
     Ok(found.optional()?.unwrap_or(Head::START))
 }
@@ -258,17 +279,43 @@ pub(super) fn page(
         if bytes > PAGE_BYTES && !entries.is_empty() {
             break;
         }
-        let stands_at = seq(row.get(3)?);
+        let stands_at = seq(row, 3)?;
         first.get_or_insert(stands_at);
         let chain = Chain::from_bytes(row.get(1)?);
-        entries.push((EntryBytes::join(canonical.to_owned(), &chain), seq(row.get(2)?)));
+        entries.push((EntryBytes::join(canonical.to_owned(), &chain), seq(row, 2)?));
     }
     Ok(first.map(|first| Page { first, entries }))
 }
 
-/// INVARIANT: the table checks that positions are above 0.
-pub(super) fn seq(stored: i64) -> Seq {
-    Seq(stored.unsigned_abs())
+/// A position in a column. The table checks that positions are above 0, so another number is
+/// damage.
+pub(super) fn seq(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Seq> {
+    let stored: i64 = row.get(column)?;
+    let seq = u64::try_from(stored).ok().filter(|seq| *seq > 0).map(Seq);
+    seq.ok_or(rusqlite::Error::IntegralValueOutOfRange(column, stored))
+}
+
+/// The lowest position in the table, possible or not.
+fn first(connection: &Connection, agent: i64) -> rusqlite::Result<Option<i64>> {
+    let mut statement =
+        connection.prepare_cached("SELECT min(seq) FROM entries WHERE agent = ?1")?;
+    statement.query_row([agent], |row| row.get(0))
+}
+
+/// The number of an agent that has entries but no name; `None` if all have names.
+fn nameless(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    // One look into the index per agent, however many entries it has.
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE found (agent) AS (
+             SELECT min(agent) FROM entries
+             UNION ALL
+             SELECT (SELECT min(agent) FROM entries WHERE agent > found.agent) FROM found
+             WHERE found.agent IS NOT NULL
+         )
+         SELECT agent FROM found
+         WHERE agent IS NOT NULL AND agent NOT IN (SELECT agent FROM agents) LIMIT 1",
+    )?;
+    statement.query_row([], |row| row.get(0)).optional()
 }
 
 #[cfg(test)]
