@@ -1,7 +1,7 @@
 //! Runs an agent with a model: the options, and the setup that is made from them.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -14,7 +14,7 @@ use wakeful_agent::{
     openai::{Endpoint, EndpointOptions, Secret},
 };
 use wakeful_core::id::AgentId;
-use wakeful_host::ledger::SqliteFile;
+use wakeful_host::{ledger::SqliteFile, text};
 
 use super::{
     RunArgs,
@@ -84,7 +84,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         endpoint: Arc::new(given.endpoint(key.as_deref())?),
         workspace: given.workspace()?,
         home: given.home(&args.ledger)?,
-        policy: given.policy.as_ref().map_or_else(|| Ok(Policy::default()), policy::read)?,
+        policy: given.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?,
         also_write: Vec::new(),
         // Commands start as this program, which confines itself and then becomes the command
         // (decision 010).
@@ -182,5 +182,5 @@ impl OpenAiArgs {
 }
 
 fn read(file: &Path) -> Result<String, CliError> {
-    fs::read_to_string(file).map_err(|why| CliError::Read { path: file.to_owned(), why })
+    text::read(file).map_err(|why| CliError::Read { path: file.to_owned(), why })
 }

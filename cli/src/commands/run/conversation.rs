@@ -3,7 +3,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, BufRead, IsTerminal, Write},
+    fmt::Display,
+    io::{self, ErrorKind, IsTerminal, Write},
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,6 +27,7 @@ use wakeful_core::{
     },
     story::Request,
 };
+use wakeful_host::text;
 
 use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
@@ -104,11 +106,19 @@ impl Conversation {
             Lines::Input => {
                 // The agent continues at the end of the input, because it may run without a person
                 // who types.
-                let typed = io::stdin().lock().lines().map_while(Result::ok);
-                typed
-                    .map(|line| conversation.typed(&line, &handle))
-                    .take_while(Result::is_ok)
-                    .for_each(drop);
+                for line in text::lines(io::stdin().lock()) {
+                    let heard = match line {
+                        Ok(line) => conversation.typed(&line, &handle),
+                        Err(why) if why.kind() == ErrorKind::InvalidData => {
+                            conversation.refuse(&why);
+                            Ok(())
+                        }
+                        Err(_) => return,
+                    };
+                    if heard.is_err() {
+                        return;
+                    }
+                }
             }
         });
     }
@@ -160,9 +170,20 @@ impl Conversation {
             _ => handle.prompt(line)?,
         };
         if let Err(why) = taken {
-            self.print(&format!("{} {why}", painted(BAD, "refused:")));
+            self.refuse(&why);
         }
         Ok(())
+    }
+
+    /// Says that a typed line was not taken, and why.
+    fn refuse(&self, why: &dyn Display) {
+        let line = format!("{} {why}", painted(BAD, "refused:"));
+        // With `--json` the output has only JSON.
+        if self.0.json {
+            anstream::eprintln!("{line}");
+        } else {
+            self.print(&line);
+        }
     }
 
     /// Answers a command about the agent, from its ledger.
