@@ -6,8 +6,8 @@
 
 use wakeful_core::{
     Answer, Boundary, Clock, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode, ErrorReport,
-    Head, Ledger, LedgerError, MessageRecord, Options, Provider, Record, Refusal, Seq, State,
-    Timestamp,
+    Head, Ledger, LedgerError, MessageRecord, OpenError, Options, Provider, Record, Refusal,
+    SchedulerError, Seq, State, Timestamp,
     json::{self, JsonError, Readable},
 };
 
@@ -363,6 +363,41 @@ pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     let chain = page.first().and_then(|entry| Some(entry.split()?.1));
     let missing = || LedgerError::Failed { message: format!("entry {seq} is missing") };
     Ok(Head { seq, chain: chain.ok_or_else(missing)? })
+}
+
+/// Verifies the hash chain of the entries after a head up to a position, without reading their
+/// records. Opening an agent from its snapshot does not verify the entries before it (contract
+/// 3.4). Returns the head there, or at the end of the ledger if that comes first. Calls `done` with
+/// each position.
+///
+/// # Errors
+/// If the ledger cannot be read or is damaged.
+pub fn verify(
+    ledger: &mut impl Ledger,
+    mut head: Head,
+    to: Seq,
+    mut done: impl FnMut(Seq),
+) -> Result<Head, SchedulerError> {
+    while head.seq < to {
+        let left = u32::try_from(to.0 - head.seq.0).map_or(PAGE, |left| left.min(PAGE));
+        let page = ledger.read(head.seq, left)?;
+        if page.is_empty() {
+            break;
+        }
+        for bytes in &page {
+            let next = bytes
+                .split()
+                .map(|(canonical, chain)| (head.chain.extend(&canonical), chain))
+                .filter(|(due, found)| due == found);
+            head = match next {
+                Some((chain, _)) => Head { seq: head.seq.next(), chain },
+                // Reading the entry finds what is wrong with it.
+                None => bytes.open(&head).map_err(OpenError::from)?.head(),
+            };
+            done(head.seq);
+        }
+    }
+    Ok(head)
 }
 
 /// Reads and verifies the entries after a head. Returns the new head, and the time of the newest

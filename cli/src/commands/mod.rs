@@ -34,6 +34,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use wakeful_core::{
     host::SchedulerError,
     id::{AgentId, Seq},
+    machine::OpenError,
 };
 use wakeful_host::{
     engine::EngineError,
@@ -348,6 +349,16 @@ enum CliError {
         agent: AgentId,
         /// Why.
         why: Box<SchedulerError>,
+    },
+    /// The ledger of an agent is damaged.
+    #[error("`{}`, agent `{agent}`: {why}: run `wakeful doctor` for details", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// What is wrong, and where.
+        why: OpenError,
     },
     /// The old part of a ledger cannot be moved.
     #[error("`{}`, agent `{agent}`: {why}", path.display())]

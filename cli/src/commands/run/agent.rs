@@ -21,7 +21,7 @@ use super::{
     conversation::Conversation,
     patience::{Endless, Hurry},
 };
-use crate::commands::{CliError, Verdict, policy};
+use crate::commands::{CliError, Verdict, ledger, policy};
 
 /// The agent if none is named.
 const AGENT: &str = "default";
@@ -77,6 +77,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let (told, of) = (conversation.clone(), agent_id.clone());
     let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
     let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
+    ledger::verify(&args.ledger, &agent_id, &mut file.ledger(&agent_id))?;
     let setup = Setup {
         agent_id,
         file: file.clone(),

@@ -53,7 +53,8 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
-    let ledger = file.ledger(&agent_id);
+    let mut ledger = file.ledger(&agent_id);
+    ledger::verify(&args.ledger, &agent_id, &mut ledger)?;
     let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
         .and_then(|mut run| run.live(until));
     match ending.map_err(|why| super::ended(why, &file))? {
