@@ -341,7 +341,7 @@ enum Damage {
     /// The entry does not fit here.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The file says that the batch of the entry begins where it cannot begin.
+    /// The stored beginning of the entry's batch is impossible.
     #[error(
         "entry {seq} is stored as part of a batch that begins at entry {first}, which is impossible"
     )]

@@ -388,7 +388,7 @@ fn log_ends_well_when_nobody_reads_on() {
     drop(file);
 }
 
-/// Damage before the newest snapshot, which opening an agent would not read, and what is said of it.
+/// Damage before the newest snapshot, which opening an agent would not read, and what is said.
 const BEFORE_THE_SNAPSHOT: [(&str, &str); 5] = [
     (
         "UPDATE entries SET canonical = replace(canonical, 'm9', 'm8') WHERE seq = 21",

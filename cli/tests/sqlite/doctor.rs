@@ -244,8 +244,8 @@ fn a_page_that_cannot_be_read_is_no_finding_but_an_error() {
     );
 }
 
-/// A file with what every table can hold: an agent with a snapshot whose beginning is in an archive,
-/// and another agent.
+/// A file with what every table can hold: an agent with a snapshot and an archive, and another
+/// agent.
 fn furnished(folder: &Path) -> PathBuf {
     let path = folder.join("agent.sqlite");
     let file = file_with(&path, 135);

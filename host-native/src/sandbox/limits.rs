@@ -14,9 +14,9 @@ pub struct Limits {
     /// Extra fuel for each page of the ledger that the guest reads for the first time in a call.
     /// Without it a long ledger could not be opened.
     pub fuel_per_page: u64,
-    /// The longest time of a call in milliseconds, including the host's own functions. Time in which
-    /// the host waits for something else ([`waiting`](crate::waiting)) does not count. This is the
-    /// outer safety net: unlike fuel it depends on the machine.
+    /// The longest time of a call in milliseconds, including the host's own functions. Time
+    /// in which the host waits for something else ([`waiting`](crate::waiting)) does not count.
+    /// This is the outer safety net: unlike fuel it depends on the machine.
     pub call_ms: u64,
     /// The longest text that crosses at once, in bytes: an argument, an answer, a batch, a page of
     /// the ledger.
