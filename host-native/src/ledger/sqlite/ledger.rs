@@ -45,10 +45,26 @@ impl SqliteLedger {
     ) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
         // The table holds no entry beyond this position.
         let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
         let read = |connection: &Connection, agent: Option<i64>| {
             agent.map_or(Ok(None), |agent| page(connection, agent, from, limit))
         };
-        let Some(here) = self.with("read", read)? else { return Ok(Vec::new()) };
+        let here = match self.with("read", read)? {
+            Some(here) => here,
+            None => match self.head()?.seq {
+                newest if newest <= after => return Ok(Vec::new()),
+                // Another writer has appended meanwhile. Or SQLite cannot find the next row,
+                // because a damaged row is out of order, and that must not look like the end.
+                newest => self.with("read", read)?.ok_or_else(|| SqliteError::Damaged {
+                    path: self.file.path().to_owned(),
+                    why: format!(
+                        "nothing is found after entry {after}, and the newest is {newest}"
+                    ),
+                })?,
+            },
+        };
         // Only a gap right after `after` means that entries were moved out.
         if here.first == after.next() {
             return Ok(here.entries);
@@ -57,15 +73,22 @@ impl SqliteLedger {
     }
 
     /// What the file holds that no reader would find, in words: entries at impossible positions, or
-    /// of an agent without a name. They may be a part of this ledger. `None` if there is nothing.
+    /// of an agent without a name. They may be a part of this ledger. Also what SQLite finds wrong
+    /// with its own structures. `None` if there is nothing.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn astray(&mut self) -> Result<Option<String>, LedgerError> {
         let begins = self.anchor()?.map_or(0, |anchor| anchor.head.seq.0);
-        let (nameless, first) = self.with("read", |connection, agent| {
-            Ok((nameless(connection)?, agent.map(|agent| first(connection, agent)).transpose()?))
+        let (wrong, nameless, first) = self.with("read", |connection, agent| {
+            let wrong: String =
+                connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+            let first = agent.map(|agent| first(connection, agent)).transpose()?;
+            Ok((wrong, nameless(connection)?, first))
         })?;
+        if wrong != "ok" {
+            return Ok(Some(format!("SQLite finds damage in the file: {wrong}")));
+        }
         if let Some(number) = nameless {
             return Ok(Some(format!(
                 "the file has entries of an agent with the number {number}, but no name for it"
