@@ -245,7 +245,7 @@ impl Actor {
 
     /// Reads what other processes have appended.
     pub(crate) fn catch_up(&mut self) -> Result<(), DriveError> {
-        self.driver.catch_up()
+        self.driver.catch_up().map(drop)
     }
 
     /// When the scheduler next has something to do.

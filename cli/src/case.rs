@@ -7,7 +7,7 @@ use std::{
 };
 
 use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
-use wakeful_host::ledger::Format;
+use wakeful_host::{ledger::Format, text};
 
 use crate::{scenario::NoCommand, story};
 
@@ -249,13 +249,16 @@ fn read_texts(root: &Path, folder: &Path, texts: &mut Folder) -> Result<(), Case
             .iter()
             .map(|name| name.to_string_lossy())
             .collect();
-        texts.insert(names.join("/"), read(&child)?);
+        // Only lines may end in the middle, because their writer may have died.
+        let is_lines = child.extension().is_some_and(|extension| extension == "jsonl");
+        let text = if is_lines { text::read_json_lines(&child) } else { text::read(&child) };
+        texts.insert(names.join("/"), text.map_err(|why| unreadable(&child, why))?);
     }
     Ok(())
 }
 
 fn children(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
-    let unreadable = |why| CaseError::Unreadable { path: folder.to_owned(), why };
+    let unreadable = |why| unreadable(folder, why);
     let mut children: Vec<PathBuf> = fs::read_dir(folder)
         .map_err(unreadable)?
         .map(|entry| entry.map(|entry| entry.path()))
@@ -267,5 +270,9 @@ fn children(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, CaseError> {
-    fs::read_to_string(path).map_err(|why| CaseError::Unreadable { path: path.to_owned(), why })
+    text::read(path).map_err(|why| unreadable(path, why))
+}
+
+fn unreadable(path: &Path, why: io::Error) -> CaseError {
+    CaseError::Unreadable { path: path.to_owned(), why }
 }

@@ -151,3 +151,80 @@ fn a_story_is_no_fixture() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("`heartbeat` is a story: replay reads fixtures"), "{}", ran.err);
 }
+
+#[test]
+fn a_text_that_is_not_utf_8_is_named_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("a file");
+        arg(&path)
+    };
+    let fixture = |changed: &str| {
+        let case = folder.path().join(changed.replace(['/', '.'], "-"));
+        copy(&source("tests/fixtures/scheduler/dequeued_message_replays"), &case);
+        let path = case.join(changed);
+        let mut bytes = fs::read(&path).expect("the file is there");
+        let second = bytes.iter().position(|byte| *byte == b'\n').expect("a line") + 1;
+        bytes.splice(second..second, *b"\"caf\xe9\"\n");
+        fs::write(&path, bytes).expect("the file is written");
+        arg(&case)
+    };
+    let (toml, json) = (file("s.toml", b"a = 1\nb\xff"), file("s.json", b"{\n\xc3("));
+    let (lines, agent) = (fixture("ledger/messages.jsonl"), fixture("agent.json"));
+    let ledger = arg(&folder.path().join("ledger.sqlite"));
+    let exported = arg(&folder.path().join("exported"));
+    let whole = wakeful(
+        ["run", "--ledger", &ledger, "--virtual", "--until-rest", "--story"]
+            .into_iter()
+            .chain([arg(&source("tests/fixtures/stories/heartbeat.json")).as_str()]),
+    );
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    let mut stored = wakeful(["log", &ledger, "--json"]).out.into_bytes();
+    let at = stored.windows(9).position(|bytes| bytes == b"Summarise").expect("a text");
+    stored[at] = 0x80;
+    let line = stored[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let (log, in_log) = (file("log.jsonl", &stored), format!("line {line}, byte "));
+    let vectors = file("v.jsonl", b"\n\n\xf8\n");
+    let policy = file("policy.toml", b"\xff\xfen\0");
+    let model = ["run", "--ledger", &ledger, "--provider", "openai", "--model", "m"];
+    let model = |more: [&str; 2]| [&model[..], &more].concat().join("\n");
+    for (args, at) in [
+        (format!("explain\n{toml}"), "line 2, byte 2: 0xff"),
+        (format!("explain\n{json}"), "line 2, byte 1: 0xc3"),
+        (format!("run\n--ledger\n{ledger}\n--story\n{toml}"), "line 2, byte 2: 0xff"),
+        (format!("crosscheck\n{toml}"), "line 2, byte 2: 0xff"),
+        (format!("replay\n{lines}"), "line 2, byte 5: 0xe9"),
+        (format!("import\n{lines}\n-o\n{exported}"), "line 2, byte 5: 0xe9"),
+        (format!("explain\n{agent}"), "line 2, byte 5: 0xe9"),
+        (format!("log\n{log}"), &in_log),
+        (format!("status\n{log}"), &in_log),
+        (format!("doctor\n{log}"), &in_log),
+        (format!("export\n{log}\n-o\n{exported}"), &in_log),
+        (format!("conformance\n{vectors}"), "line 3, byte 1: 0xf8"),
+        (format!("policy\n{policy}"), "line 1, byte 1: 0xff"),
+        (model(["--policy", &policy]), "line 1, byte 1: 0xff"),
+        (model(["--api-key-file", &policy]), "line 1, byte 1: 0xff"),
+        (model(["--instructions", &policy]), "line 1, byte 1: 0xff"),
+    ] {
+        let ran = wakeful(args.lines());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args}: {}", ran.err);
+        assert!(ran.err.contains(at) && ran.err.contains("not valid UTF-8"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_line_that_ends_within_a_character_is_dropped_as_any_unfinished_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (case, out) = (folder.path().join("case"), arg(&folder.path().join("out")));
+    copy(&source("tests/fixtures/scheduler/dequeued_message_replays"), &case);
+    let path = case.join("ledger/messages.jsonl");
+    let mut bytes = fs::read(&path).expect("the file is there");
+    bytes.extend(b"{\"id\":\"\xf0\x9f");
+    let line = bytes.split(|byte| *byte == b'\n').count();
+    fs::write(&path, bytes).expect("the file is written");
+    let ran = wakeful(["import", &arg(&case), "-o", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let said = format!("messages.jsonl:{line}: dropped an unfinished last line of 9 bytes");
+    assert!(ran.out.contains(&said), "{}", ran.out);
+}

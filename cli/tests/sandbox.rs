@@ -244,3 +244,40 @@ fn fuel_is_printed_step_by_step_and_is_the_same_on_every_run() {
     assert_eq!((native.code, native.out.as_str()), (2, ""));
     assert!(native.err.contains("the engine native does not count fuel"), "{}", native.err);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_agent_runs_in_the_sandbox_where_there_are_addresses_for_one() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let guest = arg(&guest("wakeful.component.wasm"));
+    let explained = |kilobytes: &str, engine: &str| {
+        let limited = format!("ulimit -v {kilobytes}; exec \"$@\"");
+        let program = env!("CARGO_BIN_EXE_wakeful");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &limited, "sh", program, "explain", &story, "--engine", engine])
+            .args(["--guest", &guest])
+            .output()
+            .expect("a shell starts");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{kilobytes} kB, {engine}: {err}");
+        output.stdout
+    };
+    let free = explained("unlimited", "native");
+    for kilobytes in ["250000000", "16000000", "2000000", "1000000"] {
+        for engine in ["wasmtime", "pulley"] {
+            assert_eq!(explained(kilobytes, engine), free, "{kilobytes} kB, {engine}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_instances_is_an_option() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let guest = arg(&guest("wakeful.component.wasm"));
+    let with = |instances: &str| {
+        let args = ["explain", &story, "--engine", "wasmtime", "--guest", &guest];
+        wakeful(args.iter().chain(&["--instances", instances]))
+    };
+    assert_eq!((with("1").code, with("4000000000").code), (0, 0));
+    assert!(with("0").err.contains("invalid value '0' for '--instances <N>'"));
+}

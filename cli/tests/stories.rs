@@ -294,3 +294,51 @@ fn what_is_wrong_with_a_story_is_named_with_line_and_column() {
     let err = wrong(&format!("{HEAD}[provider]\nadversary = \"ends_bare\"\nturns = 0\n"));
     assert!(err.contains("story.toml:7:9:") && err.contains("expected a nonzero u64"), "{err}");
 }
+
+/// At the last instant there is no later one. What repeats there must not go on without end.
+#[test]
+fn a_story_that_waits_until_the_last_instant_of_all_ends() {
+    let last = i64::MAX;
+    let turns = [
+        format!("{{ set_timer = \"t\", after_ms = {last}, every_ms = 600000 }}"),
+        format!("{{ set_timer = \"t\", every_ms = {last} }}"),
+        format!(
+            "{{ set_timer = \"t\", after_ms = {last}, every_ms = 1 }}, {{ create = \"w\", plan = \
+             \"ready\" }}"
+        ),
+        format!(
+            "{{ create = \"w\", plan = \"ready\" }}, {{ block = \"w\", by = \"x\", recheck_ms = \
+             {last} }}"
+        ),
+        format!("{{ delay_ms = {last} }}, {{ set_timer = \"t\", every_ms = 1000 }}"),
+        format!("{{ delay_ms = {last} }}, {{ end = \"baseline_over_budget\" }}"),
+    ];
+    for moves in turns {
+        let (folder, path) = written(&format!(
+            "{HEAD}script = [{{ prompt = \"go\" }}, {{ until = \"next_wake\" }}, {{ until = \
+             \"next_wake\" }}]\n[[turns]]\nrepeat = true\nmoves = [{moves}]\n"
+        ));
+        let (story, out) = (arg(&path), arg(&folder.path().join("folder")));
+        for args in
+            [&["explain", &story][..], &["why", &story], &["export", &story, "--output", &out]]
+        {
+            let ran = wakeful(args);
+            assert_eq!(ran.code, 0, "{args:?} with {moves}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_timer_that_has_no_slot_left_is_over() {
+    let timers = records(
+        &format!(
+            "{HEAD}script = [{{ prompt = \"go\" }}, {{ until = \"next_wake\" }}]\n[[turns]]\nmoves \
+             = [{{ set_timer = \"t\", after_ms = {}, every_ms = 600000 }}]\n",
+            i64::MAX
+        ),
+        "timers",
+    );
+    let last = timers.last().expect("a timer");
+    assert_eq!((&last["status"], &last["next_fire_at"]), (&"completed".into(), &Value::Null));
+    assert_eq!(last["fire_count"], 1);
+}

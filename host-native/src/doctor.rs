@@ -210,7 +210,7 @@ pub fn examine(
             {
                 at_snapshot = Some(state == fold.machine.state());
             }
-            Ok::<(), OpenError>(())
+            Ok::<(), Damage>(())
         });
         if let Err(why) = read {
             // The agent was never in a state that includes half a batch.
@@ -221,6 +221,9 @@ pub fn examine(
     }
     // Nothing follows the last batch that would end it.
     fold.end_batch();
+    if damage.is_none() {
+        damage = ledger.astray()?;
+    }
     let state = fold.machine.state();
     Ok(Examination {
         agent_id: agent_id.clone(),
@@ -329,6 +332,27 @@ fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> Snapshot
     }
 }
 
+/// Why an entry cannot be taken into the examination.
+#[derive(Debug, thiserror::Error)]
+enum Damage {
+    /// The entry itself is damaged.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// The entry does not fit here.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The stored beginning of the entry's batch is impossible.
+    #[error(
+        "entry {seq} is stored as part of a batch that begins at entry {first}, which is impossible"
+    )]
+    Batch {
+        /// The entry.
+        seq: Seq,
+        /// The stored beginning of its batch.
+        first: Seq,
+    },
+}
+
 /// A ledger as far as it was read.
 struct Fold {
     machine: Machine,
@@ -357,7 +381,7 @@ impl Due {
         let Seq(first) = first;
         let is_due = self.thoroughness == Thoroughness::Each
             || first > self.newest
-            || first - self.last >= first / SPREAD;
+            || first.saturating_sub(self.last) >= first / SPREAD;
         if is_due {
             self.last = first;
         }
@@ -373,8 +397,12 @@ struct Batch {
 }
 
 impl Fold {
-    fn load(&mut self, bytes: &EntryBytes, first: Seq) -> Result<(), OpenError> {
+    fn load(&mut self, bytes: &EntryBytes, first: Seq) -> Result<(), Damage> {
         let entry = bytes.open(&self.machine.head())?;
+        // A batch begins at its own first entry and has no gaps.
+        if first != entry.seq && self.first.is_none_or(|known| known != first) {
+            return Err(Damage::Batch { seq: entry.seq, first });
+        }
         if self.first != Some(first) {
             self.end_batch();
             self.first = Some(first);

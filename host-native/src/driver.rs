@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use wakeful_core::{
     Answer, Boundary, Clock, ClockRight, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode,
-    ErrorReport, Fact, Head, Ledger, LedgerError, MessageRecord, Options, Provider, Record,
-    Refusal, Remedy, Seq, State, Timestamp,
+    ErrorReport, Fact, Head, Ledger, LedgerError, MessageRecord, OpenError, Options, Provider,
+    Record, Refusal, Remedy, SchedulerError, Seq, State, Timestamp,
     json::{self, JsonError, Readable},
 };
 
@@ -57,6 +57,24 @@ pub enum DriveError {
         "another process took over the ledger at entry {0}: let only one process drive the agent"
     )]
     TakenOver(Seq),
+    /// The ledger no longer has an entry that this driver has read or appended.
+    #[error(
+        "the ledger no longer has entry {at} as this agent knows it: an older state or another \
+         history was put in its place; decide which one is right, and start the agent again"
+    )]
+    SetBack {
+        /// The newest entry that the driver knows.
+        at: Seq,
+    },
+    /// The ledger refuses a batch as if another writer were first, but has no entry of one.
+    #[error(
+        "the ledger ends at entry {at} as this agent knows it, and yet refuses what comes next: \
+         its store is defective"
+    )]
+    Stuck {
+        /// The newest entry.
+        at: Seq,
+    },
 }
 
 impl DriveError {
@@ -262,7 +280,12 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     ) -> Result<T, DriveError> {
         loop {
             match self.ask(&mut say) {
-                Err(DriveError::Engine(why)) if is_conflict(&why) => self.catch_up()?,
+                Err(DriveError::Engine(why)) if is_conflict(&why) => {
+                    // Without new entries the same conflict would come again and again.
+                    if !self.catch_up()? {
+                        return Err(DriveError::Stuck { at: self.state.head().seq });
+                    }
+                }
                 said => {
                     self.tell()?;
                     return said;
@@ -271,14 +294,27 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
     }
 
-    /// Reads what other writers have appended.
+    /// Reads what other writers have appended. Returns whether there was anything.
     ///
     /// # Errors
-    /// If the ledger fails or is damaged, or another driver has taken it over.
-    pub fn catch_up(&mut self) -> Result<(), DriveError> {
-        self.ask(|engine| engine.catch_up())?;
+    /// If the ledger fails or is damaged, was set back, or another driver has taken it over.
+    pub fn catch_up(&mut self) -> Result<bool, DriveError> {
+        self.require_known()?;
+        let before = self.state.head();
+        let read = self.ask(|engine| engine.catch_up())?;
         self.tell()?;
-        self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))
+        self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
+        Ok(read > 0 || self.state.head() != before)
+    }
+
+    /// Checks that the ledger still has the newest known entry. An empty page after that entry does
+    /// not show this: the ledger may have become shorter.
+    fn require_known(&mut self) -> Result<(), DriveError> {
+        let head = self.state.head();
+        let Some(before) = head.seq.0.checked_sub(1) else { return Ok(()) };
+        let page = self.entries.read(Seq(before), 1)?;
+        let found = page.first().and_then(EntryBytes::chain);
+        if found == Some(head.chain) { Ok(()) } else { Err(DriveError::SetBack { at: head.seq }) }
     }
 
     /// Does what is due about a clock that is behind the ledger (contract 1.3), and returns what it
@@ -367,6 +403,41 @@ pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     let chain = page.first().and_then(|entry| Some(entry.split()?.1));
     let missing = || LedgerError::Failed { message: format!("entry {seq} is missing") };
     Ok(Head { seq, chain: chain.ok_or_else(missing)? })
+}
+
+/// Verifies the hash chain of the entries after a head up to a position, without reading their
+/// records. Opening an agent from its snapshot does not verify the entries before it (contract
+/// 3.4). Returns the head there, or at the end of the ledger if that comes first. Calls `done` with
+/// each position.
+///
+/// # Errors
+/// If the ledger cannot be read or is damaged.
+pub fn verify(
+    ledger: &mut impl Ledger,
+    mut head: Head,
+    to: Seq,
+    mut done: impl FnMut(Seq),
+) -> Result<Head, SchedulerError> {
+    while head.seq < to {
+        let left = u32::try_from(to.0 - head.seq.0).map_or(PAGE, |left| left.min(PAGE));
+        let page = ledger.read(head.seq, left)?;
+        if page.is_empty() {
+            break;
+        }
+        for bytes in &page {
+            let next = bytes
+                .split()
+                .map(|(canonical, chain)| (head.chain.extend(&canonical), chain))
+                .filter(|(due, found)| due == found);
+            head = match next {
+                Some((chain, _)) => Head { seq: head.seq.next(), chain },
+                // Reading the entry finds what is wrong with it.
+                None => bytes.open(&head).map_err(OpenError::from)?.head(),
+            };
+            done(head.seq);
+        }
+    }
+    Ok(head)
 }
 
 /// Reads and verifies the entries after a head. Returns the new head, and the time of the newest

@@ -78,3 +78,5 @@ pub mod ledger;
 pub mod provider;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
+pub mod text;
+pub mod waiting;

@@ -25,6 +25,7 @@ const LIMITS: Limits = Limits {
     fuel_per_page: 0,
     call_ms: 1_000,
     payload_bytes: 100_000,
+    append_bytes: 1_000_000,
     host_calls: 1_000,
 };
 const SLOW: Duration = Duration::from_millis(1_300);

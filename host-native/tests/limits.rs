@@ -3,13 +3,14 @@
 
 use std::{thread, time::Duration};
 
-use wakeful_core::{Clock, Options, Timestamp};
+use wakeful_core::{Clock, EntryBytes, Head, Ledger, LedgerError, Options, Seq, Timestamp};
 use wakeful_host::{
     clock::VirtualClock,
     engine::{Engine, EngineError, Mode},
     ledger::MemoryLedger,
     provider::Elsewhere,
     sandbox::{Breach, Guest, GuestError, Limit, Limits, Plugin, Pool, Runtime, Sandbox},
+    waiting,
 };
 
 use crate::shared::{guest, product};
@@ -44,6 +45,7 @@ const SMALL: Limits = Limits {
     fuel_per_page: 1_000,
     call_ms: 5_000,
     payload_bytes: 100_000,
+    append_bytes: 150_000,
     host_calls: 100,
 };
 
@@ -57,6 +59,7 @@ fn each_limit_ends_the_instance_that_reaches_it_and_says_which() {
         ("overflow", SMALL, Limit::Stack, 1 << 20),
         ("answer 100001", SMALL, Limit::Payload, 100_000),
         ("append 100001", SMALL, Limit::Payload, 100_000),
+        ("append 90001", Limits { append_bytes: 90_000, ..SMALL }, Limit::Appended, 90_000),
         ("now 101", SMALL, Limit::HostCalls, 100),
         ("start 101", SMALL, Limit::HostCalls, 100),
         ("read_on", SMALL, Limit::HostCalls, 100),
@@ -130,6 +133,32 @@ fn time_in_calls_of_the_host_counts() {
         .expect("an instance");
     let why = agent.propose("now 1").expect_err("the call takes too long");
     assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 40 });
+}
+
+/// A clock that waits for something else.
+#[derive(Clone)]
+struct Waiting;
+
+impl Clock for Waiting {
+    fn now(&mut self) -> Timestamp {
+        waiting::during(|| thread::sleep(Duration::from_millis(200)));
+        start()
+    }
+}
+
+#[test]
+fn time_in_which_the_host_waits_for_something_else_does_not_count() {
+    let limits = Limits { call_ms: 100, fuel_per_call: u64::MAX, ..SMALL };
+    let agent = || {
+        Sandbox::new(&hostile(), MemoryLedger::default(), Waiting, Elsewhere, limits)
+            .expect("an instance")
+    };
+    agent().propose("now 3").expect("only waiting takes long");
+    // The guest's own time is limited as before, also after the host has waited.
+    let mut waited = agent();
+    waited.propose("now 1").expect("only waiting takes long");
+    let why = waited.propose("loop").expect_err("an endless loop");
+    assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 100 });
 }
 
 #[test]
@@ -285,4 +314,72 @@ fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
     agent.propose(&prompt(2)).expect("the same fact again");
     agent.run_until_rest().expect("the agent continues");
+}
+
+/// A prompt with a body of this many bytes.
+fn long(number: usize, bytes: usize) -> String {
+    prompt(number).replace(r#""go""#, &format!("\"{}\"", "x".repeat(bytes)))
+}
+
+#[test]
+fn a_ledger_whose_pages_are_longer_than_a_text_may_be_is_opened_all_the_same() {
+    let ledger = MemoryLedger::default();
+    let open = |limits| {
+        let clock = VirtualClock::at(start());
+        let mut agent = Sandbox::new(&product(), ledger.clone(), clock, Elsewhere, limits)
+            .expect("an instance");
+        agent.open(&Options::new("a".into()), Mode::Observe).map(|head| (agent, head))
+    };
+    let (mut agent, _) = open(Limits::default()).expect("it opens");
+    for number in 0..40 {
+        agent.propose(&long(number, 20_000)).expect("it is recorded");
+    }
+    let head = agent.catch_up().and_then(|_| agent.state()).expect("a state");
+    let limits = Limits { payload_bytes: 50_000, ..Limits::default() };
+    let (mut again, _) = open(limits).expect("it opens in pages");
+    assert_eq!(again.catch_up().expect("it is whole"), 0);
+    drop((agent, again));
+    // An entry that is too long on its own still reaches the limit.
+    let why = open(Limits { payload_bytes: 10_000, ..limits }).map(|_| ()).expect_err("too long");
+    assert_eq!(breach(&why), Breach { limit: Limit::Payload, most: 10_000 });
+    assert!(head.len() > 800_000, "all of it is in the state");
+}
+
+/// A ledger that counts how many entries it was asked for at most.
+#[derive(Clone, Default)]
+struct Asked {
+    inner: MemoryLedger,
+    most: std::rc::Rc<std::cell::Cell<u32>>,
+}
+
+impl Ledger for Asked {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.inner.append(expected, batch)
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        self.most.set(self.most.get().max(limit));
+        self.inner.read(after, limit)
+    }
+}
+
+#[test]
+fn a_guest_that_asks_for_a_whole_ledger_gets_a_page() {
+    let ledger = Asked::default();
+    let clock = VirtualClock::at(start());
+    let mut agent = Sandbox::new(&hostile(), ledger.clone(), clock, Elsewhere, Limits::default())
+        .expect("an instance");
+    agent.propose("read_on").expect_err("it reads without end");
+    assert!((1..=1024).contains(&ledger.most.get()), "{}", ledger.most.get());
+}
+
+#[test]
+fn a_pool_that_does_not_fit_is_smaller() {
+    let asked = Pool { instances: u32::MAX, ..Pool::default() };
+    let runtime = Runtime::new(asked).expect("a runtime");
+    let has = runtime.pool().instances;
+    assert!((1..u32::MAX).contains(&has), "{has}");
+    let product = runtime.load(&guest("wakeful.component.wasm")).expect("the guest");
+    let mut agent = instance(&product, Limits::default());
+    lives(&mut agent, 1).expect("it lives");
 }

@@ -12,7 +12,10 @@ export interface AsyncLedger {
    * `found`, the position of its end, such as `LedgerConflict`.
    */
   append(expected: Head, batch: string[]): void | Promise<void>;
-  /** Up to `limit` lines after the position `after`, in order; empty at the end. */
+  /**
+   * Up to `limit` lines after the position `after`, in order. A page may have fewer, so that it
+   * does not become too long, but at least one; only an empty page is the end.
+   */
   read(after: number, limit: number): string[] | Promise<string[]>;
 }
 

@@ -25,7 +25,7 @@ import type {
 } from "./payloads.js";
 
 /** The number of lines per read. */
-const PAGE = 1024;
+const PAGE = 128;
 
 /** More steps without rest are a bug, not a workload. */
 const MAX_STEPS = 100_000;

@@ -52,17 +52,32 @@ fn the_page_on_embedding_has_every_code_and_every_limit() {
     let page = fs::read_to_string(paths::tree("docs/embedding.md")).expect("the page");
     let named = |name: &str| page.contains(&format!("`{name}`"));
     assert!(ErrorCode::ALL.iter().all(|code| named(&code.to_string())), "{:?}", ErrorCode::ALL);
-    let limits =
-        [Limit::Memory, Limit::Fuel, Limit::Time, Limit::Stack, Limit::Payload, Limit::HostCalls];
+    let limits = [
+        Limit::Memory,
+        Limit::Fuel,
+        Limit::Time,
+        Limit::Stack,
+        Limit::Payload,
+        Limit::Appended,
+        Limit::HostCalls,
+    ];
     assert!(limits.iter().all(|limit| named(limit.name())));
-    let Limits { memory_bytes, fuel_per_call, fuel_per_page, call_ms, payload_bytes, host_calls } =
-        Limits::default();
+    let Limits {
+        memory_bytes,
+        fuel_per_call,
+        fuel_per_page,
+        call_ms,
+        payload_bytes,
+        append_bytes,
+        host_calls,
+    } = Limits::default();
     let rows = [
         ("memory_bytes", format!("{} MiB", memory_bytes >> 20)),
         ("fuel_per_call", thousands(fuel_per_call)),
         ("fuel_per_page", thousands(fuel_per_page)),
         ("call_ms", format!("{} ms", thousands(call_ms))),
         ("payload_bytes", format!("{} MiB", payload_bytes >> 20)),
+        ("append_bytes", format!("{} MiB", append_bytes >> 20)),
         ("host_calls", thousands(host_calls)),
         ("stack_bytes` (pool)", format!("{} MiB", Pool::default().stack_bytes >> 20)),
     ];

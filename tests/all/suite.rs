@@ -160,7 +160,8 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
         ),
         (
             GivesTheLastAgain,
-            "and none at the end: this ledger gives, asked for 1 after 5, 1 entry `{\"seq\":5,",
+            "entries come back as they were appended, to the byte and in order: this ledger gives \
+             8 entries from `{\"seq\":1,",
         ),
         (
             AsksNothing,

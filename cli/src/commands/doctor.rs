@@ -46,7 +46,7 @@ pub(super) struct Doctor {
 
 impl Doctor {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, mut ledger) = self.ledger.open()?;
+        let (agent, mut ledger) = self.ledger.open_unverified()?;
         let unreadable = |why: LedgerError| self.ledger.unreadable(&agent, why);
         let bar = style::progress(ledger.head().map_err(unreadable)?.seq.0);
         let thoroughness = if self.thorough { Thoroughness::Each } else { Thoroughness::Spread };

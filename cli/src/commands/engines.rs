@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr};
 use clap::{Args, ValueEnum};
 use wakeful_host::{
     engine::Engines,
-    sandbox::{self, Compiler, Guest, Limits, NoGuest},
+    sandbox::{self, Compiler, Guest, Limits, NoGuest, Pool},
 };
 
 use super::CliError;
@@ -105,6 +105,10 @@ pub(super) struct GuestArg {
     /// folder]
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
+    /// The most agents in the sandbox at once [default: 1000, or fewer if the addresses do not
+    /// suffice]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    instances: Option<u32>,
 }
 
 /// Selects the engine of a command.
@@ -159,7 +163,9 @@ impl DriverArg {
 impl GuestArg {
     /// Finds and compiles the guest.
     fn find(&self, compiler: Compiler) -> Result<Guest, CliError> {
-        Ok(sandbox::find(self.guest.as_deref(), compiler)?.ok_or(NoGuest)?)
+        let all = Pool::default();
+        let pool = Pool { instances: self.instances.unwrap_or(all.instances), ..all };
+        Ok(sandbox::find(self.guest.as_deref(), compiler, pool)?.ok_or(NoGuest)?)
     }
 
     /// Starts an engine.

@@ -6,10 +6,18 @@ use std::{
 };
 
 use clap::Args;
-use wakeful_core::{host::SchedulerError, id::AgentId};
-use wakeful_host::ledger::{Format, SqliteFile, SqliteLedger, read_lines};
+use indicatif::ProgressBar;
+use wakeful_core::{
+    host::SchedulerError,
+    id::{AgentId, Seq},
+    record::chain::Head,
+};
+use wakeful_host::{
+    driver,
+    ledger::{Format, SqliteFile, SqliteLedger, read_lines},
+};
 
-use super::CliError;
+use super::{CliError, style};
 
 /// The most ids that an error lists.
 const LISTED: usize = 20;
@@ -26,9 +34,14 @@ pub(super) struct LedgerArg {
 }
 
 impl LedgerArg {
-    /// Opens the agent's ledger for reading only.
+    /// Opens the agent's ledger for reading only, and verifies it.
     pub(super) fn open(&self) -> Result<(AgentId, SqliteLedger), CliError> {
         to_read(&self.ledger, self.agent.as_deref())
+    }
+
+    /// Opens the agent's ledger for reading only. The caller verifies what it reads.
+    pub(super) fn open_unverified(&self) -> Result<(AgentId, SqliteLedger), CliError> {
+        to_read_unverified(&self.ledger, self.agent.as_deref())
     }
 
     /// Opens the agent's ledger for writing. A missing file is not created.
@@ -51,8 +64,46 @@ impl LedgerArg {
     }
 }
 
-/// Opens a ledger for reading only: the one of the named agent, otherwise the only one in the file.
+/// The number of entries from which on their verification shows its progress. Fewer take less than
+/// a second.
+const LONG: u64 = 100_000;
+
+/// Opens a ledger for reading only, and verifies it: the one of the named agent, otherwise the only
+/// one in the file.
 pub(super) fn to_read(
+    path: &Path,
+    asked: Option<&str>,
+) -> Result<(AgentId, SqliteLedger), CliError> {
+    let (agent, mut ledger) = to_read_unverified(path, asked)?;
+    verify(path, &agent, &mut ledger)?;
+    Ok((agent, ledger))
+}
+
+/// Verifies the hash chain of all entries in the file, so that no command shows or continues a
+/// damaged ledger. Archived entries are verified by `wakeful doctor`.
+pub(super) fn verify(
+    path: &Path,
+    agent: &AgentId,
+    ledger: &mut SqliteLedger,
+) -> Result<(), CliError> {
+    let mut verified = || {
+        let begins = ledger.anchor()?.map_or(Head::START, |anchor| anchor.head);
+        let ends = ledger.head()?.seq;
+        let bar = (ends.0 >= LONG).then(|| style::progress(ends.0));
+        let done = |seq: Seq| bar.iter().for_each(|bar| bar.set_position(seq.0));
+        let verified = driver::verify(ledger, begins, ends, done);
+        bar.iter().for_each(ProgressBar::finish_and_clear);
+        verified
+    };
+    let (path, agent) = (path.to_owned(), agent.clone());
+    verified().map(drop).map_err(|why: SchedulerError| match why {
+        SchedulerError::Open(why) => CliError::Damaged { path, agent, why },
+        why => CliError::Unreadable { path, agent, why: Box::new(why) },
+    })
+}
+
+/// Opens a ledger for reading only: the one of the named agent, otherwise the only one in the file.
+pub(super) fn to_read_unverified(
     path: &Path,
     asked: Option<&str>,
 ) -> Result<(AgentId, SqliteLedger), CliError> {

@@ -34,6 +34,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use wakeful_core::{
     host::SchedulerError,
     id::{AgentId, Seq},
+    machine::OpenError,
 };
 use wakeful_host::{
     engine::EngineError,
@@ -54,6 +55,7 @@ use crate::{case::CaseError, schema, trace::TraceError};
         \x20 1    something differs from what was expected, or is wrong\n\
         \x20 2    the arguments or the input cannot be used\n\
         \x20 3    something cannot run on this machine, or a story demands a crash\n\
+        \x20 4    the ledger of a running agent was lost or set back\n\
         \x20 5    an agent rests only because its last turn failed\n\
         \x20 130  interrupted twice\n\n\
         Examples:\n\
@@ -230,6 +232,17 @@ enum CliError {
     /// An agent with a story cannot continue.
     #[error(transparent)]
     Run(#[from] wakeful_host::driver::DriveError),
+    /// The file of a running agent was lost.
+    #[error(transparent)]
+    Lost(SqliteError),
+    /// The ledger of a running agent was set back.
+    #[error("`{}`: {why}", path.display())]
+    SetBack {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        why: wakeful_host::driver::DriveError,
+    },
     /// An agent with a model cannot start or continue.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -356,6 +369,16 @@ enum CliError {
         /// Why.
         why: Box<SchedulerError>,
     },
+    /// The ledger of an agent is damaged.
+    #[error("`{}`, agent `{agent}`: {why}: run `wakeful doctor` for details", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// What is wrong, and where.
+        why: OpenError,
+    },
     /// The old part of a ledger cannot be moved.
     #[error("`{}`, agent `{agent}`: {why}", path.display())]
     Archive {
@@ -390,6 +413,7 @@ enum CliError {
 impl CliError {
     fn exit_code(&self) -> u8 {
         match self {
+            Self::Lost(_) | Self::SetBack { .. } => 4,
             Self::TurnFailed { .. } => 5,
             _ => 2,
         }

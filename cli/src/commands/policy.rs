@@ -1,9 +1,10 @@
 //! `wakeful policy`: prints the default policy for the commands of agents, or checks a policy file.
 
-use std::{fs, path::PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wakeful_agent::confine::Policy;
+use wakeful_host::text;
 
 use super::{
     CliError, Verdict,
@@ -40,8 +41,7 @@ impl PolicyArgs {
 }
 
 /// Reads a policy file.
-pub(super) fn read(file: &PathBuf) -> Result<Policy, CliError> {
-    let text =
-        fs::read_to_string(file).map_err(|why| CliError::Read { path: file.clone(), why })?;
-    Policy::read(&text).map_err(|why| CliError::Policy { path: file.clone(), why })
+pub(super) fn read(file: &Path) -> Result<Policy, CliError> {
+    let text = text::read(file).map_err(|why| CliError::Read { path: file.to_owned(), why })?;
+    Policy::read(&text).map_err(|why| CliError::Policy { path: file.to_owned(), why })
 }

@@ -293,9 +293,9 @@ fn said_beside_others<L: Ledger, C: Clock>(
 ) -> Result<Receipt, SchedulerError> {
     loop {
         match scheduler.propose(fact) {
-            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
-                scheduler.catch_up()?;
-            }
+            // Without new entries the same conflict would come again and again.
+            Err(SchedulerError::Ledger(LedgerError::Conflict { .. }))
+                if scheduler.catch_up()? > 0 => {}
             said => return said,
         }
     }

@@ -2,13 +2,14 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use wakeful_host::text;
 
 /// An input and the answer of the reference runtime.
 #[derive(Debug)]
@@ -65,13 +66,13 @@ pub enum VectorError {
 pub fn read_all(path: &Path) -> Result<Vec<Vector>, VectorError> {
     let unreadable = |why| VectorError::Unreadable { path: path.to_owned(), why };
     let file = File::open(path).map_err(unreadable)?;
-    let text: Box<dyn Read> = if path.extension().is_some_and(|extension| extension == "gz") {
+    let unpacked: Box<dyn Read> = if path.extension().is_some_and(|extension| extension == "gz") {
         Box::new(GzDecoder::new(file))
     } else {
         Box::new(file)
     };
     let mut vectors = Vec::new();
-    for (line, number) in BufReader::new(text).lines().zip(1..) {
+    for (line, number) in text::lines(BufReader::new(unpacked)).zip(1..) {
         let line = line.map_err(unreadable)?;
         if line.trim().is_empty() {
             continue;

@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -136,14 +136,16 @@ impl Place {
 
     /// Runs the agent with more variables in its environment.
     pub(super) fn run_in(&self, extra: &[&str], environment: &[(&str, &str)]) -> Ran {
-        let output =
-            self.command(extra).envs(environment.iter().copied()).output().expect("wakeful starts");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-        Ran {
-            code: output.status.code().expect("wakeful ends with an exit code"),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
+        let output = self.command(extra).envs(environment.iter().copied()).output();
+        ran(output.expect("wakeful starts"))
+    }
+
+    /// Runs the agent until it ends on its own. These bytes are its standard input.
+    pub(super) fn run_with_input(&self, extra: &[&str], input: &[u8]) -> Ran {
+        let path = self.folder.path().join("input");
+        fs::write(&path, input).expect("a file");
+        let input = fs::File::open(&path).expect("a file");
+        ran(self.command(extra).stdin(input).output().expect("wakeful starts"))
     }
 
     /// Starts the agent, which runs beside the test.
@@ -224,5 +226,15 @@ impl Drop for Live {
         // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// The result of a run of the program.
+fn ran(output: Output) -> Ran {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran {
+        code: output.status.code().expect("wakeful ends with an exit code"),
+        out: text(output.stdout),
+        err: text(output.stderr),
     }
 }

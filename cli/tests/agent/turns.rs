@@ -217,3 +217,21 @@ fn a_model_that_never_ends_is_ended_by_the_limit_of_rounds() {
     assert_eq!((turn.kind, calls(&entries).len()), (Some(TurnTerminalKind::Completed), 3));
     assert_eq!(turn.reason.as_deref(), Some("the turn reached its limit of 3 rounds"));
 }
+
+#[test]
+fn a_typed_line_that_is_not_utf_8_is_refused_by_its_number_and_the_others_are_taken() {
+    for json in [&[][..], &["--json"]] {
+        let place = Place::scripted(|_| Answer::says("Hello."));
+        let ran = place.run_with_input(json, b"one\ntwo \xff\nthree\n/quit\n");
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        let refused = "refused: line 2, byte 5: 0xff is not valid UTF-8; save the text as UTF-8\n";
+        let (to, other) = if json.is_empty() { (ran.out, ran.err) } else { (ran.err, ran.out) };
+        assert!(to.contains(refused) && !other.contains("refused:"), "{to}{other}");
+        let entries = place.entries("default");
+        let texts = entries.iter().filter_map(|entry| match &entry.record {
+            Record::Message(message) => Some(message.body.as_text().to_string()),
+            _ => None,
+        });
+        assert_eq!(texts.collect::<Vec<_>>(), ["one", "three"]);
+    }
+}

@@ -57,21 +57,36 @@ impl Home {
         wakeful(self.args(extra))
     }
 
-    /// Runs the agent on a disk that takes no file of more than `blocks` blocks.
+    /// Runs the agent on a disk that takes no file of more than `blocks` blocks. When it says that
+    /// it waits for space, it is told to end.
     pub(super) fn run_on_a_disk_of(&self, blocks: u32, extra: &[&str]) -> Ran {
         // With the signal ignored, the program gets an error of the file system instead of being
         // killed.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
-        let output = Command::new("sh")
+        let mut child = Command::new("sh")
             .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_wakeful")])
             .args(self.args(extra))
-            .output()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("a shell starts");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        let (id, said) = (child.id(), child.stderr.take().expect("its errors"));
+        let errors = thread::spawn(move || {
+            let mut all = String::new();
+            for line in BufReader::new(said).lines().map(|line| line.expect("UTF-8")) {
+                if line.contains("the agent goes on when there is space") {
+                    signal(id, "INT");
+                }
+                all.push_str(&line);
+                all.push('\n');
+            }
+            all
+        });
+        let output = child.wait_with_output().expect("it ends");
         Ran {
             code: output.status.code().expect("wakeful ends with an exit code"),
-            out: text(output.stdout),
-            err: text(output.stderr),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: errors.join().expect("its errors"),
         }
     }
 
@@ -126,11 +141,7 @@ impl Live {
 
     /// Sends it a signal by name.
     pub(super) fn signal(&self, name: &str) {
-        let done = Command::new("kill")
-            .args([format!("-{name}"), self.child.id().to_string()])
-            .status()
-            .expect("kill runs");
-        assert!(done.success());
+        signal(self.child.id(), name);
     }
 
     /// Kills it, as `kill -9` does. Returns whether it was still alive.
@@ -161,6 +172,12 @@ impl Drop for Live {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// Sends a signal by name to a process.
+fn signal(process: u32, name: &str) {
+    let done = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
+    assert!(done.expect("kill runs").success());
 }
 
 /// Reads the entries of an agent and verifies them.

@@ -170,7 +170,7 @@ fn what_was_recorded_is_not_done_again() {
 /// what was not stored is done again, and no tool is called twice.
 #[cfg(unix)]
 #[test]
-fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
+fn on_a_disk_that_takes_no_more_the_agent_can_be_ended_and_with_more_space_it_goes_on() {
     let text = format!(
         "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"three\" \
          }}]\n\

@@ -4,6 +4,8 @@
 mod agent;
 mod beside;
 mod ends;
+#[cfg(unix)]
+mod file;
 
 /// The head of a valid story.
 const HEAD: &str =

@@ -311,7 +311,10 @@ fn log_stops_at_an_entry_that_breaks_the_chain() {
     let ran = wakeful(["status", &arg(&path)]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert!(
-        ran.err.ends_with("entry 4 breaks the chain: its bytes or an earlier entry were changed\n"),
+        ran.err.ends_with(
+            "entry 4 breaks the chain: its bytes or an earlier entry were changed: run `wakeful \
+             doctor` for details\n"
+        ),
         "{}",
         ran.err
     );
@@ -383,4 +386,57 @@ fn log_ends_well_when_nobody_reads_on() {
         (Some(0), "")
     );
     drop(file);
+}
+
+/// Damage before the newest snapshot, which opening an agent would not read, and what is said.
+const BEFORE_THE_SNAPSHOT: [(&str, &str); 5] = [
+    (
+        "UPDATE entries SET canonical = replace(canonical, 'm9', 'm8') WHERE seq = 21",
+        "entry 21 breaks the chain",
+    ),
+    ("UPDATE entries SET chain = zeroblob(32) WHERE seq = 21", "entry 21 breaks the chain"),
+    ("UPDATE entries SET canonical = 'no entry' WHERE seq = 21", "entry 21"),
+    ("DELETE FROM entries WHERE seq = 5", "found entry 6, expected entry 5"),
+    ("DELETE FROM entries WHERE seq > 101", "257"),
+];
+
+#[test]
+fn damage_before_the_snapshot_is_an_error_of_every_command_and_nothing_is_appended() {
+    for (damage, said) in BEFORE_THE_SNAPSHOT {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ledger.sqlite");
+        drop(file_with(&path, 150));
+        let (ledger, out) = (arg(&path), arg(&folder.path().join("out")));
+        let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+        let file = Connection::open(&path).expect("it opens");
+        assert!(file.execute(damage, []).expect("it is damaged") > 0, "{damage}");
+        let count = || -> u32 {
+            let all = "SELECT count(*) + (SELECT count(*) FROM snapshots) FROM entries";
+            file.query_row(all, [], |row| row.get(0)).expect("a number")
+        };
+        let before = count();
+        for args in [
+            &["status", &ledger][..],
+            &["status", &ledger, "--json"],
+            &["why", &ledger],
+            &["log", &ledger],
+            &["export", &ledger, "--output", &out],
+            &["diff", &ledger, "--edition", "2026-05-08"],
+            &["archive", &ledger, "--before-snapshot"],
+            &["archive", &ledger, "--before-now"],
+            &["send", "--ledger", &ledger, "prompt", "hello"],
+            &["send", "--ledger", &ledger, "--virtual", "prompt", "hello"],
+            &["send", "--ledger", &ledger, "stop"],
+            &["run", "--ledger", &ledger, "--agent", "a", "--story", &story, "--until-rest"],
+        ] {
+            // The log of a ledger that ends early is what is left of it.
+            if args[0] == "log" && said == "257" {
+                continue;
+            }
+            let ran = wakeful(args);
+            assert_eq!(ran.code, 2, "{damage}: {args:?}: {}{}", ran.out, ran.err);
+            assert!(ran.err.contains(said), "{damage}: {args:?}: {}", ran.err);
+            assert_eq!(count(), before, "{damage}: {args:?}");
+        }
+    }
 }

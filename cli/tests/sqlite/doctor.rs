@@ -1,17 +1,25 @@
 //! `wakeful doctor`: it finds nothing in a sound ledger, and it finds each kind of damage.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use rusqlite::Connection;
 use serde_json::Value;
 use wakeful_core::{
-    host::Ledger,
+    host::{Ledger, Scheduler},
+    machine::Options,
     record::{Class, Record, chain::Head, entry},
 };
-use wakeful_host::ledger::SqliteFile;
+use wakeful_host::{
+    clock::VirtualClock,
+    ledger::{SqliteFile, SqliteLedger},
+    provider::Elsewhere,
+};
 
 use super::{
-    agent::{NOW, file_with, ledger, observed},
+    agent::{Agent, NOW, file_with, ledger, observed},
     commands::heartbeat,
 };
 use crate::program::{Ran, arg, prompt, wakeful};
@@ -234,4 +242,120 @@ fn a_page_that_cannot_be_read_is_no_finding_but_an_error() {
         "{}",
         ran.err
     );
+}
+
+/// A file with what every table can hold: an agent with a snapshot and an archive, and another
+/// agent.
+fn furnished(folder: &Path) -> PathBuf {
+    let path = folder.join("agent.sqlite");
+    let file = file_with(&path, 135);
+    let archived = wakeful(["archive", &arg(&path), "--agent", "a", "--before-snapshot"]);
+    assert_eq!(archived.code, 0, "{}", archived.err);
+    observed("b", ledger(&file, "b")).propose(&prompt("m")).expect("it is recorded");
+    path
+}
+
+/// Takes the rules out of the schema, as if another program had written the file.
+fn without_rules(path: &Path) {
+    let file = Connection::open(path).expect("it opens");
+    file.execute_batch(
+        "PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = replace(replace(replace(
+             sql, 'STRICT, WITHOUT', 'WITHOUT'), 'STRICT', ''), 'NOT NULL', '');
+         PRAGMA writable_schema = RESET;",
+    )
+    .expect("the schema is changed");
+}
+
+/// The scheduler of an agent, as its driver.
+fn driven(id: &str, ledger: SqliteLedger) -> Agent<SqliteLedger> {
+    Scheduler::drive(Options::new(id.into()), ledger, VirtualClock::at(NOW), Elsewhere)
+        .expect("the ledger opens")
+}
+
+/// What may be wrong without a finding, because nothing reads it, or because it is about another
+/// file, and why.
+const UNREAD: [(&str, &str, &str); 4] = [
+    ("agents", "goes_on_in", "it only says where to look for what comes after an archive"),
+    ("snapshots", "agent", "a ledger without a snapshot is sound"),
+    ("snapshots", "seq", "the text of the snapshot has it too"),
+    ("anchors", "archive", "it only says where the archive is, and a missing one is told"),
+];
+
+#[test]
+fn whatever_a_column_holds_the_doctor_finds_it_and_does_not_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sound = furnished(folder.path());
+    without_rules(&sound);
+    let last = "(SELECT max(seq) FROM entries WHERE agent = 1)";
+    let rows = [
+        ("agents", "agent_id = 'a'".to_owned(), &["agent", "agent_id", "goes_on_in"][..]),
+        (
+            "entries",
+            format!("agent = 1 AND seq = {last} - 3"),
+            &["agent", "seq", "batch", "chain", "canonical"],
+        ),
+        (
+            "entries",
+            format!("agent = 1 AND seq = {last}"),
+            &["agent", "seq", "batch", "chain", "canonical"],
+        ),
+        ("snapshots", "agent = 1".to_owned(), &["agent", "seq", "text"]),
+        ("anchors", "agent = 1".to_owned(), &["agent", "seq", "chain", "archive"]),
+    ];
+    let values = ["0", "-1", "-(SELECT 7)", "9223372036854775807", "'text'", "x'00ff'", "NULL"];
+    let mut found = 0;
+    for (table, which, columns) in rows {
+        for column in columns {
+            for value in values {
+                let path = folder.path().join("flipped.sqlite");
+                fs::copy(&sound, &path).expect("a copy");
+                let what = format!("UPDATE {table} SET {column} = {value} WHERE {which}");
+                let file = Connection::open(&path).expect("it opens");
+                file.execute_batch("PRAGMA ignore_check_constraints = ON").expect("a setting");
+                // Some keys take no such value, whatever the schema says.
+                let Ok(changed) = file.execute(&what, []) else { continue };
+                assert_eq!(changed, 1, "{what}");
+                drop(file);
+                let is_unread = UNREAD.iter().any(|(of, name, _)| (*of, *name) == (table, *column));
+                // The batches that are checked depend on nothing but the table of entries.
+                let thorough = &["--thorough"][..usize::from(table == "entries")];
+                for more in [&[][..], thorough] {
+                    let ledger = arg(&path);
+                    let ran = wakeful(["doctor", &ledger, "--agent", "a"].iter().chain(more));
+                    assert!(
+                        ran.code == 1
+                            || (ran.code == 2 && ran.err.starts_with("error: "))
+                            || (ran.code == 0 && is_unread),
+                        "{what}: {} {}{}",
+                        ran.code,
+                        ran.out,
+                        ran.err
+                    );
+                    found += usize::from(ran.code > 0);
+                }
+            }
+        }
+    }
+    assert!(found > 150, "{found}");
+}
+
+#[test]
+fn a_turn_that_ctrl_c_interrupted_is_owed_and_not_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 0);
+    let mut agent = driven("a", ledger(&file, "a"));
+    agent.propose(&prompt("m")).expect("it is recorded");
+    agent.run_until_rest().expect("a turn starts");
+    let run = agent.state().open_run().expect("a turn runs").run_id.clone();
+    for fact in [
+        r#"{"fact":"shutdown_requested"}"#.to_owned(),
+        format!(r#"{{"fact":"turn_aborted","run_id":"{run}","reason":"daemon_shutdown"}}"#),
+    ] {
+        agent.propose(&fact).expect("it is recorded");
+    }
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains("owed       interrupted run "), "{}", ran.out);
 }

@@ -63,6 +63,12 @@ impl RawJson {
         Self(write(value).into())
     }
 
+    /// As [`RawJson::from_value`], in at most this many bytes. `None` if it needs more.
+    #[must_use]
+    pub fn from_value_within<T: Serialize>(value: &T, most: usize) -> Option<Self> {
+        write_within(value, most).map(|text| Self(text.into()))
+    }
+
     /// The object that `value` is written as, with the member `tag: name` before its own.
     pub fn tagged<T: Serialize>(tag: &str, name: &str, value: &T) -> Self {
         let members = write(value);
@@ -280,6 +286,12 @@ pub fn write<T: Serialize>(value: &T) -> String {
     writer::write(value, writer::Layout::Line)
 }
 
+/// Writes a typed value as [`write`] does, in at most this many bytes. `None` if it needs more.
+#[must_use]
+pub fn write_within<T: Serialize>(value: &T, most: usize) -> Option<String> {
+    writer::write_within(value, most)
+}
+
 /// Writes a typed value with line breaks, for files that people read. The text ends with a line
 /// break.
 #[must_use]
@@ -299,6 +311,14 @@ mod tests {
         let raw: RawJson = read(text).expect("valid");
         assert_eq!(raw.as_str(), r#"{"b":1.0,"a":[1e2,9223372036854775808],"b":"\ud800 \" x"}"#);
         assert_eq!(write(&raw), raw.as_str());
+    }
+
+    #[test]
+    fn a_text_that_needs_more_bytes_than_it_may_have_is_not_written() {
+        let value = vec![vec!["one", "t\"o"], vec![], vec!["three"]];
+        let text = write(&value);
+        assert_eq!(write_within(&value, text.len()).as_deref(), Some(text.as_str()));
+        assert!((0..text.len()).all(|most| write_within(&value, most).is_none()));
     }
 
     #[test]

@@ -42,8 +42,18 @@ pub(super) enum Layout {
 
 /// Writes a typed value.
 pub(super) fn write<T: Serialize + ?Sized>(value: &T, layout: Layout) -> String {
-    let mut text =
-        Text { text: String::with_capacity(USUAL_BYTES), layout, depth: 0, as_is: false };
+    written(value, layout, usize::MAX)
+}
+
+/// Writes a typed value in at most this many bytes. `None` if it needs more; then not much more
+/// memory than that is used.
+pub(super) fn write_within<T: Serialize + ?Sized>(value: &T, most: usize) -> Option<String> {
+    Some(written(value, Layout::Line, most)).filter(|text| text.len() <= most)
+}
+
+fn written<T: Serialize + ?Sized>(value: &T, layout: Layout, most: usize) -> String {
+    let text = String::with_capacity(USUAL_BYTES);
+    let mut text = Text { text, layout, most, depth: 0, as_is: false };
     match value.serialize(&mut text) {
         Ok(()) => text.text,
         Err(never) => match never {},
@@ -73,6 +83,8 @@ impl ser::Error for Never {
 struct Text {
     text: String,
     layout: Layout,
+    /// The length after which the text is too long, so that the rest of it does not matter.
+    most: usize,
     /// The number of open brackets.
     depth: usize,
     /// Whether the next string is written without quotes and escapes.
@@ -83,7 +95,9 @@ struct Text {
 impl Text {
     #[inline(never)]
     fn put(&mut self, text: &str) {
-        self.text.push_str(text);
+        if self.text.len() <= self.most {
+            self.text.push_str(text);
+        }
     }
 
     #[inline(never)]
@@ -105,6 +119,9 @@ impl Text {
     fn string(&mut self, text: &str) {
         if self.as_is {
             return self.put(text);
+        }
+        if self.text.len() > self.most {
+            return;
         }
         self.text.push('"');
         self.escaped(text);

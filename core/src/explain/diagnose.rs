@@ -72,7 +72,20 @@ pub fn all(state: &State) -> Vec<Diagnostic> {
         }
     }));
     all.extend(runnable_at_rest(state));
+    // contract 4.3: nothing starts between a shutdown and the next restart, so pending input and
+    // work are as they should be.
+    all.retain(|odd| state.control.closing.is_none() || !is_about_rest(odd.kind));
     all
+}
+
+/// Whether a diagnostic says that an agent rests beside something pending.
+fn is_about_rest(kind: DiagnosticKind) -> bool {
+    matches!(
+        kind,
+        DiagnosticKind::IdlePostureHasQueuedInput
+            | DiagnosticKind::IdlePostureHasRunnableWork
+            | DiagnosticKind::RunnableWorkAtRest
+    )
 }
 
 /// The diagnostics that the reference runtime has too, in its order and words. `queue_len` is the

@@ -23,7 +23,8 @@ pub trait Ledger {
     /// [`LedgerError::Conflict`] if the ledger does not end at `expected`. Then nothing is stored.
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError>;
 
-    /// Up to `limit` entries after `after`, in order; empty at the end.
+    /// Up to `limit` entries after `after`, in order. A page may have fewer, so that it does not
+    /// become too long, but at least one; only an empty page is the end.
     ///
     /// # Errors
     /// If the store fails.
@@ -36,6 +37,12 @@ pub trait Ledger {
     /// If the store fails. Then the whole log is folded.
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
         Ok(None)
+    }
+
+    /// The longest state of which a snapshot is made, in bytes of its text. A host whose memory is
+    /// limited cannot write the text of any state. By default there is no limit.
+    fn snapshot_bytes(&self) -> usize {
+        usize::MAX
     }
 
     /// Stores the snapshot that `write` makes at `head`. It may replace older ones. A store that

@@ -10,8 +10,9 @@ use crate::{
     state::snapshot::SnapshotIgnored,
 };
 
-/// The most entries that are read at once.
-pub(crate) const PAGE: u32 = 1024;
+/// The most entries that are read at once. A body may have 256 KiB, so a page of a store that does
+/// not end its pages early has 32 MiB: it fits into a guest, and below the limits of its host.
+pub(crate) const PAGE: u32 = 128;
 
 /// How a ledger was opened, for hosts that show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The short loop over a ledger, a clock and a provider.
 
-use alloc::{collections::VecDeque, string::String, vec::Vec};
+use alloc::{collections::VecDeque, format, string::String, vec::Vec};
 use core::ops::RangeInclusive;
 
 use serde::Serialize;
@@ -418,7 +418,15 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         if head.seq < self.snapshot_due {
             return;
         }
-        let stored = self.ledger.store_snapshot(&head, &|| self.machine.snapshot());
+        let stored = match self.ledger.snapshot_bytes() {
+            usize::MAX => self.ledger.store_snapshot(&head, &|| self.machine.snapshot()),
+            most => match self.machine.snapshot_within(most) {
+                Some(text) => self.ledger.store_snapshot(&head, &|| text.clone()),
+                None => Err(LedgerError::Failed {
+                    message: format!("the state has more than {most} bytes, so it is not stored"),
+                }),
+            },
+        };
         // After a failure not with the very next append, which would ask a broken store each time.
         self.snapshot_due = if stored.is_ok() {
             doubled(head.seq)

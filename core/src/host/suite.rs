@@ -92,7 +92,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
         ("entries come back as they were appended, to the byte and in order", |open| {
             let mut ledger = open("a");
             let history = written(&mut ledger, &[&["one"], &["two", "three"], &TEXTS])?;
-            same("gives", ledger.read(Seq(0), ALL), Ok(history.entries))
+            same("gives", all(&mut ledger, Seq(0)), Ok(history.entries))
         }),
         ("a batch may have thousands of entries, and an entry a megabyte", |open| {
             let mut ledger = open("a");
@@ -100,15 +100,15 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             // (`Policy::fact_bytes`).
             let (many, long) = (Vec::from([""; 3_000]), "long ".repeat(200_000));
             let history = written(&mut ledger, &[&many, &[&long]])?;
-            same("gives", ledger.read(Seq(0), ALL), Ok(history.entries))
+            same("gives", all(&mut ledger, Seq(0)), Ok(history.entries))
         }),
         ("a ledger that is opened again has what was appended", |open| {
             let history = written(&mut open("a"), &[&["one"], &["two"]])?;
-            same("gives", open("a").read(Seq(0), ALL), Ok(history.entries))
+            same("gives", all(&mut open("a"), Seq(0)), Ok(history.entries))
         }),
         (
-            "`read` gives the entries after a position, at most as many as asked for, and none at \
-             the end",
+            "`read` gives the entries after a position, at most as many as asked for but at least \
+             one, and none at the end",
             |open| {
                 let mut ledger = open("a");
                 let entries = written(&mut ledger, &[&["1", "2"], &["3", "4", "5"]])?.entries;
@@ -119,7 +119,14 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                             entries.iter().skip(after).take(limit).cloned().collect();
                         let asked =
                             ledger.read(Seq(after as u64), u32::try_from(limit).unwrap_or(ALL));
-                        same(&format!("gives, asked for {limit} after {after},"), asked, Ok(page))?;
+                        // A shorter page is right too, if something is in it.
+                        let is_shorter = asked
+                            .as_ref()
+                            .is_ok_and(|asked| !asked.is_empty() && page.starts_with(asked));
+                        if !is_shorter {
+                            let does = format!("gives, asked for {limit} after {after},");
+                            same(&does, asked, Ok(page))?;
+                        }
                     }
                 }
                 same(
@@ -156,7 +163,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                         Err(LedgerError::Conflict { found: end.seq }),
                     )?;
                 }
-                same("gives after that", ledger.read(Seq(0), ALL), Ok(history.entries))
+                same("gives after that", all(&mut ledger, Seq(0)), Ok(history.entries))
             },
         ),
         (
@@ -165,7 +172,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             |open| {
                 let (mut first, mut second) = (open("a"), open("a"));
                 let history = written(&mut first, &[&["one"]])?;
-                same("gives the other", second.read(Seq(0), ALL), Ok(history.entries))?;
+                same("gives the other", all(&mut second, Seq(0)), Ok(history.entries))?;
                 let late = History::default().batch(&["it came second"]);
                 same(
                     "answers the other",
@@ -175,7 +182,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                 let mut more = History { head: history.head, ..History::default() };
                 let batch = more.batch(&["two"]);
                 same("answers the other", second.append(&history.head, &batch), Ok(()))?;
-                same("gives", first.read(history.head.seq, ALL), Ok(batch))
+                same("gives", all(&mut first, history.head.seq), Ok(batch))
             },
         ),
         ("a ledger has only the entries of its own agent", |open| {
@@ -184,8 +191,8 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                 written(&mut ada, &[&["of a"]])?,
                 written(&mut bob, &[&["of b"], &["and another"]])?,
             ];
-            same("gives the one", ada.read(Seq(0), ALL), Ok(of_ada.entries))?;
-            same("gives the other", bob.read(Seq(0), ALL), Ok(of_bob.entries))
+            same("gives the one", all(&mut ada, Seq(0)), Ok(of_ada.entries))?;
+            same("gives the other", all(&mut bob, Seq(0)), Ok(of_bob.entries))
         }),
         ("the newest snapshot comes back as it was written, or no snapshot does", |open| {
             let mut ledger = open("a");
@@ -210,6 +217,23 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
 
 /// The limit of a read of all entries.
 const ALL: u32 = u32::MAX;
+
+/// More entries than the suite ever writes to one ledger.
+const MOST: usize = 10_000;
+
+/// All entries after a position, a page at a time.
+fn all(ledger: &mut impl Ledger, after: Seq) -> Result<Vec<EntryBytes>, LedgerError> {
+    let mut entries = Vec::new();
+    // A ledger without an end is wrong, and must not be read for ever.
+    while entries.len() < MOST {
+        let page = ledger.read(after.plus(entries.len()), ALL)?;
+        if page.is_empty() {
+            break;
+        }
+        entries.extend(page);
+    }
+    Ok(entries)
+}
 
 /// Texts that a store could misread: outside ASCII, with line ends, with placeholders, empty.
 const TEXTS: [&str; 4] = ["\u{e9}\u{1f980}\u{2028}", "a\nb\r\n\tc\0\\\"'", "%s ${x} {0} -- ;", ""];

@@ -245,6 +245,12 @@ impl Machine {
         json::write(&Snapshot::from_state(&self.state))
     }
 
+    /// As [`Machine::snapshot`], if the state has at most this many bytes as text; else `None`.
+    #[must_use]
+    pub fn snapshot_within(&self, most: usize) -> Option<String> {
+        Snapshot::from_state_within(&self.state, most).map(|snapshot| json::write(&snapshot))
+    }
+
     /// Verifies and applies the next stored entry.
     ///
     /// # Errors

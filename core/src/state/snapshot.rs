@@ -77,15 +77,18 @@ impl Snapshot {
     /// The snapshot of a state.
     #[must_use]
     pub fn from_state(state: &State) -> Self {
-        let text = RawJson::from_value(state);
-        let digest = Chain::START.extend(text.as_str());
-        Self {
-            format: FORMAT,
-            core_version: CORE_VERSION.to_string(),
-            head: state.head,
-            digest,
-            state: text,
-        }
+        Self::from_text(state.head, RawJson::from_value(state))
+    }
+
+    /// The snapshot of a state whose text has at most this many bytes. `None` if it has more.
+    #[must_use]
+    pub fn from_state_within(state: &State, most: usize) -> Option<Self> {
+        Some(Self::from_text(state.head, RawJson::from_value_within(state, most)?))
+    }
+
+    fn from_text(head: Head, state: RawJson) -> Self {
+        let digest = Chain::START.extend(state.as_str());
+        Self { format: FORMAT, core_version: CORE_VERSION.to_string(), head, digest, state }
     }
 
     /// Reads a stored snapshot.

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader},
+    io::{self, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -12,6 +12,7 @@ use wakeful_core::{
 };
 
 use super::{SqliteFile, SqliteLedger};
+use crate::text;
 
 /// Why a ledger in text form cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +61,8 @@ pub fn read_lines(path: &Path) -> Result<(AgentId, SqliteLedger), LinesError> {
     let unread = |why| LinesError::Io { path: path.to_owned(), why };
     let file = File::open(path).map_err(unread)?;
     let mut entries = Vec::new();
-    for (text, line) in BufReader::new(file).lines().zip(1..) {
-        let text = text.map_err(unread)?;
+    for (read, line) in text::lines(BufReader::new(file)).zip(1..) {
+        let text = read.map_err(unread)?;
         if text.trim().is_empty() {
             continue;
         }

@@ -14,4 +14,6 @@ pub use format::Format;
 pub use lines::{LinesError, read_lines};
 pub use memory::MemoryLedger;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{Anchor, ArchiveError, SqliteError, SqliteFile, SqliteLedger};
+pub use sqlite::{
+    Anchor, ArchiveError, Holder, Obstacle, Patience, SqliteError, SqliteFile, SqliteLedger, Wait,
+};

@@ -35,8 +35,12 @@ pub struct NoGuest;
 ///
 /// # Errors
 /// If the guest that was found cannot be used.
-pub fn find(named: Option<&Path>, compiler: Compiler) -> Result<Option<Guest>, GuestError> {
-    let runtime = || Runtime::with(compiler, Pool::default());
+pub fn find(
+    named: Option<&Path>,
+    compiler: Compiler,
+    pool: Pool,
+) -> Result<Option<Guest>, GuestError> {
+    let runtime = || Runtime::with(compiler, pool);
     if let Some(path) = file(named) {
         return runtime()?.load(&path).map(Some);
     }

@@ -9,7 +9,7 @@ use wasmtime::{
 use super::{
     guest::{Guest, GuestError},
     limits::Limits,
-    meter::{Meter, begin},
+    meter::{Meter, begin, limit},
 };
 
 /// The function's answer: a text, or the reason why there is none.
@@ -30,7 +30,7 @@ impl Function {
     /// If the component does not export that function, or imports anything.
     pub fn new(guest: &Guest, name: &str, world: &'static str) -> Result<Self, GuestError> {
         let mut store = Store::new(guest.engine(), Meter::new(Limits::default()));
-        store.limiter(|meter| meter);
+        limit(&mut store);
         begin(&mut store)?;
         let linked = Linker::new(guest.engine()).instantiate(&mut store, guest.component());
         let function = linked.and_then(|instance| {

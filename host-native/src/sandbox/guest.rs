@@ -94,6 +94,16 @@ pub enum GuestError {
         /// wasmtime's message.
         why: String,
     },
+    /// An instance does not get the memory that it starts with.
+    #[error(
+        "there is no room for an instance of the guest ({why}): raise the limit on the addresses \
+         or the memory of this process (`ulimit -v`, or that of its container), or use the native \
+         engine"
+    )]
+    NoRoom {
+        /// wasmtime's message.
+        why: String,
+    },
     /// wasmtime could not be set up on this machine.
     #[error("wasmtime cannot be set up: {why}")]
     Setup {
@@ -122,6 +132,18 @@ impl GuestError {
                 |breach| Self::Breach(*breach),
             ),
         }
+    }
+
+    /// Classifies a failed start of an instance whose exports are right.
+    pub(crate) fn from_start(why: &wasmtime::Error, guest: &Guest, limits: Limits) -> Self {
+        if why.is::<Breach>() || why.is::<Trap>() {
+            return Self::from_call(why, guest, limits);
+        }
+        let why_text = format!("{why:#}");
+        if why.is::<PoolConcurrencyLimitError>() {
+            return Self::Full { instances: guest.runtime.pool().instances, why: why_text };
+        }
+        Self::NoRoom { why: why_text }
     }
 
     /// Classifies a failed instantiation.

@@ -33,6 +33,10 @@ pub struct Calls {
     pub provider: u64,
 }
 
+/// The most entries per page, whatever the guest asks for: the host must not load a whole ledger
+/// for a guest that asks for all of it.
+const PAGE: u32 = 1024;
+
 /// What one instance can reach.
 pub(super) struct Lent<L, C, P> {
     pub(super) ledger: L,
@@ -45,6 +49,17 @@ pub(super) struct Lent<L, C, P> {
 impl<L, C, P> Lent<L, C, P> {
     pub(super) fn new(ledger: L, clock: C, provider: P, limits: Limits) -> Self {
         Self { ledger, clock, provider, calls: Calls::default(), meter: Meter::new(limits) }
+    }
+
+    /// Ends a page before it is longer than the guest's limit on texts. Its first entry stays.
+    fn cut(&self, page: &mut Vec<EntryBytes>) {
+        let mut bytes = 0_usize;
+        let fits = page.iter().take_while(|entry| {
+            bytes = bytes.saturating_add(entry.as_str().len());
+            self.meter.payload(bytes).is_ok()
+        });
+        let fits = fits.count().max(1);
+        page.truncate(fits);
     }
 
     /// Calls the provider, under the limits.
@@ -104,7 +119,7 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         batch: Vec<String>,
     ) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
         self.meter.host_call()?;
-        self.meter.payload(batch.iter().map(String::len).sum())?;
+        self.meter.append(batch.iter().map(String::len).sum())?;
         self.calls.append += 1;
         let head = match head_of(&expected) {
             Ok(head) => head,
@@ -123,10 +138,11 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
     ) -> wasmtime::Result<Result<Vec<String>, ledger::LedgerError>> {
         self.meter.page(after)?;
         self.calls.read += 1;
-        let page = match self.ledger.read(Seq(after), limit) {
+        let mut page = match self.ledger.read(Seq(after), limit.min(PAGE)) {
             Ok(page) => page,
             Err(why) => return Ok(Err(ledger_error(why))),
         };
+        self.cut(&mut page);
         // A read beyond the end returns no new page, so it counts as a host call.
         if page.is_empty() {
             self.meter.host_call()?;

@@ -12,7 +12,7 @@ use super::{
     guest::{Guest, GuestError},
     imports::{Calls, Lent, link},
     limits::Limits,
-    meter::{Metered, begin, used},
+    meter::{Metered, begin, limit, used},
 };
 use crate::engine::{Engine, EngineError, Mode};
 
@@ -52,13 +52,13 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
         limits: Limits,
     ) -> Result<Sandbox<L, C, P>, GuestError> {
         let mut store = Store::new(self.guest.engine(), Lent::new(ledger, clock, provider, limits));
-        store.limiter(|lent| lent.meter());
+        limit(&mut store);
         // Code that runs at instantiation is under the limits too.
         begin(&mut store)?;
         let world = self
             .linked
             .instantiate(&mut store)
-            .map_err(|why| GuestError::from_instantiation(&why, &self.guest, WORLD))?;
+            .map_err(|why| GuestError::from_start(&why, &self.guest, limits))?;
         Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false, spent: 0 })
     }
 }

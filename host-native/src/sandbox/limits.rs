@@ -14,12 +14,15 @@ pub struct Limits {
     /// Extra fuel for each page of the ledger that the guest reads for the first time in a call.
     /// Without it a long ledger could not be opened.
     pub fuel_per_page: u64,
-    /// The longest time of a call in milliseconds, including the host's own functions. This is the
-    /// outer safety net: unlike fuel it depends on the machine.
+    /// The longest time of a call in milliseconds, including the host's own functions. Time
+    /// in which the host waits for something else ([`waiting`](crate::waiting)) does not count.
+    /// This is the outer safety net: unlike fuel it depends on the machine.
     pub call_ms: u64,
     /// The longest text that crosses at once, in bytes: an argument, an answer, a batch, a page of
     /// the ledger.
     pub payload_bytes: usize,
+    /// The bytes that one call may append to the ledger, in all its batches.
+    pub append_bytes: usize,
     /// The number of host calls within one call. Pages of the ledger that are read for the first
     /// time do not count.
     pub host_calls: u64,
@@ -33,6 +36,7 @@ impl Default for Limits {
             fuel_per_page: 1_000_000_000,
             call_ms: 30_000,
             payload_bytes: 64 << 20,
+            append_bytes: 256 << 20,
             host_calls: 100_000,
         }
     }
@@ -41,7 +45,8 @@ impl Default for Limits {
 /// Limits that all instances of one guest share. They are fixed when the guest is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// The number of instances at one time.
+    /// The number of instances at one time. If this process has too few addresses for so large a
+    /// pool, it has fewer.
     pub instances: u32,
     /// Memory reserved for each instance, in bytes; an instance cannot have more.
     pub memory_bytes: usize,
@@ -76,6 +81,8 @@ pub enum Limit {
     Stack,
     /// [`Limits::payload_bytes`].
     Payload,
+    /// [`Limits::append_bytes`].
+    Appended,
     /// [`Limits::host_calls`].
     HostCalls,
 }
@@ -90,13 +97,14 @@ impl Limit {
             Self::Time => "call_ms",
             Self::Stack => "stack_bytes",
             Self::Payload => "payload_bytes",
+            Self::Appended => "append_bytes",
             Self::HostCalls => "host_calls",
         }
     }
 
     fn unit(self) -> &'static str {
         match self {
-            Self::Memory | Self::Stack | Self::Payload => "bytes",
+            Self::Memory | Self::Stack | Self::Payload | Self::Appended => "bytes",
             Self::Fuel => "units",
             Self::Time => "ms",
             Self::HostCalls => "calls",

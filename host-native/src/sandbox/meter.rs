@@ -2,20 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use wasmtime::{ResourceLimiter, Store, StoreContextMut};
+use wasmtime::{ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use super::{
     guest::GuestError,
     limits::{Breach, Limit, Limits},
     runtime::TICK_MS,
 };
+use crate::waiting;
 
 /// What the current call of an instance has used.
 pub(crate) struct Meter {
     limits: Limits,
-    /// When the call must have ended.
+    /// When the call must have ended, if it waits for nothing.
     until: Instant,
+    /// What the thread had waited before the call.
+    waited: Duration,
     host_calls: u64,
+    /// The bytes that the call has appended.
+    appended: usize,
     /// The highest position after which a page was read.
     read_after: Option<u64>,
     /// The fuel that the call was given.
@@ -24,7 +29,15 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, until: Instant::now(), host_calls: 0, read_after: None, fuel: 0 }
+        Self {
+            limits,
+            until: Instant::now(),
+            waited: waiting::so_far(),
+            host_calls: 0,
+            appended: 0,
+            read_after: None,
+            fuel: 0,
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -47,14 +60,28 @@ impl Meter {
         self.read_after.is_none_or(|read| read < after)
     }
 
+    /// The time that the call has left. Time in which the host waited does not count.
+    fn left(&self) -> Duration {
+        let waited = waiting::so_far().saturating_sub(self.waited);
+        (self.until + waited).saturating_duration_since(Instant::now())
+    }
+
     /// Checks the time limit after a call of the host: the guest's own deadline does not stop the
     /// host.
     pub(super) fn host_returned(&self) -> Result<(), Breach> {
-        if Instant::now() < self.until {
-            Ok(())
-        } else {
+        if self.left().is_zero() {
             Err(Breach { limit: Limit::Time, most: self.limits.call_ms })
+        } else {
+            Ok(())
         }
+    }
+
+    /// Counts the bytes of a batch.
+    pub(super) fn append(&mut self, bytes: usize) -> Result<(), Breach> {
+        self.payload(bytes)?;
+        self.appended = self.appended.saturating_add(bytes);
+        let most = self.limits.append_bytes;
+        if self.appended <= most { Ok(()) } else { Err(Breach::new(Limit::Appended, most)) }
     }
 
     /// Checks the length of a text that crosses.
@@ -106,6 +133,24 @@ impl Metered for Meter {
     }
 }
 
+/// Puts an instance under its limits on memory and time.
+pub(crate) fn limit<T: Metered + 'static>(store: &mut Store<T>) {
+    store.limiter(|data| data.meter());
+    // The deadline counts ticks, which go on while the host waits.
+    store.epoch_deadline_callback(|mut store| {
+        let left = store.data_mut().meter().left();
+        if left.is_zero() {
+            return Err(Trap::Interrupt.into());
+        }
+        Ok(UpdateDeadline::Continue(ticks(left)))
+    });
+}
+
+/// The deadline after this time. One more tick, because the first one may come at any moment.
+fn ticks(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).div_ceil(TICK_MS).saturating_add(1)
+}
+
 /// Starts a call: refills the fuel and starts the time limit.
 pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> {
     let meter = store.data_mut().meter();
@@ -113,8 +158,7 @@ pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> 
     let time = Duration::from_millis(limits.call_ms);
     *meter =
         Meter { until: Instant::now() + time, fuel: limits.fuel_per_call, ..Meter::new(limits) };
-    // One more tick, because the first one may come at any moment.
-    store.set_epoch_deadline(limits.call_ms.div_ceil(TICK_MS) + 1);
+    store.set_epoch_deadline(ticks(time));
     // A pool that counts no fuel has none to set.
     if store.get_fuel().is_ok() {
         store.set_fuel(limits.fuel_per_call).map_err(GuestError::from_setup)?;

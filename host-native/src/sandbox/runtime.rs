@@ -1,9 +1,12 @@
 //! What the guests of a process share: wasmtime, configured to count what a guest uses and to
 //! interrupt it.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, iter, path::Path, thread, time::Duration};
 
-use wasmtime::{Config, Engine, PoolingAllocationConfig, Strategy, component::Component};
+use wasmtime::{
+    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Strategy,
+    component::Component,
+};
 
 use super::{
     guest::{Guest, GuestError},
@@ -20,6 +23,10 @@ const MODULES: u32 = 4;
 /// accesses need no bounds checks. If the machine has too little address space,
 /// [`Pool::memory_bytes`] is reserved and each access is checked.
 const WHOLE_MEMORY: u64 = 1 << 32;
+
+/// The address space that a pool leaves for the rest of the program, if it cannot have all that it
+/// asks for.
+const ROOM: usize = 1 << 30;
 
 /// How wasmtime translates a guest before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,41 +81,36 @@ impl Runtime {
         Self::with(Compiler::default(), pool)
     }
 
-    /// Sets up wasmtime.
+    /// Sets up wasmtime. If this process lacks the address space for the pool, the pool has fewer
+    /// instances ([`Runtime::pool`]). If it lacks that for any pool, each instance takes its memory
+    /// when it starts.
     ///
     /// # Errors
-    /// If the machine lacks the address space for the pool, or the compiler does not support its
-    /// processor.
+    /// If the compiler does not support the machine's processor.
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
-        let with = |reserved| Self::engine_with(compiler, pool, reserved);
-        let engine = with(WHOLE_MEMORY.max(pool.memory_bytes as u64))
-            // Some machines lack the address space; there a guest is slower but does the same.
-            .or_else(|_| with(pool.memory_bytes as u64))
-            .map_err(GuestError::from_setup)?;
+        let (engine, pool) = Self::set_up(compiler, pool).map_err(GuestError::from_setup)?;
         tick(&engine);
         Ok(Self { engine, compiler, pool })
     }
 
-    /// wasmtime with `reserved` bytes of address space for each instance.
-    fn engine_with(compiler: Compiler, pool: Pool, reserved: u64) -> wasmtime::Result<Engine> {
-        let mut allocation = PoolingAllocationConfig::new();
-        let modules = pool.instances.saturating_mul(MODULES);
-        allocation
-            .total_component_instances(pool.instances)
-            .total_core_instances(modules)
-            .total_tables(modules);
-        allocation
-            .total_memories(pool.instances)
-            .max_memories_per_component(1)
-            .max_memory_size(pool.memory_bytes);
-        let mut config = Config::new();
-        config
-            .consume_fuel(pool.counts_fuel)
-            .epoch_interruption(true)
-            .max_wasm_stack(pool.stack_bytes);
-        config.memory_reservation(reserved).allocation_strategy(allocation);
-        compiler.configure(&mut config)?;
-        Engine::new(&config)
+    fn set_up(compiler: Compiler, pool: Pool) -> wasmtime::Result<(Engine, Pool)> {
+        let whole = WHOLE_MEMORY.max(pool.memory_bytes as u64);
+        if let Ok(engine) = configured(compiler, pool, Some(whole)) {
+            return Ok((engine, pool));
+        }
+        let room = Pool { instances: 1, memory_bytes: ROOM, ..pool };
+        let fewer = |instances: &u32| Some(instances / 2).filter(|instances| *instances > 0);
+        for instances in iter::successors(Some(pool.instances), fewer) {
+            let smaller = Pool { instances, ..pool };
+            // A guest whose accesses are checked is slower but does the same.
+            let engine = configured(compiler, smaller, Some(pool.memory_bytes as u64));
+            let Ok(engine) = engine else { continue };
+            // A pool that takes the last addresses would leave none to compile the guest with.
+            if configured(compiler, room, Some(ROOM as u64)).is_ok() {
+                return Ok((engine, smaller));
+            }
+        }
+        Ok((configured(compiler, pool, None)?, pool))
     }
 
     /// Compiles the guest in a file.
@@ -132,6 +134,12 @@ impl Runtime {
         Guest::checked(self.clone(), component)
     }
 
+    /// The pool. It has fewer instances than was asked for if there was no room for more.
+    #[must_use]
+    pub fn pool(&self) -> Pool {
+        self.pool
+    }
+
     pub(super) fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -139,10 +147,35 @@ impl Runtime {
     pub(super) fn compiler(&self) -> Compiler {
         self.compiler
     }
+}
 
-    pub(super) fn pool(&self) -> Pool {
-        self.pool
+/// wasmtime with `reserved` bytes of address space for each instance of the pool; `None` if each
+/// instance takes its memory when it starts.
+fn configured(compiler: Compiler, pool: Pool, reserved: Option<u64>) -> wasmtime::Result<Engine> {
+    let mut config = Config::new();
+    config.consume_fuel(pool.counts_fuel).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
+    if let Some(reserved) = reserved {
+        let mut allocation = PoolingAllocationConfig::new();
+        let modules = pool.instances.saturating_mul(MODULES);
+        allocation
+            .total_component_instances(pool.instances)
+            .total_core_instances(modules)
+            .total_tables(modules);
+        allocation
+            .total_memories(pool.instances)
+            .max_memories_per_component(1)
+            .max_memory_size(pool.memory_bytes);
+        config.memory_reservation(reserved).allocation_strategy(allocation);
+    } else {
+        // The memory moves when it grows, so nothing is reserved around it.
+        config
+            .allocation_strategy(InstanceAllocationStrategy::OnDemand)
+            .memory_reservation(0)
+            .memory_reservation_for_growth(0)
+            .memory_guard_size(0);
     }
+    compiler.configure(&mut config)?;
+    Engine::new(&config)
 }
 
 /// Runs the deadline clock for as long as the engine exists.

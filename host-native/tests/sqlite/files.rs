@@ -4,8 +4,11 @@
 use std::{fs, io::Write, os::unix::fs::FileExt, path::Path};
 
 use rusqlite::Connection;
-use wakeful_core::{Ledger, LedgerError, Seq};
-use wakeful_host::ledger::{SqliteError, SqliteFile};
+use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
+use wakeful_host::{
+    doctor, driver,
+    ledger::{SqliteError, SqliteFile},
+};
 
 use super::agent::{entries, file_with, folded, ledger, observed};
 use crate::shared::prompt;
@@ -219,4 +222,70 @@ fn a_torn_file_is_refused() {
         .expect("half a header");
     let why = refused(&path, SqliteFile::open(&path));
     assert!(why.starts_with("`FILE` is"), "{why}");
+}
+
+/// The entries of agent `a` in a file, as any command reads them; `None` if it gets an error.
+fn shown(path: &Path) -> Option<Vec<EntryBytes>> {
+    let mut stored = ledger(&SqliteFile::open_read_only(path).ok()?, "a");
+    let ends = stored.head().ok()?.seq;
+    driver::verify(&mut stored, Head::START, ends, |_| ()).ok()?;
+    let mut all: Vec<EntryBytes> = Vec::new();
+    loop {
+        let page = stored.read(Seq(all.len() as u64), 100).ok()?;
+        if page.is_empty() {
+            return Some(all);
+        }
+        all.extend(page);
+    }
+}
+
+/// SQLite does not check its own structures as it reads. A flipped bit of a key can hide all rows
+/// after it, or make a row that is never found.
+#[test]
+fn a_flipped_bit_beside_the_text_of_an_entry_is_found_or_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, flipped) =
+        (folder.path().join("sound.sqlite"), folder.path().join("flipped.sqlite"));
+    drop(file_with(&path, 100));
+    let whole = shown(&path).expect("it is sound");
+    let sound = fs::read(&path).expect("the file");
+    let mut found = 0;
+    for entry in [&whole[130], whole.last().expect("one")] {
+        // A long text continues on another page.
+        let text = &entry.as_str().as_bytes()[..60];
+        let places: Vec<usize> =
+            (0..sound.len() - 60).filter(|at| &sound[*at..*at + 60] == text).collect();
+        let &[at] = places.as_slice() else { panic!("once in the file, not {places:?}") };
+        // The columns before the text: their lengths, the keys, and the first byte of the chain.
+        for (place, bit) in
+            (at - 46..=at - 32).flat_map(|place| (0..8).map(move |bit| (place, bit)))
+        {
+            let mut bytes = sound.clone();
+            bytes[place] ^= 1 << bit;
+            fs::write(&flipped, bytes).expect("it is written");
+            let file = SqliteFile::open_read_only(&flipped).expect("its first page is whole");
+            let examined = doctor::examine(
+                &"a".into(),
+                &mut ledger(&file, "a"),
+                doctor::Thoroughness::Spread,
+                |_| (),
+            );
+            drop(file);
+            let is_well = examined.as_ref().is_ok_and(doctor::Examination::is_well);
+            match shown(&flipped) {
+                Some(entries) if entries == whole => {}
+                // Without its newest entry it is the ledger of an earlier time.
+                Some(entries) => {
+                    assert!(!is_well, "byte {place}, bit {bit}: {} entries", entries.len());
+                    assert!(entry == whole.last().expect("one") && whole.starts_with(&entries));
+                }
+                None => assert!(!is_well, "byte {place}, bit {bit}"),
+            }
+            found += usize::from(!is_well);
+            for beside in ["-wal", "-shm"] {
+                fs::remove_file(folder.path().join(format!("flipped.sqlite{beside}"))).ok();
+            }
+        }
+    }
+    assert!(found > 150, "{found}");
 }

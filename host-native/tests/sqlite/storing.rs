@@ -122,3 +122,32 @@ fn a_batch_with_a_line_that_is_no_entry_is_refused_whole() {
     );
     assert_eq!(entries(&mut stored), before);
 }
+
+#[test]
+fn a_page_ends_before_it_is_long_and_has_at_least_one_entry() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
+    let mut agent = observed("a", ledger(&file, "a"));
+    let long = |id: &str| prompt(id).replace(&format!("hello {id}"), &"word ".repeat(40_000));
+    (0..60).for_each(|number| drop(agent.propose(&long(&format!("m{number}"))).expect("a fact")));
+    let mut stored = ledger(&file, "a");
+    let bytes = |page: &[EntryBytes]| page.iter().map(|entry| entry.as_str().len()).sum::<usize>();
+    let page = stored.read(Seq(0), u32::MAX).expect("a page");
+    assert!(bytes(&page) < 5 << 20 && page.len() > 20, "{} bytes", bytes(&page));
+    assert_eq!(&folded("a", &mut stored), agent.state());
+    let text = "x".repeat(6 << 20);
+    let record = wakeful_core::CarriedRecord {
+        of_class: "long".into(),
+        line: wakeful_core::json::RawJson::from_value(&text),
+    };
+    let mut lone = ledger(&file, "b");
+    let (_, batch) = wakeful_core::seal_all(
+        Head::START,
+        super::agent::NOW,
+        vec![wakeful_core::Record::Carried(record.clone()), wakeful_core::Record::Carried(record)],
+    );
+    lone.append(&Head::START, &batch).expect("it is stored");
+    assert_eq!(lone.read(Seq(0), 10).expect("a page"), batch[..1]);
+    assert_eq!(lone.read(Seq(1), 10).expect("a page"), batch[1..]);
+    assert_eq!(lone.read(Seq(2), 10).expect("a page"), []);
+}

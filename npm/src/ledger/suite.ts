@@ -197,6 +197,14 @@ class Examined {
   /** Expects these lines. */
   async gives(due: string[], after = 0, limit = 1_000_000): Promise<void> {
     const found = await this.#ledger.read(after, limit);
+    // A page may be shorter than asked for, if something is in it.
+    while (found.length > 0 && found.length < due.length) {
+      const more = await this.#ledger.read(after + found.length, limit - found.length);
+      if (more.length === 0) {
+        break;
+      }
+      found.push(...more);
+    }
     if (found.length !== due.length || found.some((line, index) => line !== due[index])) {
       throw new Otherwise(
         `gives ${several(found)} instead of ${several(due)}, asked for ${limit} after ${after}`,

@@ -9,8 +9,8 @@ use std::{
 };
 
 use wakeful::generator::{Drawn, Pace};
-use wakeful_core::{host::Ledger, id::Seq};
-use wakeful_host::ledger::SqliteFile;
+use wakeful_core::record::chain::Head;
+use wakeful_host::{driver, ledger::SqliteFile};
 
 use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
 use crate::{paths, watched::WatchedLedger};
@@ -125,8 +125,9 @@ impl Home {
         let Ok(file) = SqliteFile::open_read_only(&path) else {
             return Ok(WatchedLedger::default());
         };
-        let entries =
-            file.ledger(&"default".into()).read(Seq(0), u32::MAX).map_err(|why| why.to_string())?;
+        let (mut ledger, mut entries) = (file.ledger(&"default".into()), Vec::new());
+        driver::read(&mut ledger, Head::START, |_, bytes| entries.push(bytes.clone()))
+            .map_err(|why| why.to_string())?;
         WatchedLedger::holding(&entries).map_err(|why| why.to_string())
     }
 }

@@ -7,6 +7,10 @@ use wakeful_core::{
 
 use crate::bindings::wakeful::scheduler::{clock, ledger, provider};
 
+/// The longest state of which the guest makes a snapshot. The state, its text, and the copies that
+/// are made of it while it grows and crosses must fit into the guest's memory.
+const SNAPSHOT_BYTES: usize = 32 << 20;
+
 /// The ledger that the host imports.
 pub(crate) struct HostLedger;
 
@@ -23,6 +27,10 @@ impl Ledger for HostLedger {
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
         ledger::load_snapshot().map_err(ledger_error)
+    }
+
+    fn snapshot_bytes(&self) -> usize {
+        SNAPSHOT_BYTES
     }
 
     fn store_snapshot(

@@ -67,7 +67,7 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, ledger) = self.ledger.open()?;
+        let (agent, ledger) = self.ledger.open_unverified()?;
         let interrupted = self.follow.then(interrupted).transpose()?;
         let mut reader = Reader { of: &self.ledger, agent, ledger, head: Head::START };
         match self.print(&mut reader, interrupted.as_ref()) {

@@ -1,7 +1,7 @@
 //! Runs an agent with a model: the options, and the setup that is made from them.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -10,15 +10,19 @@ use std::{
 
 use clap::{Args, builder::RangedU64ValueParser};
 use wakeful_agent::{
-    Agent, Audience, Ending, Setup, Until,
+    Agent, AgentError, Audience, Ending, Setup, Until,
     confine::{Policy, Redactor, Workspace},
     openai::{Endpoint, EndpointOptions, Secret},
 };
 use wakeful_core::id::AgentId;
-use wakeful_host::ledger::SqliteFile;
+use wakeful_host::{ledger::SqliteFile, text};
 
-use super::{RunArgs, conversation::Conversation};
-use crate::commands::{CliError, Verdict, policy};
+use super::{
+    RunArgs,
+    conversation::Conversation,
+    patience::{Endless, Hurry},
+};
+use crate::commands::{CliError, Verdict, ledger, policy};
 
 /// The agent if none is named.
 const AGENT: &str = "default";
@@ -82,15 +86,22 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let given = &args.openai;
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
     let key = given.key()?;
-    let (conversation, lines) = Conversation::open(args.json, &agent_id, &args.ledger)?;
+    let hurry = Hurry::default();
+    let (conversation, lines) =
+        Conversation::open(args.json, &agent_id, &args.ledger, hurry.clone())?;
+    let signals = super::signals(hurry.clone())?;
+    let (told, of) = (conversation.clone(), agent_id.clone());
+    let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
+    let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
+    ledger::verify(&args.ledger, &agent_id, &mut file.ledger(&agent_id))?;
     let setup = Setup {
         agent_id,
-        file: SqliteFile::open(&args.ledger)?,
+        file: file.clone(),
         engines: args.driver.engines()?,
         endpoint: Arc::new(given.endpoint(key.as_deref())?),
         workspace: given.workspace()?,
         home: given.home(&args.ledger)?,
-        policy: given.policy.as_ref().map_or_else(|| Ok(Policy::default()), policy::read)?,
+        policy: given.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?,
         also_write: Vec::new(),
         // Commands start as this program, which confines itself and then becomes the command
         // (decision 010).
@@ -118,8 +129,11 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
                       inside the workspace; move it with --ledger and --home";
         conversation.notice(&setup.agent_id, notice);
     }
-    let signals = super::signals()?;
-    let mut agent = Agent::open(setup)?;
+    let failed = |why| match why {
+        AgentError::Drive(why) => super::ended(why, &file),
+        why => CliError::Agent(why),
+    };
+    let mut agent = Agent::open(setup).map_err(failed)?;
     let handle = agent.handle();
     // The thread of the agent waits for its requests, so another one waits for signals.
     let told = handle.clone();
@@ -132,7 +146,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let ending = agent.live(until);
     // Also after a failure: what the agent has said must be seen.
     conversation.end();
-    match ending? {
+    match ending.map_err(failed)? {
         Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
         Ending::Failed => {
             Err(CliError::TurnFailed { why: agent.failure().unwrap_or_default().to_owned() })
@@ -199,5 +213,5 @@ fn seconds() -> RangedU64ValueParser {
 }
 
 fn read(file: &Path) -> Result<String, CliError> {
-    fs::read_to_string(file).map_err(|why| CliError::Read { path: file.to_owned(), why })
+    text::read(file).map_err(|why| CliError::Read { path: file.to_owned(), why })
 }

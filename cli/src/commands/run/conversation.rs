@@ -3,7 +3,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, BufRead, IsTerminal, Write},
+    fmt::Display,
+    io::{self, ErrorKind, IsTerminal, Write},
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,8 +27,9 @@ use wakeful_core::{
     },
     story::Request,
 };
+use wakeful_host::text;
 
-use super::TOLD_TWICE;
+use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
     CliError, log, status,
     style::{BAD, FAINT, STRONG, painted},
@@ -54,6 +56,7 @@ struct Shared {
     json: bool,
     agent: AgentId,
     ledger: PathBuf,
+    hurry: Hurry,
     out: Mutex<Out>,
 }
 
@@ -78,6 +81,7 @@ impl Conversation {
         json: bool,
         agent: &AgentId,
         ledger: &Path,
+        hurry: Hurry,
     ) -> Result<(Self, Lines), CliError> {
         let unusable = |why: ReadlineError| CliError::Terminal(why.to_string());
         // With `--json` the output is for programs, which a line editor would disturb.
@@ -91,7 +95,7 @@ impl Conversation {
         };
         let in_colour = !matches!(anstream::AutoStream::choice(&io::stdout()), ColorChoice::Never);
         let out = Mutex::new(Out { printer, in_colour, said: BTreeMap::new() });
-        let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), out };
+        let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), hurry, out };
         Ok((Self(Arc::new(shared)), lines))
     }
 
@@ -103,11 +107,19 @@ impl Conversation {
             Lines::Input => {
                 // The agent continues at the end of the input, because it may run without a person
                 // who types.
-                let typed = io::stdin().lock().lines().map_while(Result::ok);
-                typed
-                    .map(|line| conversation.typed(&line, &handle))
-                    .take_while(Result::is_ok)
-                    .for_each(drop);
+                for line in text::lines(io::stdin().lock()) {
+                    let heard = match line {
+                        Ok(line) => conversation.typed(&line, &handle),
+                        Err(why) if why.kind() == ErrorKind::InvalidData => {
+                            conversation.refuse(&why);
+                            Ok(())
+                        }
+                        Err(_) => return,
+                    };
+                    if heard.is_err() {
+                        return;
+                    }
+                }
             }
         });
     }
@@ -126,7 +138,7 @@ impl Conversation {
                 }
                 Err(_) => {
                     self.print(&painted(FAINT, "shutting down; Ctrl-C again ends at once"));
-                    if handle.shut_down().is_err() {
+                    if self.shut_down(handle).is_err() {
                         return;
                     }
                     match editor.readline("") {
@@ -138,12 +150,18 @@ impl Conversation {
         }
     }
 
+    fn shut_down(&self, handle: &Handle) -> Result<(), Ended> {
+        // First, because the agent may be waiting for its file and hear nothing else.
+        self.0.hurry.up();
+        handle.shut_down()
+    }
+
     /// Executes a typed line.
     fn typed(&self, line: &str, handle: &Handle) -> Result<(), Ended> {
         let line = line.trim();
         let taken = match line {
             "" => return Ok(()),
-            "/quit" => return handle.shut_down(),
+            "/quit" => return self.shut_down(handle),
             "/stop" => handle.say(Request::Stop.fact())?,
             "/start" => handle.say(Request::Start.fact())?,
             command if command.starts_with("/item") => match item_and_text(command) {
@@ -157,9 +175,20 @@ impl Conversation {
             _ => handle.prompt(line, None)?,
         };
         if let Err(why) = taken {
-            self.print(&format!("{} {why}", painted(BAD, "refused:")));
+            self.refuse(&why);
         }
         Ok(())
+    }
+
+    /// Says that a typed line was not taken, and why.
+    fn refuse(&self, why: &dyn Display) {
+        let line = format!("{} {why}", painted(BAD, "refused:"));
+        // With `--json` the output has only JSON.
+        if self.0.json {
+            anstream::eprintln!("{line}");
+        } else {
+            self.print(&line);
+        }
     }
 
     /// Answers a command about the agent, from its ledger.

@@ -5,6 +5,7 @@
 mod agent;
 #[cfg(target_os = "linux")]
 mod conversation;
+mod patience;
 mod story;
 
 use std::{
@@ -18,6 +19,9 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
+use wakeful_host::{driver::DriveError, ledger::SqliteFile};
+
+use self::patience::Hurry;
 use super::{CliError, Verdict, engines::DriverArg};
 
 /// The exit code of a process that was interrupted twice.
@@ -27,12 +31,14 @@ const TOLD_TWICE: i32 = 130;
 #[command(after_help = "\
     Ctrl-C shuts the agent down. The same command continues it later, also after a crash or \
     `kill -9`.\n\n\
+    While another process holds the ledger, or its disk is full, the agent says so and waits.\n\n\
     The key of a provider comes from WAKEFUL_API_KEY, OPENAI_API_KEY or --api-key-file. It is \
     never written anywhere.\n\n\
     Exit codes:\n\
     \x20 0    the agent rests, or was shut down\n\
     \x20 2    the agent cannot start or continue\n\
     \x20 3    the story demands a crash here\n\
+    \x20 4    the ledger was deleted, renamed, replaced or set back while the agent ran\n\
     \x20 5    the agent rests with --until-rest, but only because its last turn failed\n\
     \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
     Examples:\n\
@@ -116,10 +122,11 @@ impl RunArgs {
 }
 
 /// Receives signals that request shutdown. The second one ends the process at once.
-fn signals() -> Result<Receiver<()>, CliError> {
+fn signals(hurry: Hurry) -> Result<Receiver<()>, CliError> {
     let (sender, receiver) = mpsc::channel();
     let told = AtomicBool::new(false);
     let heard = move || {
+        hurry.up();
         // Without a receiver nothing else would react to the signal.
         if told.swap(true, Ordering::SeqCst) || sender.send(()).is_err() {
             process::exit(TOLD_TWICE);
@@ -127,4 +134,15 @@ fn signals() -> Result<Receiver<()>, CliError> {
     };
     ctrlc::set_handler(heard).map_err(CliError::NoInterrupt)?;
     Ok(receiver)
+}
+
+/// The error of an agent that cannot continue. If its file was lost, this is the reason for
+/// whatever else failed.
+fn ended(why: DriveError, file: &SqliteFile) -> CliError {
+    let path = || file.path().to_owned();
+    match (file.lost(), why) {
+        (Some(lost), _) => CliError::Lost(lost),
+        (None, why @ DriveError::SetBack { .. }) => CliError::SetBack { path: path(), why },
+        (None, why) => CliError::Run(why),
+    }
 }

@@ -1,6 +1,6 @@
 //! Runs an agent that plays a story.
 
-use std::{io::Write, path::Path, process};
+use std::{io::Write, path::Path, process, sync::Arc};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::{
@@ -20,12 +20,15 @@ use wakeful_host::{
     ledger::SqliteFile,
 };
 
-use super::RunArgs;
+use super::{
+    RunArgs,
+    patience::{Endless, Hurry},
+};
 use crate::{
     case,
     commands::{
         CliError, Verdict, ledger, log,
-        style::{BAD, painted},
+        style::{BAD, STRONG, painted},
     },
     run::{Audience, Ending, Run, Time, Until},
 };
@@ -42,13 +45,19 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
         None if args.story.is_virtual => Time::Virtual(story.starts_at),
         None => Time::System(SteadyClock::new(Timestamp::from_nanos(i64::MIN), args.trust_clock)),
     };
-    let ledger = SqliteFile::open(&args.ledger)?.ledger(&agent_id);
     let log = Log { json: args.json, bar: bar() };
+    let hurry = Hurry::default();
+    let signals = super::signals(hurry.clone())?;
+    let notice = log.clone();
+    let patience = Endless::new(hurry, move |said: &str| notice.notice(said));
+    let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
-    let mut run =
-        Run::open(&Options::new(agent_id), &engines, ledger, story, time, super::signals()?, log)?;
-    match run.live(until)? {
+    let mut ledger = file.ledger(&agent_id);
+    ledger::verify(&args.ledger, &agent_id, &mut ledger)?;
+    let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
+        .and_then(|mut run| run.live(until));
+    match ending.map_err(|why| super::ended(why, &file))? {
         Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
         // A crash must leave only what is on the disk, so nothing is cleaned up.
         Ending::Crashed => {
@@ -68,13 +77,19 @@ fn recorded(file: &Path, agent: &AgentId) -> Result<RecordedClock, CliError> {
     Ok(RecordedClock::from_entries(&entries))
 }
 
-/// Prints entries as they are appended.
+/// Prints entries as they are appended. Clones print to the same terminal.
+#[derive(Clone)]
 struct Log {
     json: bool,
     bar: ProgressBar,
 }
 
 impl Log {
+    fn notice(&self, said: &str) {
+        let line = format!("{} {said}", painted(STRONG, "notice:"));
+        self.bar.suspend(|| writeln!(anstream::stderr(), "{line}").ok());
+    }
+
     fn print(&self, line: &str) {
         // The agent continues even if the reader of the output is gone.
         self.bar.suspend(|| writeln!(anstream::stdout(), "{line}").ok());

@@ -476,14 +476,19 @@ impl TimerRecord {
     pub fn fired_at(&self, at: Timestamp) -> Self {
         // An imported timer may have an interval and still fire only once.
         let interval = self.interval_ms.filter(|_| self.repeat);
+        let next_fire_at = interval
+            // From the slot that was due and not from `at`, so that a late fire does not move the
+            // grid.
+            .map(|step| self.due_at().next_on_grid(step, at))
+            // At the last instant of all no slot is left. Otherwise the timer would fire there
+            // without end.
+            .filter(|next| *next > at);
         Self {
-            status: match interval {
+            status: match next_fire_at {
                 Some(_) => TimerStatus::Active,
                 None => TimerStatus::Completed,
             },
-            // From the slot that was due and not from `at`, so that a late fire does not move the
-            // grid.
-            next_fire_at: interval.map(|step| self.due_at().next_on_grid(step, at)),
+            next_fire_at,
             last_fired_at: Some(at),
             fire_count: self.fire_count + 1,
             ..self.clone()

@@ -219,10 +219,7 @@ impl SqliteLedger {
         // Close the archive to other writers before copying. A live ledger is refused: it may be a
         // copy of this one whose beginning leads back here.
         let rest = as_named_by(archive.path(), self.file.path());
-        if !archive
-            .end(&agent, &rest.to_string_lossy())
-            .map_err(|why| SqliteError::new(&path, "append to", &why))?
-        {
+        if !archive.end(&agent, &rest.to_string_lossy())? {
             return Err(ArchiveError::Alive { path, agent });
         }
         let mut there = archive.ledger(&agent);
@@ -251,9 +248,7 @@ impl SqliteLedger {
                 return Err(ArchiveError::Changed(to.seq));
             }
             if !rows.is_empty() {
-                let appended = archive
-                    .receive(&agent, &there, &rows)
-                    .map_err(|why| SqliteError::new(&path, "append to", &why))?;
+                let appended = archive.receive(&agent, &there, &rows)?;
                 if !matches!(appended, Appended::By(_)) {
                     return Err(ArchiveError::Changed(at.seq));
                 }
@@ -276,9 +271,9 @@ impl SqliteLedger {
     /// Removes the entries that were copied.
     fn cut(&mut self, begins: Head, to: Head, archive: &Path) -> Result<(), ArchiveError> {
         let Some(agent) = self.agent else { return Err(ArchiveError::Changed(to.seq)) };
-        let failed = |why| SqliteError::new(self.file.path(), "archive", &why);
-        let done = cut(&mut self.file.connection(), agent, begins, to, &archive.to_string_lossy())
-            .map_err(failed)?;
+        let archive = archive.to_string_lossy();
+        let done =
+            self.file.call("archive", |connection| cut(connection, agent, begins, to, &archive))?;
         // The archive has more entries now, so it is opened anew on the next read.
         self.archive = None;
         if done { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
@@ -288,14 +283,15 @@ impl SqliteLedger {
 impl SqliteFile {
     /// Makes this file the archive of an agent whose ledger continues in `goes_on_in`. Returns
     /// `false` if the file holds a live ledger of the agent.
-    fn end(&self, agent_id: &AgentId, goes_on_in: &str) -> rusqlite::Result<bool> {
-        let connection = self.connection();
-        let mut statement = connection.prepare_cached(
-            "INSERT INTO agents (agent_id, goes_on_in) VALUES (?1, ?2)
-             ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in WHERE \
-             goes_on_in IS NOT NULL",
-        )?;
-        Ok(statement.execute([agent_id.as_str(), goes_on_in])? == 1)
+    fn end(&self, agent_id: &AgentId, goes_on_in: &str) -> Result<bool, SqliteError> {
+        self.call("append to", |connection| {
+            let mut statement = connection.prepare_cached(
+                "INSERT INTO agents (agent_id, goes_on_in) VALUES (?1, ?2)
+                 ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in WHERE \
+                 goes_on_in IS NOT NULL",
+            )?;
+            Ok(statement.execute([agent_id.as_str(), goes_on_in])? == 1)
+        })
     }
 
     /// Stores moved entries in this archive.
@@ -304,13 +300,15 @@ impl SqliteFile {
         agent_id: &AgentId,
         expected: &Head,
         rows: &[Row],
-    ) -> rusqlite::Result<Appended> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let known = number(&transaction, agent_id)?;
-        let appended = insert(&transaction, agent_id, known, expected, rows)?;
-        transaction.commit()?;
-        Ok(appended)
+    ) -> Result<Appended, SqliteError> {
+        self.call("append to", |connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let known = number(&transaction, agent_id)?;
+            let appended = insert(&transaction, agent_id, known, expected, rows)?;
+            transaction.commit()?;
+            Ok(appended)
+        })
     }
 
     /// Returns unused space to the disk. Returns `false` if another process holds the file.
@@ -318,17 +316,16 @@ impl SqliteFile {
     /// # Errors
     /// If the file cannot be written.
     pub fn shrink(&self) -> Result<bool, SqliteError> {
-        let connection = self.connection();
-        // In WAL mode the file itself shrinks only at the next checkpoint.
-        let done = connection.execute_batch("VACUUM").and_then(|()| {
+        let done = self.call("shrink", |connection| {
+            connection.execute_batch("VACUUM")?;
+            // In WAL mode the file itself shrinks only at the next checkpoint.
             connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
                 .map(|is_busy| is_busy == 0)
         });
-        done.or_else(|why| match SqliteError::new(&self.path, "shrink", &why) {
-            SqliteError::Busy(_) => Ok(false),
-            why => Err(why),
-        })
+        done.or_else(
+            |why| if matches!(why, SqliteError::Busy { .. }) { Ok(false) } else { Err(why) },
+        )
     }
 }
 
@@ -340,7 +337,7 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
     let mut statement =
         connection.prepare_cached("SELECT seq, chain, archive FROM anchors WHERE agent = ?1")?;
     let anchor = |row: &rusqlite::Row<'_>| {
-        let head = Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) };
+        let head = Head { seq: seq(row, 0)?, chain: Chain::from_bytes(row.get(1)?) };
         Ok((head, PathBuf::from(row.get::<_, String>(2)?)))
     };
     statement.query_row([agent], anchor).optional()

@@ -1,11 +1,14 @@
 //! Why a ledger file cannot be used, and what to do about it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 use wakeful_core::{AgentId, LedgerError};
 
-use super::Anchor;
+use super::{Anchor, Holder};
 
 /// Why a ledger file cannot be used. Nothing was stored.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +44,9 @@ pub enum SqliteError {
         /// The newest version that this program reads.
         supported: u32,
     },
+    /// A part of the file was cut off while it was in use.
+    #[error("a part of `{}` or of its `-wal` was cut off while it was in use, so nothing more is stored: restore a backup, or look with `wakeful doctor` at what is left, and start again", .0.display())]
+    CutOff(PathBuf),
     /// The file can only be read.
     #[error("`{}` is read-only: give this user the right to write to it and to its folder, or only observe it", .0.display())]
     ReadOnly(PathBuf),
@@ -54,8 +60,24 @@ pub enum SqliteError {
     #[error("`{}` cannot grow, the disk is full: nothing was stored; free some space and try again", .0.display())]
     Full(PathBuf),
     /// Another process held the file for too long.
-    #[error("`{}` was held by another process for {} s: find out which one writes to it, and try again", .0.display(), super::BUSY_TIMEOUT.as_secs())]
-    Busy(PathBuf),
+    #[error("`{}` was held by {} for {} s: end what it does with the file, and try again", path.display(), named(by.as_ref()), waited.as_secs())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// The process, if the system says which one it is.
+        by: Option<Holder>,
+        /// How long the call has waited.
+        waited: Duration,
+    },
+    /// The file was deleted or renamed while it was in use.
+    #[error("`{}` was deleted or renamed while it was in use, so nothing more is stored: put it back with its `-wal`, or restore a backup, and start again", .0.display())]
+    Gone(PathBuf),
+    /// The file was replaced by another one while it was in use.
+    #[error("`{}` was replaced by another file while it was in use, so nothing more is stored: decide which file is the right one, and start again", .0.display())]
+    Replaced(PathBuf),
+    /// The file beside the ledger with its newest entries was deleted or replaced.
+    #[error("`{}-wal`, which has the newest entries, was deleted or replaced while it was in use, so nothing more is stored: put it back, or look with `wakeful doctor` at what is left, and start again", .0.display())]
+    WalGone(PathBuf),
     /// The file system does not support WAL mode.
     #[error("`{}` cannot use WAL mode (SQLite chose `{mode}`): put it on a local disk, not on a network share", path.display())]
     NoWal {
@@ -129,7 +151,13 @@ impl SqliteError {
                 | ErrorCode::AuthorizationForStatementDenied,
             ) => Self::CannotOpen(path),
             Some(ErrorCode::DiskFull) => Self::Full(path),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
+            // On a full disk the file of shared memory cannot grow either.
+            Some(ErrorCode::SystemIoFailure) if extended(why) == ffi::SQLITE_IOERR_SHMSIZE => {
+                Self::Full(path)
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Busy { path, by: None, waited: Duration::ZERO }
+            }
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, why: said },
             Some(ErrorCode::SystemIoFailure) => Self::Disk { path, doing, why: said },
             // A column holds a value that our schema does not allow.
@@ -141,15 +169,22 @@ impl SqliteError {
 
 /// Whether the files beside the ledger, `-wal` and `-shm`, cannot be created or written.
 fn is_of_the_folder(why: &rusqlite::Error) -> bool {
-    use rusqlite::ffi;
-    let code = why.sqlite_error().map(|error| error.extended_code);
     let of_folder = [
         ffi::SQLITE_READONLY_CANTINIT,
         ffi::SQLITE_READONLY_CANTLOCK,
         ffi::SQLITE_READONLY_DIRECTORY,
         ffi::SQLITE_READONLY_RECOVERY,
     ];
-    code.is_some_and(|code| of_folder.contains(&code))
+    of_folder.contains(&extended(why))
+}
+
+/// SQLite's extended error code; 0 if the error is not SQLite's.
+fn extended(why: &rusqlite::Error) -> i32 {
+    why.sqlite_error().map_or(0, |error| error.extended_code)
+}
+
+fn named(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), Holder::to_string)
 }
 
 fn is_of_a_column(why: &rusqlite::Error) -> bool {
@@ -171,8 +206,6 @@ impl From<SqliteError> for LedgerError {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::ffi;
-
     use super::*;
 
     fn said(code: i32) -> String {
@@ -189,7 +222,8 @@ mod tests {
             (ffi::SQLITE_CANTOPEN, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_PERM, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_FULL, "`FILE` cannot grow, the disk is full: nothing was stored"),
-            (ffi::SQLITE_BUSY, "`FILE` was held by another process for 30 s: find out which one"),
+            (ffi::SQLITE_BUSY, "`FILE` was held by another process for 0 s: end what it does"),
+            (ffi::SQLITE_IOERR_SHMSIZE, "`FILE` cannot grow, the disk is full"),
             (ffi::SQLITE_CORRUPT, "`FILE` is damaged ("),
             (
                 ffi::SQLITE_IOERR_FSYNC,

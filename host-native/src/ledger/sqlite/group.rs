@@ -9,7 +9,11 @@ use std::{
 use rusqlite::{Connection, TransactionBehavior};
 use wakeful_core::{AgentId, Head};
 
-use super::ledger::{Appended, Row, store};
+use super::{
+    SqliteError, SqliteFile,
+    ledger::{Appended, Row, store},
+};
+use crate::waiting;
 
 /// The queue of appends.
 #[derive(Debug, Default)]
@@ -32,7 +36,7 @@ struct Append {
     agent_id: AgentId,
     expected: Head,
     rows: Vec<Row>,
-    became: Mutex<Option<rusqlite::Result<Appended>>>,
+    became: Mutex<Option<Result<Appended, SqliteError>>>,
 }
 
 /// The guarded data is consistent between any two statements, so a panic elsewhere does not matter.
@@ -54,11 +58,11 @@ impl Group {
     /// Stores a batch after the expected head, possibly together with batches of other threads.
     pub(super) fn append(
         &self,
-        connection: &Mutex<Connection>,
+        file: &SqliteFile,
         agent_id: &AgentId,
         expected: &Head,
         rows: Vec<Row>,
-    ) -> rusqlite::Result<Appended> {
+    ) -> Result<Appended, SqliteError> {
         let own = Arc::new(Append {
             agent_id: agent_id.clone(),
             expected: *expected,
@@ -72,7 +76,8 @@ impl Group {
                 return became;
             }
             if waiting.is_storing {
-                waiting = self.stored.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                let stored = waiting::during(|| self.stored.wait(waiting));
+                waiting = stored.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             waiting.is_storing = true;
@@ -85,15 +90,15 @@ impl Group {
                 group.push(Arc::clone(&own));
             }
             let storing = Storing(self);
-            store_all(&mut held(connection), &group);
+            store_all(file, &group);
             drop(storing);
             waiting = held(&self.waiting);
         }
     }
 }
 
-fn store_all(connection: &mut Connection, group: &[Arc<Append>]) {
-    match together(connection, group) {
+fn store_all(file: &SqliteFile, group: &[Arc<Append>]) {
+    match file.call("append to", |connection| together(connection, group)) {
         Ok(stored) => group
             .iter()
             .zip(stored)
@@ -101,9 +106,7 @@ fn store_all(connection: &mut Connection, group: &[Arc<Append>]) {
         Err(why) if group.len() == 1 => *held(&group[0].became) = Some(Err(why)),
         // The transaction stored nothing. One bad append must not fail the others, so each is
         // stored alone and gets its own result.
-        Err(_) => {
-            group.iter().for_each(|append| store_all(connection, std::slice::from_ref(append)))
-        }
+        Err(_) => group.iter().for_each(|append| store_all(file, std::slice::from_ref(append))),
     }
 }
 
@@ -160,7 +163,7 @@ mod tests {
             append("late", head, &second),
             append("b", Head::START, &first),
         ];
-        store_all(&mut file.connection(), &group);
+        store_all(&file, &group);
         let became = |at: usize| held(&group[at].became).take().expect("a result for each");
         assert!(matches!(
             (became(0), became(2), became(4)),

@@ -45,10 +45,26 @@ impl SqliteLedger {
     ) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
         // The table holds no entry beyond this position.
         let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
         let read = |connection: &Connection, agent: Option<i64>| {
             agent.map_or(Ok(None), |agent| page(connection, agent, from, limit))
         };
-        let Some(here) = self.with("read", read)? else { return Ok(Vec::new()) };
+        let here = match self.with("read", read)? {
+            Some(here) => here,
+            None => match self.head()?.seq {
+                newest if newest <= after => return Ok(Vec::new()),
+                // Another writer has appended meanwhile. Or SQLite cannot find the next row,
+                // because a damaged row is out of order, and that must not look like the end.
+                newest => self.with("read", read)?.ok_or_else(|| SqliteError::Damaged {
+                    path: self.file.path().to_owned(),
+                    why: format!(
+                        "nothing is found after entry {after}, and the newest is {newest}"
+                    ),
+                })?,
+            },
+        };
         // Only a gap right after `after` means that entries were moved out.
         if here.first == after.next() {
             return Ok(here.entries);
@@ -56,21 +72,48 @@ impl SqliteLedger {
         Ok(self.read_moved_out(after, limit)?.unwrap_or(here.entries))
     }
 
+    /// What the file holds that no reader would find, in words: entries at impossible positions, or
+    /// of an agent without a name. They may be a part of this ledger. Also what SQLite finds wrong
+    /// with its own structures. `None` if there is nothing.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn astray(&mut self) -> Result<Option<String>, LedgerError> {
+        let begins = self.anchor()?.map_or(0, |anchor| anchor.head.seq.0);
+        let (wrong, nameless, first) = self.with("read", |connection, agent| {
+            let wrong: String =
+                connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+            let first = agent.map(|agent| first(connection, agent)).transpose()?;
+            Ok((wrong, nameless(connection)?, first))
+        })?;
+        if wrong != "ok" {
+            return Ok(Some(format!("SQLite finds damage in the file: {wrong}")));
+        }
+        if let Some(number) = nameless {
+            return Ok(Some(format!(
+                "the file has entries of an agent with the number {number}, but no name for it"
+            )));
+        }
+        let first = first.flatten().filter(|first| u64::try_from(*first).unwrap_or(0) <= begins);
+        Ok(first.map(|first| {
+            format!("the file has an entry at position {first}, but begins after {begins}")
+        }))
+    }
+
     /// Runs `read` with the agent's number, which is looked up until the agent has one.
     pub(super) fn with<T>(
         &mut self,
         doing: &'static str,
-        read: impl FnOnce(&Connection, Option<i64>) -> rusqlite::Result<T>,
+        read: impl Fn(&Connection, Option<i64>) -> rusqlite::Result<T>,
     ) -> Result<T, SqliteError> {
-        let connection = self.file.connection();
-        let done = self
-            .agent
-            .map_or_else(|| number(&connection, &self.agent_id), |agent| Ok(Some(agent)))
-            .and_then(|agent| {
-                self.agent = agent;
-                read(&connection, agent)
-            });
-        done.map_err(|why| SqliteError::new(self.file.path(), doing, &why))
+        let (known, agent_id) = (self.agent, &self.agent_id);
+        let (agent, done) = self.file.call(doing, |connection| {
+            let agent =
+                known.map_or_else(|| number(connection, agent_id), |agent| Ok(Some(agent)))?;
+            Ok((agent, read(connection, agent)?))
+        })?;
+        self.agent = agent;
+        Ok(done)
     }
 }
 
@@ -78,7 +121,7 @@ impl Ledger for SqliteLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let rows = rows(expected, batch)?;
         let appended = self.file.append(&self.agent_id, expected, rows);
-        match appended.map_err(|why| SqliteError::new(self.file.path(), "append to", &why))? {
+        match appended? {
             Appended::By(agent) => self.agent = agent,
             Appended::Conflict(found) => return Err(LedgerError::Conflict { found: found.seq }),
             Appended::Ended(goes_on_in) => return Err(self.ended(Path::new(&goes_on_in)).into()),
@@ -103,8 +146,10 @@ impl Ledger for SqliteLedger {
     ) -> Result<(), LedgerError> {
         // Without entries there is nothing that a snapshot could replace.
         let (Some(agent), Ok(seq)) = (self.agent, i64::try_from(head.seq.0)) else { return Ok(()) };
-        let stored = snapshots::store(&mut self.file.connection(), agent, seq, &write());
-        stored.map_err(|why| SqliteError::new(self.file.path(), "store a snapshot in", &why).into())
+        let text = write();
+        Ok(self.file.call("store a snapshot in", |connection| {
+            snapshots::store(connection, agent, seq, &text)
+        })?)
     }
 }
 
@@ -231,10 +276,13 @@ pub(super) fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head
         "SELECT seq, chain FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1",
     )?;
     let found = statement.query_row([agent], |row| {
-        Ok(Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) })
+        Ok(Head { seq: seq(row, 0)?, chain: Chain::from_bytes(row.get(1)?) })
     });
     Ok(found.optional()?.unwrap_or(Head::START))
 }
+
+/// The bytes at which a page ends. An entry that is longer is a page of its own.
+const PAGE_BYTES: usize = 4 << 20;
 
 pub(super) fn page(
     connection: &Connection,
@@ -246,23 +294,51 @@ pub(super) fn page(
         "SELECT canonical, chain, batch, seq FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY \
          seq LIMIT ?3",
     )?;
-    let mut first = None;
-    let rows = statement.query_map(params![agent, after, limit], |row| {
+    let (mut first, mut entries, mut bytes) = (None, Vec::new(), 0_usize);
+    let mut rows = statement.query(params![agent, after, limit])?;
+    while let Some(row) = rows.next()? {
         let canonical = row.get_ref(0)?.as_str()?;
-        let stands_at = seq(row.get(3)?);
+        bytes = bytes.saturating_add(canonical.len());
+        if bytes > PAGE_BYTES && !entries.is_empty() {
+            break;
+        }
+        let stands_at = seq(row, 3)?;
         first.get_or_insert(stands_at);
-        Ok((
-            EntryBytes::join(canonical.to_owned(), &Chain::from_bytes(row.get(1)?)),
-            seq(row.get(2)?),
-        ))
-    })?;
-    let entries = rows.collect::<rusqlite::Result<_>>()?;
+        let chain = Chain::from_bytes(row.get(1)?);
+        entries.push((EntryBytes::join(canonical.to_owned(), &chain), seq(row, 2)?));
+    }
     Ok(first.map(|first| Page { first, entries }))
 }
 
-/// INVARIANT: the table checks that positions are above 0.
-pub(super) fn seq(stored: i64) -> Seq {
-    Seq(stored.unsigned_abs())
+/// A position in a column. The table checks that positions are above 0, so another number is
+/// damage.
+pub(super) fn seq(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Seq> {
+    let stored: i64 = row.get(column)?;
+    let seq = u64::try_from(stored).ok().filter(|seq| *seq > 0).map(Seq);
+    seq.ok_or(rusqlite::Error::IntegralValueOutOfRange(column, stored))
+}
+
+/// The lowest position in the table, possible or not.
+fn first(connection: &Connection, agent: i64) -> rusqlite::Result<Option<i64>> {
+    let mut statement =
+        connection.prepare_cached("SELECT min(seq) FROM entries WHERE agent = ?1")?;
+    statement.query_row([agent], |row| row.get(0))
+}
+
+/// The number of an agent that has entries but no name; `None` if all have names.
+fn nameless(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    // One look into the index per agent, however many entries it has.
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE found (agent) AS (
+             SELECT min(agent) FROM entries
+             UNION ALL
+             SELECT (SELECT min(agent) FROM entries WHERE agent > found.agent) FROM found
+             WHERE found.agent IS NOT NULL
+         )
+         SELECT agent FROM found
+         WHERE agent IS NOT NULL AND agent NOT IN (SELECT agent FROM agents) LIMIT 1",
+    )?;
+    statement.query_row([], |row| row.get(0)).optional()
 }
 
 #[cfg(test)]

@@ -8,16 +8,17 @@
 mod archive;
 mod error;
 mod group;
+mod holder;
+mod identity;
 mod ledger;
+mod patience;
 mod schema;
 mod snapshots;
 
 use std::{
-    cell::Cell,
+    fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, OpenFlags};
@@ -25,31 +26,37 @@ use wakeful_core::{AgentId, Head};
 
 use self::{
     group::Group,
+    identity::Identity,
     ledger::{Appended, Row},
+    patience::{Bounded, insist},
 };
 
 pub use self::{
     archive::{Anchor, ArchiveError},
     error::SqliteError,
+    holder::Holder,
     ledger::SqliteLedger,
+    patience::{Obstacle, Patience, Wait},
 };
-
-/// How long a call waits for another process before it fails.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The pause between two attempts.
-const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// More than the number of statements in this crate, so that each is prepared once per file.
 const STATEMENTS: usize = 32;
 
 /// A ledger file. Clones, and the ledgers taken from it, share one connection and may be sent to
 /// other threads. Appends of several threads at once share an fsync.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SqliteFile {
     path: Arc<PathBuf>,
     connection: Arc<Mutex<Connection>>,
     group: Arc<Group>,
+    identity: Identity,
+    patience: Arc<dyn Patience>,
+}
+
+impl fmt::Debug for SqliteFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SqliteFile").field(&self.path).finish()
+    }
 }
 
 impl SqliteFile {
@@ -57,12 +64,26 @@ impl SqliteFile {
     pub const SCHEMA: u32 = schema::NEWEST;
 
     /// Opens a file for reading and writing, creates it if it does not exist, and migrates it to
-    /// the newest schema.
+    /// the newest schema. Its calls wait up to 30 s while another process holds the file.
     ///
     /// # Errors
     /// If the file cannot be opened for writing, belongs to another program, or is newer than this
     /// program.
     pub fn open(path: &Path) -> Result<Self, SqliteError> {
+        Self::open_patiently(path, Arc::new(Bounded))
+    }
+
+    /// As [`SqliteFile::open`]. `patience` decides how long its calls wait, and this one too.
+    ///
+    /// # Errors
+    /// As [`SqliteFile::open`].
+    pub fn open_patiently(path: &Path, patience: Arc<dyn Patience>) -> Result<Self, SqliteError> {
+        let connection = insist(path, &*patience, || Self::connect_to_write(path))?;
+        // The migration has read the file, so its `-wal` is open.
+        Ok(Self::new(path, connection, Identity::of_writer(path), patience))
+    }
+
+    fn connect_to_write(path: &Path) -> Result<Connection, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = connect(path, flags)?;
         let failed = |why| SqliteError::new(path, "open", &why);
@@ -77,7 +98,7 @@ impl SqliteFile {
         // setting.
         connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
         schema::migrate(path, &mut connection)?;
-        Ok(Self::new(path, connection))
+        Ok(connection)
     }
 
     /// Opens a file as an observer: reads what is committed, even while another process writes, and
@@ -89,9 +110,12 @@ impl SqliteFile {
         if !path.exists() {
             return Err(SqliteError::NoSuchFile(path.to_owned()));
         }
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        schema::require_some(path, &connection)?;
-        Ok(Self::new(path, connection))
+        let connection = insist(path, &Bounded, || {
+            let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            schema::require_some(path, &connection)?;
+            Ok(connection)
+        })?;
+        Ok(Self::new(path, connection, Identity::of_reader(path), Arc::new(Bounded)))
     }
 
     /// A file in memory, which lives as long as its ledgers. Errors name it by `path`.
@@ -99,7 +123,7 @@ impl SqliteFile {
         let mut connection = Connection::open_in_memory()
             .map_err(|why| SqliteError::new(path, "make room for", &why))?;
         schema::migrate(path, &mut connection)?;
-        Ok(Self::new(path, connection))
+        Ok(Self::new(path, connection, Identity::none(), Arc::new(Bounded)))
     }
 
     /// The agents that have entries in this file, sorted by id.
@@ -107,13 +131,18 @@ impl SqliteFile {
     /// # Errors
     /// If the file cannot be read.
     pub fn agents(&self) -> Result<Vec<AgentId>, SqliteError> {
-        let connection = self.connection();
-        let list = || -> rusqlite::Result<Vec<AgentId>> {
+        self.call("list the agents of", |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT agent_id FROM agents ORDER BY agent_id")?;
             statement.query_map([], |row| row.get::<_, String>(0).map(AgentId::from))?.collect()
-        };
-        list().map_err(|why| SqliteError::new(&self.path, "list the agents", &why))
+        })
+    }
+
+    /// Why this file was lost: it was deleted, renamed or replaced while it was in use. `None` if
+    /// no call has found that. Each later call fails with the same error, and stores nothing.
+    #[must_use]
+    pub fn lost(&self) -> Option<SqliteError> {
+        self.identity.lost(&self.path)
     }
 
     /// The ledger of one agent; empty if the file does not have this agent. Nothing is written
@@ -129,12 +158,19 @@ impl SqliteFile {
         &self.path
     }
 
-    fn new(path: &Path, connection: Connection) -> Self {
+    fn new(
+        path: &Path,
+        connection: Connection,
+        identity: Identity,
+        patience: Arc<dyn Patience>,
+    ) -> Self {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Self {
             path: Arc::new(path.to_owned()),
             connection: Arc::new(Mutex::new(connection)),
             group: Arc::default(),
+            identity,
+            patience,
         }
     }
 
@@ -143,8 +179,30 @@ impl SqliteFile {
         agent_id: &AgentId,
         expected: &Head,
         rows: Vec<Row>,
-    ) -> rusqlite::Result<Appended> {
-        self.group.append(&self.connection, agent_id, expected, rows)
+    ) -> Result<Appended, SqliteError> {
+        let appended = self.group.append(self, agent_id, expected, rows)?;
+        // Again after the sync: work must not be acknowledged into a file that is gone.
+        self.check()?;
+        Ok(appended)
+    }
+
+    /// Fails if the file was lost.
+    fn check(&self) -> Result<(), SqliteError> {
+        self.identity.check(&self.path, || is_whole(&self.path))
+    }
+
+    /// Calls SQLite while patience lasts. A call that fails must have changed nothing. The
+    /// connection is free between two attempts, so that other threads can read meanwhile.
+    fn call<T>(
+        &self,
+        doing: &'static str,
+        mut call: impl FnMut(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, SqliteError> {
+        insist(&self.path, &*self.patience, || {
+            let mut connection = self.connection();
+            self.check()?;
+            call(&mut connection).map_err(|why| SqliteError::new(&self.path, doing, &why))
+        })
     }
 
     /// A panic while the lock was held leaves no open transaction: dropping one rolls it back.
@@ -154,38 +212,35 @@ impl SqliteFile {
 }
 
 /// Switches a file to WAL mode, if it is not in it yet. If several processes switch a new file at
-/// once, SQLite refuses some of them immediately, because two that wait for each other would wait
-/// for ever. So this function tries again itself.
+/// once, SQLite refuses some of them immediately as busy, because two that wait for each other
+/// would wait for ever.
 fn enter_wal_mode(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
-    let since = Instant::now();
-    loop {
-        match connection
-            .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))
-        {
-            Ok(mode) if mode == "wal" => return Ok(()),
-            Ok(mode) => return Err(SqliteError::NoWal { path: path.to_owned(), mode }),
-            Err(why) => match SqliteError::new(path, "open", &why) {
-                SqliteError::Busy(_) if since.elapsed() < BUSY_TIMEOUT => thread::sleep(BUSY_PAUSE),
-                why => return Err(why),
-            },
-        }
+    let mode = connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))
+        .map_err(|why| SqliteError::new(path, "open", &why))?;
+    if mode == "wal" { Ok(()) } else { Err(SqliteError::NoWal { path: path.to_owned(), mode }) }
+}
+
+/// Whether SQLite can read all of a file. It asks through a connection of its own, because an old
+/// one has parts of the file in its memory.
+fn is_whole(path: &Path) -> Result<bool, SqliteError> {
+    let found = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(|connection| {
+        connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(|why| SqliteError::new(path, "check", &why))
+    });
+    match found {
+        Ok(found) => Ok(found == "ok"),
+        Err(why @ SqliteError::Busy { .. }) => Err(why),
+        Err(_) => Ok(false),
     }
 }
 
-thread_local! {
-    /// When this thread started to wait for another process.
-    static WAITS_SINCE: Cell<Instant> = Cell::new(Instant::now());
-}
-
-/// Waits a little while another process holds the file, and returns whether to try again. SQLite's
-/// own handler sleeps up to 100 ms between attempts, so a process that appends without pause could
-/// keep another one out for seconds.
-fn wait_for_another(tries: i32) -> bool {
-    if tries == 0 {
-        WAITS_SINCE.set(Instant::now());
-    }
-    thread::sleep(BUSY_PAUSE);
-    WAITS_SINCE.get().elapsed() < BUSY_TIMEOUT
+/// A file that SQLite keeps beside a ledger.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// Opens a connection with the settings that reading and writing share.
@@ -205,7 +260,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
     // The mutex in `SqliteFile` guards the connection, so SQLite needs none.
     let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(failed)?;
-    connection.busy_handler(Some(wait_for_another)).map_err(failed)?;
+    connection.busy_handler(Some(patience::wait_for_another())).map_err(failed)?;
     // A file from another machine must not run code through its schema, and a damaged page must be
     // detected before its content is used.
     connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
