@@ -332,9 +332,9 @@ export class AsyncScheduler {
     }
   }
 
-  async #read(): Promise<unknown> {
+  async #read(after = this.#machine.head().seq, limit = PAGE): Promise<unknown> {
     try {
-      return await this.#host.ledger.read(this.#machine.head().seq, PAGE);
+      return await this.#host.ledger.read(after, limit);
     } catch (thrown) {
       throw ledgerFailure(thrown);
     }
@@ -342,8 +342,28 @@ export class AsyncScheduler {
 
   async #catchUp(): Promise<number> {
     const loaded = await this.#loadTail();
+    // A first new entry would show that the one before it is still there.
+    if (loaded === 0) {
+      await this.#requireHead();
+    }
     this.#askProvider(this.#machine.found());
     return loaded;
+  }
+
+  /** Checks that the ledger still has the newest known entry. */
+  async #requireHead(): Promise<void> {
+    const { seq, chain } = this.#machine.head();
+    if (seq === 0) {
+      return;
+    }
+    const page = await this.#read(seq - 1, 1);
+    const line: unknown = Array.isArray(page) ? page[0] : undefined;
+    if (typeof line !== "string" || !line.endsWith(`"chain":"${chain}"}`)) {
+      throw new WakefulError(
+        "cannot_open",
+        `the ledger no longer has entry ${seq} as this program knows it: it was set back or replaced, restore a copy that has it, and open it again`,
+      );
+    }
   }
 
   /**

@@ -235,3 +235,17 @@ test("a closed scheduler refuses calls, after the pending ones", async () => {
   await assert.rejects(scheduler.head(), { name: "WakefulError", code: "wrong_state" });
   await scheduler.close();
 });
+
+test("a ledger that was set back is noticed", async () => {
+  const host = slowHost();
+  const scheduler = await AsyncScheduler.drive({ agent_id: "default" }, host);
+  await scheduler.propose(message("one"));
+  assert.equal(await scheduler.catchUp(), 0);
+  const whole = host.lines.read(0, 100);
+  const read = host.lines.read.bind(host.lines);
+  host.lines.read = (after, limit) => whole.slice(0, 2).slice(after, after + limit);
+  await assert.rejects(scheduler.catchUp(), { code: "cannot_open" });
+  host.lines.read = read;
+  assert.equal(await scheduler.catchUp(), 0);
+  await scheduler.close();
+});

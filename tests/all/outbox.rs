@@ -2,7 +2,7 @@
 
 use wakeful_core::{
     fact::outcome::Answer,
-    host::{Ledger, Scheduler},
+    host::{Ledger, Scheduler, SchedulerError},
     id::{MAX_STEM_BYTES, Seq},
     machine::{Machine, OpenError, Options, ProposeError},
     record::control::FORMAT,
@@ -233,4 +233,34 @@ fn what_a_message_of_the_runtime_carries_is_read_again_or_not_taken_over() {
         again.load(&entry).expect("it can be read again");
     }
     assert_eq!(again.state().tasks().active.len(), 1, "only the task with a valid id");
+}
+
+#[test]
+fn a_ledger_that_was_set_back_or_replaced_is_noticed() {
+    let opened = || {
+        Scheduler::drive(
+            Options::new("default".into()),
+            MemoryLedger::default(),
+            VirtualClock::at(NOW),
+            Elsewhere,
+        )
+        .expect("it is driven")
+    };
+    let mut other = opened();
+    other.propose(STOPPED).expect("it is recorded");
+    let mut scheduler = opened();
+    scheduler.propose(PROMPT).expect("it is recorded");
+    assert_eq!(scheduler.catch_up().expect("nothing is new"), 0);
+    let whole = std::mem::take(scheduler.ledger());
+    let head = scheduler.state().head().seq;
+    for another in [MemoryLedger::default(), std::mem::take(other.ledger())] {
+        *scheduler.ledger() = another;
+        assert!(matches!(
+            scheduler.catch_up(),
+            Err(SchedulerError::Open(OpenError::SetBack { head: found })) if found == head
+        ));
+        scheduler.propose(STOPPED).expect_err("nothing is recorded");
+    }
+    *scheduler.ledger() = whole;
+    scheduler.propose(STOPPED).expect("with its own ledger it goes on");
 }

@@ -67,6 +67,21 @@ pub fn load_tail(machine: &mut Machine, ledger: &mut impl Ledger) -> Result<u64,
     }
 }
 
+/// Checks that the ledger still has the machine's newest entry. An empty page after that entry does
+/// not show this.
+///
+/// # Errors
+/// If it has not, or cannot be read.
+pub(crate) fn require_head(
+    machine: &Machine,
+    ledger: &mut impl Ledger,
+) -> Result<(), SchedulerError> {
+    let head = machine.head().seq;
+    let Some(before) = head.0.checked_sub(1) else { return Ok(()) };
+    let stands = ledger.read(Seq(before), 1)?.first().is_some_and(|entry| machine.stands_at(entry));
+    if stands { Ok(()) } else { Err(OpenError::SetBack { head }.into()) }
+}
+
 /// The use of the newest snapshot.
 enum Resumed {
     /// The machine has the state of the snapshot.

@@ -150,9 +150,14 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// after all, its effects are carried out now.
     ///
     /// # Errors
-    /// If the ledger cannot be read, is damaged, or has another history than this scheduler.
+    /// If the ledger cannot be read, is damaged, was set back, or has another history than this
+    /// scheduler.
     pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
         let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
+        // A first new entry would show that the one before it is still there.
+        if loaded == 0 {
+            opening::require_head(&self.machine, &mut self.ledger)?;
+        }
         let effects = self.machine.found();
         // Not `carry_out`: it records failures at once, which can conflict and lead back here.
         self.ask_provider(&effects);

@@ -146,6 +146,15 @@ pub enum OpenError {
         /// The position of the snapshot.
         snapshot: Seq,
     },
+    /// The ledger was set back, or replaced.
+    #[error(
+        "the ledger no longer has entry {head} as this program knows it: it was set back or \
+         replaced, restore a copy that has it, and open it again"
+    )]
+    SetBack {
+        /// The newest entry that is known.
+        head: Seq,
+    },
 }
 
 /// The settings of a new ledger. An existing ledger has its own edition and policy.

@@ -93,6 +93,10 @@ pub(super) struct Store {
     /// The process dies with the next call: what it has written is there, what it still wants to
     /// write is not.
     pub(super) is_dying: Rc<Cell<bool>>,
+    /// The number of calls for which another process still holds the ledger.
+    held: Rc<Cell<u64>>,
+    /// The length of the older copy that stands in place of the ledger, if one does.
+    replaced: Rc<Cell<Option<u64>>>,
 }
 
 impl Store {
@@ -105,6 +109,8 @@ impl Store {
             places: Rc::default(),
             fate: fate.clone(),
             is_dying: Rc::default(),
+            held: Rc::default(),
+            replaced: Rc::default(),
         }
     }
 
@@ -118,6 +124,35 @@ impl Store {
         self.watched.append(expected, batch)?;
         self.places.borrow_mut().extend(batch.iter().map(|_| self.fate.next_entry()));
         Ok(())
+    }
+
+    /// The ledger is put back in its place.
+    pub(super) fn restore(&self) {
+        self.replaced.set(None);
+    }
+
+    /// Whether another process holds the ledger now.
+    fn is_held(&self) -> bool {
+        if self.held.get() == 0 && self.fate.befalls("ledgers that were held for a while", 300) {
+            self.held.set(1 + self.fate.below(20));
+        }
+        let is_held = self.held.get() > 0 && !self.fate.is_calm();
+        self.held.set(self.held.get().saturating_sub(1));
+        is_held
+    }
+
+    /// The end of the copy that stands in place of the ledger, if one does.
+    fn copy(&self, head: Seq) -> Option<Seq> {
+        if self.fate.is_calm() {
+            return None;
+        }
+        if self.replaced.get().is_none()
+            && head > Seq(3)
+            && self.fate.befalls("ledgers that were replaced by an older copy", 500)
+        {
+            self.replaced.set(Some(head.0 - 1 - self.fate.below(head.0 - 2)));
+        }
+        self.replaced.get().map(Seq)
     }
 
     fn failed<T>(message: &str) -> Result<T, LedgerError> {
@@ -143,6 +178,12 @@ impl Ledger for Store {
         if self.is_dying.get() || self.fate.befalls("appends that failed", 150) {
             return Self::failed("the disk is full");
         }
+        if self.is_held() {
+            return Self::failed("another process holds the ledger");
+        }
+        if let Some(found) = self.copy(expected.seq) {
+            return Err(LedgerError::Conflict { found });
+        }
         if self.fate.befalls("kills before an append", 400) {
             self.is_dying.set(true);
             return Self::failed("killed");
@@ -164,6 +205,13 @@ impl Ledger for Store {
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         if self.is_dying.get() || self.fate.befalls("reads that failed", 200) {
             return Self::failed("the disk does not answer");
+        }
+        if self.is_held() {
+            return Self::failed("another process holds the ledger");
+        }
+        if let Some(end) = self.replaced.get().filter(|_| !self.fate.is_calm()) {
+            let most = u32::try_from(end.saturating_sub(after.0)).unwrap_or(limit).min(limit);
+            return if most == 0 { Ok(Vec::new()) } else { self.watched.read(after, most) };
         }
         let limit = if self.fate.befalls("reads that gave less than was asked for", 20) {
             limit.div_ceil(2)

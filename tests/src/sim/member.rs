@@ -7,7 +7,7 @@ use serde_json::Value;
 use wakeful_core::{
     host::{Clock, LedgerError, Remedy, Scheduler, SchedulerError, Steady},
     id::{AgentId, RunId, Seq, TaskId},
-    machine::Options,
+    machine::{OpenError, Options},
     record::{
         edition::Edition,
         effect::{Effect, TurnRequest},
@@ -115,6 +115,7 @@ impl Member {
     /// Starts a process for it; returns whether the process is running.
     pub(super) fn start(&mut self) -> bool {
         self.store.is_dying.set(false);
+        self.store.restore();
         self.turn = None;
         self.commands.clear();
         self.asked.forget(self.children.keys().cloned().collect());
@@ -142,6 +143,18 @@ impl Member {
         dies
     }
 
+    /// Ends its process if the ledger was set back; the operator puts the right one in its place.
+    /// Returns whether the process has ended.
+    fn ends_after(&mut self, why: &SchedulerError) -> bool {
+        if matches!(why, SchedulerError::Open(OpenError::SetBack { .. })) {
+            self.fate.count("processes that ended because their ledger was replaced");
+            self.kill();
+            self.store.restore();
+            return true;
+        }
+        self.bury()
+    }
+
     /// Its process dies, with its turn and its commands.
     pub(super) fn kill(&mut self) {
         self.scheduler = None;
@@ -165,8 +178,8 @@ impl Member {
             match scheduler.propose(&text) {
                 Ok(_) | Err(SchedulerError::Propose(_)) => drop(self.unsaid.pop_front()),
                 Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
-                    if scheduler.catch_up().is_err() {
-                        self.bury();
+                    if let Err(why) = scheduler.catch_up() {
+                        self.ends_after(&why);
                         return;
                     }
                 }
@@ -192,8 +205,9 @@ impl Member {
             let decided = scheduler.run_until_rest();
             let conflicts =
                 matches!(decided, Err(SchedulerError::Ledger(LedgerError::Conflict { .. })));
-            let failed = decided.is_err() && !(conflicts && scheduler.catch_up().is_ok());
-            if self.bury() {
+            let caught_up = if conflicts { scheduler.catch_up().map(drop) } else { Ok(()) };
+            let failed = decided.is_err() && !(conflicts && caught_up.is_ok());
+            if self.bury() || caught_up.is_err_and(|why| self.ends_after(&why)) {
                 break;
             }
             let asked = self.carry_out(&mut started);

@@ -176,7 +176,7 @@ usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N | --hou
                        [--histories DIR] [--editions | --against REV]
 
 Simulates families of agents over virtual days: an agent and the children that its turns make,
-each with its ledger. Ledgers fail before and after they have stored, other writers are first,
+each with its ledger. Ledgers fail before and after they have stored, are held and replaced, other writers are first,
 snapshots are lost or damaged, providers do not answer, processes are killed, clocks jump, input
 arrives twice and late, and turns do anything. Every fifth batch is checked against the
 invariants. After its wild days a family has calm days, in which nothing fails: then no run,
