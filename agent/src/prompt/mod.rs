@@ -152,8 +152,8 @@ impl Baseline {
         has_newest && self.message.is_operator_input()
     }
 
-    /// The messages, within this number of bytes beside what is never cut. `has_newest` says that no
-    /// newer message of the operator follows in the turn.
+    /// The messages, within this number of bytes beside what is never cut. `has_newest`: no newer
+    /// message of the operator follows in the turn.
     pub(crate) fn within(
         &self,
         room: usize,

@@ -176,13 +176,14 @@ usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N | --hou
                        [--histories DIR] [--editions | --against REV]
 
 Simulates families of agents over virtual days: an agent and the children that its turns make,
-each with its ledger. Ledgers fail before and after they have stored, are held and replaced, other writers are first,
-snapshots are lost or damaged, providers do not answer, processes are killed, clocks jump, input
-arrives twice and late, and turns do anything. Every fifth batch is checked against the
-invariants. After its wild days a family has calm days, in which nothing fails: then no run,
-message, task or item may be left, and no result unreported. It prints how often each fault
-happened, what was wrong, and a digest: equal digests mean equal histories. Seed, days and commit
-determine a family.
+each with its ledger. Ledgers fail before and after they have stored, are held and replaced, other
+writers are first, snapshots are lost or damaged, providers do not answer and refuse content,
+processes are killed, clocks jump and flap, machines are suspended, input is long, arrives twice
+and late, and turns do anything. Every fifth batch is checked against the invariants.
+
+After its wild days a family has calm days, in which nothing fails: then no run, message, task or
+item may be left, and no result unreported. It prints how often each fault happened, what was
+wrong, and a digest: equal digests mean equal histories. Seed, days and commit determine a family.
 
 examples:
   cargo xtask sim --hours 8              simulate for a night
