@@ -286,7 +286,7 @@ pub fn write<T: Serialize>(value: &T) -> String {
     writer::write(value, writer::Layout::Line)
 }
 
-/// Writes a typed value as [`write`] does, in at most this many bytes. `None` if it needs more.
+/// Writes a typed value as [`write()`] does, in at most this many bytes. `None` if it needs more.
 #[must_use]
 pub fn write_within<T: Serialize>(value: &T, most: usize) -> Option<String> {
     writer::write_within(value, most)
@@ -303,6 +303,8 @@ pub fn write_indented<T: Serialize>(value: &T) -> String {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     #[test]
