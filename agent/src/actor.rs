@@ -361,8 +361,10 @@ impl Actor {
             return Some(serde_json::from_str(output).unwrap_or_else(|_| output.to_owned()));
         }
         let seq = self.state().entry_of(&MessageId::from(id))?;
-        let Record::Message(message) = self.record(seq)? else { return None };
-        Some(body(&message))
+        match self.record(seq)? {
+            Record::Message(message) if message.id.as_str() == id => Some(body(&message)),
+            _ => None,
+        }
     }
 
     /// Cancels the turn that is being executed, if there is one. A turn that has already ended is

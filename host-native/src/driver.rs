@@ -301,7 +301,14 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     pub fn catch_up(&mut self) -> Result<bool, DriveError> {
         self.require_known()?;
         let before = self.state.head();
-        let read = self.ask(|engine| engine.catch_up())?;
+        let read = match self.ask(|engine| engine.catch_up()) {
+            Ok(read) => read,
+            // The ledger may have been set back since, which explains any damage.
+            Err(why) => {
+                self.require_known()?;
+                return Err(why);
+            }
+        };
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
         Ok(read > 0 || self.state.head() != before)

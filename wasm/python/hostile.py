@@ -289,7 +289,7 @@ SNAPSHOTS = {
 # What an append does instead of storing, and the outcomes of the next calls: a fact, after which the ledger is honest again, another fact,
 # and a catch-up; and which of the two facts are stored.
 APPENDS = {
-    "says stored": (lambda host, *_: None, (None, "conflict", 0), []),
+    "says stored": (lambda host, *_: None, (None, "conflict", "cannot-open"), []),
     "stores and fails": (lambda host, *args: host.append(*args) or "no answer", ("ledger-failed", "conflict", 2), ["m5"]),
     "fails": (lambda host, *_: "no answer", ("ledger-failed", None, 0), ["m6"]),
     "fails at length": (lambda host, *_: "no\0\u202e" * 1_000_000, ("ledger-failed", None, 0), ["m6"]),
@@ -387,7 +387,7 @@ class Ledger(HostTest):
 
     def test_half_a_batch_is_found_by_the_next_one(self):
         host, said = self.appending(lambda host, expected, batch: host.append(expected, batch[:1]))
-        self.assertEqual(said, (None, "conflict", 0))
+        self.assertEqual(said, (None, "conflict", "cannot-open"))
         # The store is broken: the ledger opens, and the doctor reports an incomplete batch.
         self.assertEqual(host.lines, self.honest(["m5"])[:-1])
         self.is_whole(host.lines)
@@ -397,16 +397,17 @@ class Ledger(HostTest):
         host = Host(self.truth)
         agent = host.open()
 
-        def code(message_id):
+        def code(*call):
             try:
-                agent.call("propose", prompt(message_id))
+                answer = agent.call(*call)
             except Refused as why:
                 return why.error.code
+            return answer if call == ("catch-up",) else None
 
         host.answers["ledger.append"] = lambda *args: lie(host, *args)
-        first = code("m5")
+        first = code("propose", prompt("m5"))
         host.answers["ledger.append"] = host.append
-        return host, (first, code("m6"), agent.call("catch-up"))
+        return host, (first, code("propose", prompt("m6")), code("catch-up"))
 
     def honest(self, message_ids):
         """The ledger of an honest host after these additional facts."""

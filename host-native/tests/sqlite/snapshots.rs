@@ -147,7 +147,7 @@ fn a_snapshot_that_cannot_be_used_is_ignored_with_its_reason() {
     );
     assert!(
         said(&version).starts_with(
-            "the snapshot was made by version 99.0.0 of format 1, this program is version"
+            "the snapshot was made by version 99.0.0 of format 2, this program is version"
         ),
         "{version}"
     );

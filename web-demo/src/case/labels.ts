@@ -41,6 +41,8 @@ export const POLICY: Record<
 > = {
   lane_burst: "messages in a row from one lane",
   deferred_cap: "deferred messages",
+  deferred_bytes: "deferred content per turn, bytes",
+  operator_waits: "waits listed with an answer",
   hint_ids: "ids per hint",
   replay_budget: "replays of a message",
   failed_turn_retries: "retries of a failed turn",

@@ -128,7 +128,7 @@ mod tests {
     fn a_statement_that_does_not_exist_is_found() {
         let text = "//! What it is.\n\
                     /// One thing (contract 5.99).\n\
-                    let a = 1; // contract 5.4, 8.77: both; I26 and D30\n";
+                    let a = 1; // contract 5.4, 8.77: both; I28 and D30\n";
         let found: Vec<String> = check(&Tree::from_files(&[("core/src/a.rs", text)]))
             .iter()
             .map(ToString::to_string)
@@ -139,7 +139,7 @@ mod tests {
             "{}",
             found[0]
         );
-        for cited in ["`8.77`", "`I26`", "`D30`"] {
+        for cited in ["`8.77`", "`I28`", "`D30`"] {
             assert!(found.iter().any(|finding| finding.contains(cited)), "{cited}");
         }
     }
