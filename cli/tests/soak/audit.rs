@@ -11,6 +11,7 @@ use wakeful_core::{
     record::{
         Record,
         context::ToolExecutionStatus,
+        control::ControlRecord,
         entry::Entry,
         queue::{
             envelope::{MessageKind, QueueStatus},
@@ -39,6 +40,8 @@ pub(crate) struct Audit {
     /// The runs that a restart interrupted.
     pub(crate) interrupted: u64,
     pub(crate) entries: u64,
+    /// How often a process took the ledger over.
+    pub(crate) takeovers: u64,
     messages: BTreeMap<MessageId, Fate>,
     /// The message of each marker.
     markers: BTreeMap<String, MessageId>,
@@ -93,6 +96,7 @@ impl Audit {
                     self.tasks.insert(id.into(), token);
                 }
             }
+            Record::Control(ControlRecord::RuntimeRestarted(_)) => self.takeovers += 1,
             Record::Task(task) if task.status == TaskStatus::Completed => {
                 self.completed_tasks.insert(task.id.clone());
             }

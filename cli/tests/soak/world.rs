@@ -158,7 +158,8 @@ impl World {
     /// Runs the soak to its end. Returns what it did, line by line, and what is wrong.
     pub(crate) fn run(&mut self) -> Result<(Vec<String>, Vec<String>), Broken> {
         let begun = Instant::now();
-        let per_tombstone = memory::bytes_of_a_tombstone();
+        // Before anything else fills this process, because the measure is its memory.
+        let per_tombstone = if self.wish.turns < FEW { 0 } else { memory::bytes_of_a_tombstone() };
         self.start()?;
         let mut moved = (0, Instant::now());
         let mut stopped = 0;
@@ -232,6 +233,16 @@ impl World {
         let stdin = child.stdin.take().ok_or("the agent has no input")?;
         self.agent = Some((child, stdin));
         self.processes += 1;
+        // A shutdown that is asked for before the process takes over is one of the time before it.
+        let before = self.audit.takeovers;
+        let until = Instant::now() + PATIENCE;
+        while self.audit.takeovers == before {
+            self.look()?;
+            if Instant::now() > until {
+                return Err(self.stuck());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
         Ok(())
     }
 
