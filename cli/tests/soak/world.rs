@@ -286,7 +286,7 @@ impl World {
         self.server.forget();
         if self.wish.is_told && (done % 250 == 0 || done == of) {
             let resident = self.samples.last().map_or(0, |sample| sample.resident / 1024);
-            eprintln!("soak: {done} of {of} turns, {resident} KiB");
+            eprintln!("{done} of {of} turns, {resident} KiB");
         }
         Ok(())
     }
