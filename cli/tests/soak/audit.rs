@@ -115,11 +115,11 @@ impl Audit {
         if message.is_runtime_owned() {
             return;
         }
-        if let Some(marker) = marker_in(&wakeful_core::json::write(&message.body)) {
-            if let Some(before) = self.markers.insert(marker.clone(), message.id.clone()) {
-                let id = &message.id;
-                self.wrong.push(format!("{marker} is in message {before} and in {id}"));
-            }
+        if let Some(marker) = marker_in(&wakeful_core::json::write(&message.body))
+            && let Some(before) = self.markers.insert(marker.clone(), message.id.clone())
+        {
+            let id = &message.id;
+            self.wrong.push(format!("{marker} is in message {before} and in {id}"));
         }
     }
 

@@ -10,7 +10,7 @@ use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewher
 use crate::{audit::tombstones, shared::prompt};
 
 /// The turns of the state by which the bytes of a tombstone are measured.
-const TURNS: u64 = 3_000;
+const TURNS: u32 = 3_000;
 
 /// The copies of that state. One alone is too small to be seen beside the noise.
 const COPIES: usize = 40;
@@ -24,21 +24,22 @@ pub(crate) fn resident(pid: u32) -> Option<u64> {
 }
 
 /// The memory of a state with this many turns behind it and nothing open, and its tombstones.
-fn after(turns: u64) -> (u64, u64) {
-    let clock = VirtualClock::at(Timestamp::from_nanos(1_780_000_000_000_000_000));
+fn after(turns: u32) -> (u64, u64) {
+    const START: i64 = 1_780_000_000_000_000_000;
+    let clock = VirtualClock::at(Timestamp::from_nanos(START));
     let options = Options::new("default".into());
     let mut scheduler =
         Scheduler::drive(options, MemoryLedger::default(), clock.clone(), Elsewhere)
             .expect("a new ledger");
     for turn in 0..turns {
         // The form of the ids of `wakeful send`, so that they are as long.
-        let id = format!("sent-{}-{}", 1_780_000_000_000_000_000 + turn, 10_000);
+        let id = format!("sent-{}-10000", START + i64::from(turn));
         scheduler.propose(&prompt(&id, "Go on.", None)).expect("it is accepted");
         scheduler.step(Boundary::RunLoop).expect("a turn begins");
         let run = scheduler.state().turns().run.as_ref().expect("an open run").run_id.clone();
         let end = format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#);
         scheduler.propose(&end).expect("it is accepted");
-        clock.set(Timestamp::from_nanos(1_780_000_000_000_000_000 + i64::try_from(turn).unwrap()));
+        clock.set(Timestamp::from_nanos(START + i64::from(turn)));
     }
     let own = std::process::id();
     let state = scheduler.state();
@@ -52,7 +53,7 @@ fn after(turns: u64) -> (u64, u64) {
 /// The measured bytes of a tombstone: what a state that has nothing else grows by.
 pub(crate) fn bytes_of_a_tombstone() -> u64 {
     let (bytes, count) = after(TURNS);
-    assert!(count >= TURNS, "each message leaves a tombstone: {count}");
+    assert!(count >= u64::from(TURNS), "each message leaves a tombstone: {count}");
     bytes / count
 }
 

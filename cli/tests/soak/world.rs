@@ -97,7 +97,6 @@ pub(crate) struct World {
     /// The processes so far.
     processes: u64,
     kills: u64,
-    is_stopped: bool,
     samples: Vec<Sample>,
 }
 
@@ -149,7 +148,6 @@ impl World {
             ends,
             processes: 0,
             kills: 0,
-            is_stopped: false,
             samples: Vec::new(),
             wish,
         })
@@ -173,12 +171,10 @@ impl World {
                 return Err(self.stuck());
             }
             self.end_if_due()?;
-            if self.is_stopped {
-                stopped += 1;
-                if stopped > 6 {
-                    stopped = 0;
-                    self.start_again()?;
-                }
+            // By the state, because a line that is typed may be read much later.
+            stopped = if self.is_stopped() { stopped + 1 } else { 0 };
+            if stopped > 6 {
+                self.start_again()?;
             }
             let waiting = self.audit.state.queue().len() + self.typed.len();
             if waiting < 3 && self.dice.below(10) < 7 {
@@ -187,7 +183,7 @@ impl World {
             thread::sleep(Duration::from_millis(4));
         }
         self.finish()?;
-        Ok(self.report(begun.elapsed(), per_tombstone)?)
+        self.report(begun.elapsed(), per_tombstone)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -421,8 +417,7 @@ impl World {
                 self.propose(&json::write(&Fact::WakeHintSubmitted(hint))).map(drop)
             }
             850..900 => self.repeat(),
-            900..925 if !self.is_stopped => {
-                self.is_stopped = true;
+            900..925 => {
                 if self.dice.one_in(2) {
                     self.type_line("/stop")
                 } else {
@@ -518,18 +513,23 @@ impl World {
         Ok(())
     }
 
+    fn is_stopped(&self) -> bool {
+        self.audit.state.control().stopped.is_some()
+    }
+
     fn start_again(&mut self) -> Result<(), Broken> {
-        self.is_stopped = false;
         self.propose(&json::write(&Request::Start.fact())).map(drop)
     }
 
     /// Lets the agent finish what is open, shuts it down, and lets it rest.
     fn finish(&mut self) -> Result<(), Broken> {
         self.shared.calm_down();
-        self.start_again()?;
         let until = Instant::now() + PATIENCE;
         loop {
             self.look()?;
+            if self.is_stopped() {
+                self.start_again()?;
+            }
             if self.typed.is_empty() && self.audit.is_at_rest(self.clock.now()) {
                 let state = &self.audit.state;
                 if state.waiting().conditions.is_empty() && state.work().items.is_empty() {
@@ -699,9 +699,10 @@ impl Drop for World {
 }
 
 /// The turns at which processes end, the first one last. All are in the first tenth of a long soak,
-/// so that one process lives through the rest, and its memory can be compared.
+/// so that one process lives through the rest, and its memory can be compared. The last one is early
+/// enough for that process to have seen some hundreds of turns by then.
 fn ends(dice: &mut Dice, turns: u64) -> Vec<(u64, End)> {
-    let (until, count) = if turns < FEW { (turns * 2 / 3, 5) } else { (turns / 11, 24) };
+    let (until, count) = if turns < FEW { (turns * 2 / 3, 5) } else { (turns / 16, 24) };
     let kinds = [End::Kill, End::Quit, End::Kill, End::Shutdown, End::Kill, End::Interrupt];
     let mut ends: Vec<_> =
         (0..count).map(|at| (1 + dice.below(until), kinds[at % kinds.len()])).collect();
