@@ -653,13 +653,15 @@ impl World {
         (of >= FEW).then(|| Some((near(of / 10 + of / 100)?, near(of)?)))?
     }
 
-    /// What `wakeful doctor` finds in the ledger.
+    /// What `wakeful doctor` finds in the ledger. A thorough examination copies the state after each
+    /// batch, which would take longer than a long soak.
     fn doctor(&self) -> Result<Option<String>, Broken> {
+        let thorough = (self.wish.turns <= FEW).then_some("--thorough");
         let output = self
             .wakeful()
             .arg("doctor")
             .arg(self.path("agents.sqlite"))
-            .arg("--thorough")
+            .args(thorough)
             .output()
             .map_err(|why| broken("wakeful does not start")(&why))?;
         let said = String::from_utf8_lossy(&output.stdout);

@@ -214,7 +214,8 @@ to a file, so that a call that is executed twice shows.
 
 At the end each message has exactly one end, each run has one, each prompt has a turn that says how
 it ended, no token is there twice, each recorded command has its effect, and no recorded call was
-told as unknown. The agent rests with nothing owed, and `wakeful doctor --thorough` finds nothing.
+told as unknown. The agent rests with nothing owed, and `wakeful doctor` finds nothing; up to 2000
+turns it is thorough. The process that lives to the end is asked no `/why` and no `/status`.
 Resident memory at the end is at most 1.1 times that after a tenth of the turns, and the measured
 bytes of each new tombstone. Processes end only in the first tenth of the turns: after that one
 process lives to the end, so that its memory can be compared. Progress and the number of each quirk
