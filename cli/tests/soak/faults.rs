@@ -51,7 +51,8 @@ pub(crate) fn refused(dice: &mut Dice) -> Answer {
         ),
         4 => (
             403,
-            json!({"error": {"code": 403, "message": "m requires moderation. Your input was flagged"}}),
+            json!({"error": {"code": 403,
+                "message": "m requires moderation. Your input was flagged"}}),
         ),
         _ => (422, json!({"detail": "blocked by the safety system"})),
     };

@@ -273,7 +273,10 @@ impl Render<'_> {
     }
 
     fn thoughts(&mut self, events: Events) -> Events {
-        let piece = |text: &str| json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text}]});
+        let piece = |text: &str| {
+            let detail = json!({"type": "reasoning.text", "index": 0, "text": text});
+            json!({ "reasoning_details": [detail] })
+        };
         match self.dice.below(10) {
             0 => {
                 self.shared.count("reasoning_content");

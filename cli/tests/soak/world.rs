@@ -1,6 +1,9 @@
 //! The world of the agent: it types, sends, stops, kills and restarts at random, moves the clock,
 //! and reads the ledger all the time.
 
+mod deeds;
+mod report;
+
 use std::{
     fs::{self, File},
     io::Write,
@@ -11,15 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
-use wakeful_core::{
-    fact::{Fact, outcome::Answer, waiting::condition::WaitConditionNamed},
-    host::{LedgerError, Scheduler, SchedulerError},
-    json,
-    machine::Options,
-    record::{chain::Head, queue::envelope::Priority, waiting::EndedBy},
-    story::{Request, said},
-};
+use wakeful_core::{host::Scheduler, json, machine::Options, record::chain::Head, story::Request};
 use wakeful_host::{
     clock::VirtualClock,
     driver,
@@ -34,10 +29,10 @@ use crate::{
     memory::{self, Sample},
     model::Model,
     openai::server::Server,
-    shared::{Mistake, REFUSED, Shared, prompt},
+    shared::{Mistake, Shared, prompt},
 };
 
-/// How long the agent may do nothing although something is there to be done.
+/// How long the agent may do nothing although something waits.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The virtual time of the whole soak.
@@ -349,174 +344,6 @@ impl World {
         Err(format!("the agent does not end in time: {}", self.said()))
     }
 
-    /// Proposes a fact as `wakeful send` does, beside the agent.
-    fn propose(&mut self, fact: &str) -> Result<Answer, Broken> {
-        self.observed.set(self.clock.now());
-        loop {
-            match self.observer.propose(fact) {
-                Ok(receipt) => return Ok(receipt.answer),
-                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
-                    let loaded = self.observer.catch_up();
-                    loaded.map_err(|why| broken("the ledger cannot be read")(&why))?;
-                }
-                Err(why) => return Err(format!("a fact cannot be sent: {why}: {fact:.200}")),
-            }
-        }
-    }
-
-    fn marker(&mut self) -> String {
-        self.markers += 1;
-        format!("mark-{:07}", self.markers)
-    }
-
-    /// Sends a message with a marker; it must be accepted.
-    fn send(&mut self, marker: String, id: String, fact: String) -> Result<(), Broken> {
-        match self.propose(&fact)? {
-            Answer::Accepted => self.sent.push(marker),
-            other => return Err(format!("message {id} is not accepted: {other:?}")),
-        }
-        self.again = Some((id, fact));
-        Ok(())
-    }
-
-    fn type_line(&mut self, line: &str) -> Result<(), Broken> {
-        let Some((_, stdin)) = &mut self.agent else { return Ok(()) };
-        writeln!(stdin, "{line}").map_err(|why| broken("the agent does not listen")(&why))
-    }
-
-    /// Does something that is drawn.
-    fn act(&mut self) -> Result<(), Broken> {
-        let marker = self.marker();
-        let id = format!("sent-{}-{}", self.clock.now().as_nanos(), self.markers);
-        match self.dice.below(1_000) {
-            0..260 => {
-                self.typed.push(marker.clone());
-                self.type_line(&format!("Please go on, {marker}."))
-            }
-            260..500 => {
-                let lane = match self.dice.below(5) {
-                    0 => Some(Priority::Next),
-                    1 => Some(Priority::Background),
-                    _ => None,
-                };
-                self.send(
-                    marker.clone(),
-                    id.clone(),
-                    prompt(&id, &format!("Do it, {marker}."), lane),
-                )
-            }
-            500..600 => {
-                let text = format!("Also this, {marker}.");
-                self.send(marker, id.clone(), prompt(&id, &text, Some(Priority::Interject)))
-            }
-            600..790 => self.event(marker, id),
-            790..850 => {
-                let mut hint = said::hint(format!("look, {marker}"));
-                hint.external_trigger_id = Some("trigger-1".into());
-                // A hint may be ignored: a stopped agent is not woken.
-                self.propose(&json::write(&Fact::WakeHintSubmitted(hint))).map(drop)
-            }
-            850..900 => self.repeat(),
-            900..925 => {
-                if self.dice.one_in(2) {
-                    self.type_line("/stop")
-                } else {
-                    self.propose(&json::write(&Request::Stop.fact())).map(drop)
-                }
-            }
-            925..950 => {
-                let waits = &self.audit.state.waiting().conditions;
-                let Some(wait) = waits.keys().next().cloned() else { return Ok(()) };
-                let named = WaitConditionNamed {
-                    wait_condition_id: wait,
-                    ended_by: Some(EndedBy::Operator),
-                };
-                let fact = Fact::WaitConditionCancelled(named);
-                self.propose(&json::write(&fact)).map(drop)
-            }
-            950..965 => {
-                let text = format!("Read this {REFUSED}, {marker}.");
-                self.send(marker, id.clone(), prompt(&id, &text, None))
-            }
-            965..970 => {
-                let text = format!("Read all of this, {marker}. {}", "word ".repeat(14_000));
-                self.send(marker, id.clone(), prompt(&id, &text, None))
-            }
-            970..980 => {
-                let items = &self.audit.state.work().items;
-                let Some(item) = items.keys().next().cloned() else { return Ok(()) };
-                // The item may be completed before the line is read, so nothing is expected.
-                self.type_line(&format!("/item {item} How far is it?"))
-            }
-            // A question reads the ledger into a state of its own, in another thread. The allocator
-            // keeps that memory, which grows with the ledger. So the process that lives to the end
-            // is not asked.
-            980..985 if self.ends.is_empty() && self.wish.turns >= FEW => Ok(()),
-            980..983 => self.type_line("/status"),
-            983..985 => self.type_line("/why Sleep"),
-            985..990 => self.send_by_a_process(marker, &id),
-            _ => Ok(()),
-        }
-    }
-
-    /// An event from outside: short, very long, or with a word that the server refuses.
-    fn event(&mut self, marker: String, id: String) -> Result<(), Broken> {
-        let text = match self.dice.below(20) {
-            0..2 => {
-                let words = self.dice.index(20_000);
-                format!("A long event, {marker}. {}", "event ".repeat(words))
-            }
-            2 => format!("An event with {REFUSED}, {marker}."),
-            _ => format!("An event, {marker}."),
-        };
-        let fact = match self.dice.below(3) {
-            0 => {
-                let trigger = format!("trigger-{}", self.dice.below(3));
-                json::write(&said::delivery(id.as_str().into(), trigger.as_str().into(), text))
-            }
-            1 => json!({"fact": "message_queued", "message": {"id": id, "kind": "channel_event",
-                "origin": {"kind": "channel", "channel_id": "c"}, "trust": "untrusted_external",
-                "body": {"type": "text", "text": text}}})
-            .to_string(),
-            _ => json!({"fact": "message_queued", "message": {"id": id, "kind": "webhook_event",
-                "origin": {"kind": "webhook", "source": "ci"}, "trust": "trusted_integration",
-                "body": {"type": "text", "text": text}}})
-            .to_string(),
-        };
-        self.send(marker, id, fact)
-    }
-
-    /// Sends a message once more, with the same or with another content. It must be ignored.
-    fn repeat(&mut self) -> Result<(), Broken> {
-        let Some((id, fact)) = self.again.clone() else { return Ok(()) };
-        let fact = match self.dice.below(2) {
-            0 => fact,
-            _ => prompt(&id, "Something else.", None),
-        };
-        match self.propose(&fact)? {
-            Answer::Ignored { .. } => Ok(()),
-            Answer::Accepted => Err(format!("message {id} is accepted a second time")),
-        }
-    }
-
-    /// Sends a prompt with the real command.
-    fn send_by_a_process(&mut self, marker: String, id: &str) -> Result<(), Broken> {
-        let output = self
-            .wakeful()
-            .arg("send")
-            .arg("--ledger")
-            .arg(self.path("agents.sqlite"))
-            .args(["--agent", AGENT, "prompt", &format!("By a process, {marker}."), "--id", id])
-            .output()
-            .map_err(|why| broken("wakeful does not start")(&why))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("`wakeful send` failed ({}): {said}", output.status));
-        }
-        self.sent.push(marker);
-        Ok(())
-    }
-
     fn is_stopped(&self) -> bool {
         self.audit.state.control().stopped.is_some()
     }
@@ -578,96 +405,6 @@ impl World {
         self.look()
     }
 
-    fn report(
-        &self,
-        took: Duration,
-        per_tombstone: u64,
-    ) -> Result<(Vec<String>, Vec<String>), Broken> {
-        let journal = fs::read_to_string(self.path("workspace").join("journal"));
-        let journal = journal.map_err(|why| broken("no journal")(&why))?;
-        let mut sent = self.sent.clone();
-        if self.wish.mistake == Mistake::LosesAMessage {
-            sent.push("mark-9999999".to_owned());
-        }
-        let unknown = self.shared.told_unknown();
-        let mut wrong = self.audit.findings(&sent, &journal, &unknown);
-        wrong.extend(self.shared.complaints());
-        wrong.extend(self.doctor()?);
-        let (messages, commands, tasks) = self.audit.counts();
-        let drawn = self.shared.drawn();
-        let mut lines = vec![
-            format!(
-                "soak: {} turns over {:.1} virtual days in {} s, engine {}, seed {}: {}; {} wrong",
-                self.audit.turns,
-                self.clock.ahead().as_secs_f64() / 86_400.0,
-                took.as_secs(),
-                self.wish.engine,
-                self.wish.seed,
-                self.audit.kinds(),
-                wrong.len(),
-            ),
-            format!(
-                "soak: {} entries, {messages} messages, {commands} commands and {tasks} of them \
-                 tasks, {} processes of which {} were killed, {} runs interrupted, {} calls told \
-                 as unknown, {} quirks drawn {} times",
-                self.audit.entries,
-                self.processes,
-                self.kills,
-                self.audit.interrupted,
-                unknown.len(),
-                drawn.len(),
-                drawn.values().sum::<u64>(),
-            ),
-        ];
-        match self.memory() {
-            Some((early, late)) => {
-                let limit = memory::limit(early, late, per_tombstone);
-                let new = late.tombstones.saturating_sub(early.tombstones);
-                lines.push(format!(
-                    "soak: resident memory {} KiB at turn {}, {} KiB at turn {}, limit {} KiB: \
-                     1.1 times the first, and {new} tombstones of {per_tombstone} bytes",
-                    early.resident / 1024,
-                    early.turns,
-                    late.resident / 1024,
-                    late.turns,
-                    limit / 1024,
-                ));
-                if late.resident > limit {
-                    wrong.push(format!("{} bytes are resident, more than {limit}", late.resident));
-                }
-            }
-            None => lines.push(format!("soak: memory is compared from {FEW} turns on")),
-        }
-        Ok((lines, wrong))
-    }
-
-    /// The memory after a tenth of the turns, and at the end.
-    fn memory(&self) -> Option<(Sample, Sample)> {
-        let of = self.wish.turns;
-        let near = |at: u64| {
-            let from = at.saturating_sub(of / 100);
-            memory::median(
-                self.samples.iter().copied().filter(|it| (from..=at).contains(&it.turns)),
-            )
-        };
-        (of >= FEW).then(|| Some((near(of / 10 + of / 100)?, near(of)?)))?
-    }
-
-    /// What `wakeful doctor` finds in the ledger. A thorough examination copies the state after each
-    /// batch, which would take longer than a long soak.
-    fn doctor(&self) -> Result<Option<String>, Broken> {
-        let thorough = (self.wish.turns <= FEW).then_some("--thorough");
-        let output = self
-            .wakeful()
-            .arg("doctor")
-            .arg(self.path("agents.sqlite"))
-            .args(thorough)
-            .output()
-            .map_err(|why| broken("wakeful does not start")(&why))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        Ok((!output.status.success()).then(|| format!("the doctor finds: {said}")))
-    }
-
     fn stuck(&self) -> Broken {
         let state = &self.audit.state;
         format!(
@@ -705,8 +442,8 @@ impl Drop for World {
 }
 
 /// The turns at which processes end, the first one last. All are in the first tenth of a long soak,
-/// so that one process lives through the rest, and its memory can be compared. The last one is early
-/// enough for that process to have seen some hundreds of turns by then.
+/// so that one process lives through the rest, and its memory can be compared. It has seen some
+/// hundreds of turns by then.
 fn ends(dice: &mut Dice, turns: u64) -> Vec<(u64, End)> {
     let (until, count) = if turns < FEW { (turns * 2 / 3, 5) } else { (turns / 16, 24) };
     let kinds = [End::Kill, End::Quit, End::Kill, End::Shutdown, End::Kill, End::Interrupt];
