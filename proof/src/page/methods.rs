@@ -192,7 +192,7 @@ pub(crate) const METHODS: [Method; 22] = [
     },
     Method {
         name: "soak",
-        does: "the real program for a virtual month, against a server with every quirk at random, in a world that stops, kills and restarts it: no turn lost, no call executed twice, and memory that does not grow",
+        does: "the real program for a virtual month, against a server with every quirk at random, in a world that stops, kills and restarts it: no turn lost, no call executed twice, and memory within a limit",
         rooms: &["cli/tests/soak/"],
         command: Some(Command { line: |_| "soak".to_owned(), share: 0, tells: "soak: " }),
         fails: &[
