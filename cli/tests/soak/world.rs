@@ -14,7 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{host::Scheduler, json, machine::Options, record::chain::Head, story::Request};
+use wakeful_core::{
+    host::Scheduler,
+    json,
+    machine::Options,
+    record::{chain::Head, turn::TurnTerminalKind},
+    story::Request,
+};
 use wakeful_host::{
     clock::VirtualClock,
     driver,
@@ -363,7 +369,12 @@ impl World {
             }
             if self.typed.is_empty() && self.audit.is_at_rest(self.clock.now()) {
                 let state = &self.audit.state;
-                if state.waiting().conditions.is_empty() && state.work().items.is_empty() {
+                // A rest after a failure, such as a refused prompt, would end with code 5.
+                let last = state.turns().last_terminal.as_ref();
+                if last.is_some_and(|last| last.kind == TurnTerminalKind::Completed)
+                    && state.waiting().conditions.is_empty()
+                    && state.work().items.is_empty()
+                {
                     break;
                 }
                 let marker = self.marker();
