@@ -44,7 +44,7 @@ pub(crate) fn soak(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
         let call = Call::cargo(paths, "soak", "test").args(native::SELECTION);
         call.args(["--quiet", "--test", "soak"])
     };
-    stage("soak", "building the native host and the soak", || tests().arg("--no-run").build())?;
+    stage("native", "building the native host and the soak", || tests().arg("--no-run").build())?;
     let status = tests()
         .env("WAKEFUL_SOAK_TURNS", request.turns.to_string())
         .env("WAKEFUL_SOAK_SEED", request.seed.to_string())
