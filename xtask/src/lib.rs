@@ -25,6 +25,7 @@ mod run;
 mod serve;
 pub mod set_up;
 mod sim;
+mod soak;
 pub mod stage;
 pub mod stamp;
 pub mod test;
@@ -66,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
         Command::Sim(options) => sim::sim(&paths, &options),
+        Command::Soak(request) => soak::soak(&paths, &request),
         Command::Model(options) => model::model(&paths, &options),
         Command::Bench(options) => bench::bench(&paths, &options),
         Command::World => world::world(&paths),

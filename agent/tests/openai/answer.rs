@@ -1,7 +1,8 @@
 //! The answers of the test server, with their faults.
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 
 /// One answer: a status, headers, a body, and how it is sent.
@@ -112,6 +113,20 @@ impl Answer {
     /// Marks the end of the body in another way.
     pub(crate) fn length(self, length: Length) -> Self {
         Self { length, ..self }
+    }
+
+    /// Compresses the body, and says so.
+    pub(crate) fn compressed(mut self) -> Self {
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+        compressed.write_all(&self.body).expect("memory");
+        self.body = compressed.finish().expect("memory");
+        self.header("content-encoding", "gzip")
+    }
+
+    /// Names another content type.
+    pub(crate) fn of_type(mut self, content_type: &str) -> Self {
+        self.headers.retain(|(name, _)| name != "content-type");
+        self.header("content-type", content_type)
     }
 
     /// Waits this long before the head, and again in the middle of it.

@@ -112,6 +112,12 @@ impl Server {
         self.shared.state().received.clone()
     }
 
+    /// Forgets the requests so far. Only a long soak of the command line needs the memory back.
+    #[allow(dead_code)]
+    pub(crate) fn forget(&self) {
+        self.shared.state().received.clear();
+    }
+
     /// Waits until this many requests have arrived.
     pub(crate) fn wait_for_requests(&self, count: usize) {
         assert!(

@@ -27,7 +27,7 @@ pub(crate) struct Command {
 
 /// All methods: first those of every test run, then those without an end, then those about the code
 /// and the tests themselves.
-pub(crate) const METHODS: [Method; 21] = [
+pub(crate) const METHODS: [Method; 22] = [
     Method {
         name: "unit tests",
         does: "single functions, tested beside their code",
@@ -189,6 +189,20 @@ pub(crate) const METHODS: [Method; 21] = [
             tells: " deaths ",
         }),
         fails: &[],
+    },
+    Method {
+        name: "soak",
+        does: "the real program for a virtual month, against a server with every quirk at random, in a world that stops, kills and restarts it: no turn lost, no call executed twice, and memory within a limit",
+        rooms: &["cli/tests/soak/"],
+        command: Some(Command { line: |_| "soak".to_owned(), share: 0, tells: "soak: " }),
+        fails: &[
+            ("cli/tests/soak/main.rs", "a_call_that_is_executed_twice_is_found"),
+            ("cli/tests/soak/main.rs", "a_message_that_is_lost_is_found"),
+            (
+                "cli/tests/soak/memory.rs",
+                "memory_that_grows_by_more_than_a_tenth_and_its_tombstones_is_too_much",
+            ),
+        ],
     },
     Method {
         name: "crosscheck",

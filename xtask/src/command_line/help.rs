@@ -19,6 +19,7 @@ longer checks:
   crosscheck  compare all engines, also Chromium and Python, over cases and random stories
   crash       kill processes after each append, and compare what comes of their stories
   sim         simulate families of agents over virtual days with faults at every import
+  soak        run a live agent for a virtual month against a server with random quirks
   model       search a million states of the machine, breadth first, and check each batch
   bench       measure what steps, decisions, openings and engines cost
   fuzz        let libFuzzer look for bytes that break the decoder, the readers or the guest
@@ -202,6 +203,41 @@ examples:
 
 exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line is wrong";
 
+const SOAK: &str = "\
+usage: cargo xtask soak [--turns N] [--seed N] [--engine native|wasmtime]
+
+Runs `wakeful run --provider openai` for 10000 turns against a scripted server. The server draws
+each answer, refusal and fault of docs/providers.md at random. The world types, sends, repeats ids,
+interjects, stops, starts, shuts down, kills (SIGKILL) and restarts at random, and sends events that
+are very long or have a word that the server refuses. The agent's clock moves on by thirty days;
+libfaketime moves it, and only its wall clock. Each command of the model appends a token of its own
+to a file, so that a call that is executed twice shows.
+
+At the end each message has exactly one end, each run has one, each prompt has a turn that says how
+it ended, no token is there twice, each recorded command has its effect, and no recorded call was
+told as unknown. The agent rests with nothing owed, and `wakeful doctor` finds nothing; up to 2000
+turns it is thorough. The process that lives to the end is asked no `/why` and no `/status`.
+Resident memory at the end is at most 1.1 times that after a tenth of the turns, and the measured
+bytes of each new tombstone. Processes end only in the first tenth of the turns: after that one
+process lives to the end, so that its memory can be compared. Progress and the number of each quirk
+go to standard error. The seed draws the same numbers again, but real processes decide which request
+comes first. `cargo xtask test` runs 150 turns, by the machine's clock.
+
+examples:
+  cargo xtask soak                        a virtual month, a quarter of an hour on two cores
+  cargo xtask soak --turns 2000 --seed 7  a fifth of it, with other numbers
+  cargo xtask soak --engine wasmtime      the same with the sandboxed core
+
+  --turns N       the number of turns; by default 10000; below 2000 memory is not compared
+  --seed N        the seed of the numbers; by default 1
+  --engine NAME   the engine of the agent; by default native
+
+environment:
+  WAKEFUL_NO_INSTALL=1  never install libfaketime; by default root installs it with apt-get
+
+exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line is wrong,
+           3 libfaketime is missing";
+
 const MODEL: &str = "\
 usage: cargo xtask model [--shapes N] [--depth N] [--small NAME] [--write FOLDER]
                          [--adversary NAME] [--json]
@@ -271,6 +307,7 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
         "sim" => Some(SIM),
+        "soak" => Some(SOAK),
         "model" => Some(MODEL),
         "bench" => Some(BENCH),
         "world" => Some(WORLD),

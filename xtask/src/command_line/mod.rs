@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 
 pub(crate) use help::USAGE;
 
-use crate::{crosscheck::Random, proof, tidy::Listing};
+use crate::{crosscheck::Random, proof, soak, tidy::Listing};
 use options::{numbers, unnamed};
 
 /// One parsed command line.
@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Crash(Vec<String>),
     /// Simulate families of agents, with the options of the program `sim`.
     Sim(Vec<String>),
+    /// Let a live agent run for a virtual month.
+    Soak(soak::Request),
     /// Run the model checker, with the options of the program `model`.
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
@@ -87,6 +89,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
         ("sim", options) => sim(options),
+        ("soak", options) => soak(options),
         ("model", options) => model(options),
         ("bench", options) => bench(options),
         ("world", []) => Ok(Command::World),
@@ -131,6 +134,24 @@ fn sim(options: &[&str]) -> Result<Command, String> {
         without_names.into_iter().filter(|option| *option != "--editions").collect();
     numbers("sim", &["--seed", "--families", "--days", "--minutes", "--hours"], &counted)?;
     Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
+}
+
+/// Two numbers, and the engine.
+fn soak(options: &[&str]) -> Result<Command, String> {
+    let numbered = unnamed(&["--engine"], options)?;
+    let mut request = soak::Request::default();
+    for (name, number) in numbers("soak", &["--turns", "--seed"], &numbered)? {
+        *(if name == "--turns" { &mut request.turns } else { &mut request.seed }) = number;
+    }
+    let mut words = options.iter().flat_map(|option| option.split('='));
+    if words.any(|word| word == "--engine") {
+        let engine = words.next().unwrap_or_default();
+        if !matches!(engine, "native" | "wasmtime") {
+            return Err(format!("`--engine` is `native` or `wasmtime`, not `{engine}`"));
+        }
+        request.engine = engine.to_owned();
+    }
+    Ok(Command::Soak(request))
 }
 
 /// The options of the other program: one flag, one that names a file, and names of groups, which
@@ -194,6 +215,7 @@ mod tests {
             "crosscheck",
             "crash",
             "sim",
+            "soak",
             "model",
             "bench",
             "world",
@@ -246,6 +268,24 @@ mod tests {
         assert_eq!(parse("sim --families=4 --editions --days 2"), Ok(Command::Sim(options)));
         assert!(parse("sim --days x").is_err_and(|why| why.contains("not `x`")));
         assert!(parse("sim --hours 8 --histories=told").is_ok());
+    }
+
+    #[test]
+    fn the_options_of_soak_are_numbers_and_an_engine() {
+        let soak = |turns, seed, engine: &str| {
+            Ok(Command::Soak(soak::Request { turns, seed, engine: engine.to_owned() }))
+        };
+        assert_eq!(parse("soak"), soak(10_000, 1, "native"));
+        assert_eq!(parse("soak --turns 5 --engine wasmtime --seed=7"), soak(5, 7, "wasmtime"));
+        assert_eq!(parse("soak --engine=native"), soak(10_000, 1, "native"));
+        for (line, named) in [
+            ("soak --turns x", "not `x`"),
+            ("soak --engine", "`--engine` needs a name"),
+            ("soak --engine node", "not `node`"),
+            ("soak --days 3", "does not take `--days`"),
+        ] {
+            assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
+        }
     }
 
     #[test]
