@@ -182,6 +182,16 @@ pub(crate) struct Culprits {
     pub(crate) inserted: Vec<String>,
 }
 
+/// The parts that are left out in the search for refused content, in this order: each alone, and
+/// then together.
+const SUSPECTS: [LeftOut; 5] = [
+    LeftOut { deferred: true, past: false, state: false },
+    LeftOut { deferred: false, past: true, state: false },
+    LeftOut { deferred: false, past: false, state: true },
+    LeftOut { deferred: true, past: true, state: false },
+    LeftOut { deferred: true, past: true, state: true },
+];
+
 /// The rounds of a turn.
 pub(crate) struct Rounds {
     baseline: Baseline,
@@ -198,8 +208,12 @@ pub(crate) struct Rounds {
     width: usize,
     /// How many rounds the provider has read; `None` before its first answer.
     accepted: Option<usize>,
-    /// How many suspects were left out in the search for refused content.
-    tried: usize,
+    /// Whether the search for refused content has left something out since the last answer.
+    is_searching: bool,
+    /// The parts of the baseline that the search has left out, one try after the other.
+    tried: Vec<LeftOut>,
+    /// The parts that were left out before the search.
+    known: LeftOut,
     pub(crate) budget: Budget,
 }
 
@@ -219,7 +233,9 @@ impl Rounds {
             told_short: 0,
             width: RECAP_WIDTHS[0],
             accepted: None,
-            tried: 0,
+            is_searching: false,
+            tried: Vec::new(),
+            known: LeftOut::default(),
             budget,
         };
         rounds.begin();
@@ -249,35 +265,34 @@ impl Rounds {
     /// out for that since its last answer, if it had refused to read.
     pub(crate) fn accepted(&mut self) -> Option<Culprits> {
         let new = self.accepted.replace(self.rounds.len()).unwrap_or(0);
-        if std::mem::take(&mut self.tried) == 0 {
+        if !std::mem::take(&mut self.is_searching) {
             return None;
         }
+        let parts = self.left_out.since(self.known);
+        self.known = self.left_out;
         let withheld = self.rounds.iter().skip(new).filter(|it| it.withheld > Withheld::Nothing);
         let inserted = withheld.flat_map(|round| &round.inserted).map(|told| told.id().to_owned());
-        Some(Culprits { parts: self.left_out, inserted: inserted.collect() })
+        Some(Culprits { parts, inserted: inserted.collect() })
     }
 
     /// Called when the provider refuses to read the content of the prompt. Leaves out the next
     /// suspect: what is new first. Returns `false` if none is left but the message of the turn.
     pub(crate) fn leave_out(&mut self) -> bool {
-        let parts = |deferred, past, state| Some(LeftOut { deferred, past, state });
-        loop {
-            self.tried += 1;
-            let changes = match self.tried {
-                1 => self.withhold(Withheld::Results),
-                2 => self.withhold(Withheld::Calls),
-                // What it has read once is not the culprit.
-                3..=6 if self.accepted.is_some() => false,
-                3 => self.leave(parts(true, false, false)),
-                4 => self.leave(parts(false, true, false)),
-                5 => self.leave(parts(true, true, false)),
-                6 => self.leave(parts(true, true, true)),
-                _ => return false,
-            };
-            if changes {
-                return true;
-            }
+        self.is_searching = true;
+        if self.withhold() {
+            return true;
         }
+        // What it has read once is not to blame.
+        if self.accepted.is_some() {
+            return false;
+        }
+        let present = SUSPECTS.map(|suspect| self.baseline.present(suspect));
+        let is_new = |parts: &LeftOut| *parts != LeftOut::default() && !self.tried.contains(parts);
+        let Some(parts) = present.into_iter().find(is_new) else { return false };
+        self.tried.push(parts);
+        self.left_out = parts;
+        self.begin();
+        true
     }
 
     /// The ids of the messages that the earlier turns and the deferred content are of.
@@ -285,24 +300,23 @@ impl Rounds {
         &self.baseline
     }
 
-    fn withhold(&mut self, what: Withheld) -> bool {
+    /// Withholds the next part of what the provider has not read yet: the results first, then the
+    /// calls themselves.
+    fn withhold(&mut self) -> bool {
         let new = self.accepted.unwrap_or(0);
-        let newest = self
-            .rounds
-            .iter_mut()
-            .skip(new)
-            .filter(|round| !round.inserted.is_empty() || !round.results.is_empty());
-        let changed = newest.map(|round| round.withheld = what).count() > 0;
-        if changed && what == Withheld::Calls {
+        let newest = || {
+            let rounds = self.rounds.iter().skip(new);
+            rounds.filter(|round| !round.inserted.is_empty() || !round.results.is_empty())
+        };
+        let next = match newest().map(|round| round.withheld).min() {
+            Some(Withheld::Nothing) => Withheld::Results,
+            Some(Withheld::Results) => Withheld::Calls,
+            Some(Withheld::Calls) | None => return false,
+        };
+        self.rounds.iter_mut().skip(new).for_each(|round| round.withheld = next);
+        if next == Withheld::Calls {
             self.told_short = self.rounds.len();
         }
-        changed
-    }
-
-    fn leave(&mut self, parts: Option<LeftOut>) -> bool {
-        let Some(parts) = parts.filter(|parts| self.baseline.has(*parts)) else { return false };
-        self.left_out = parts;
-        self.begin();
         true
     }
 
@@ -575,6 +589,22 @@ mod tests {
         assert_eq!(rounds.accepted(), Some(Culprits::default()));
         assert_eq!(rounds.accepted(), None, "it is reported once");
         assert!(!rounds.leave_out(), "what was read is not to blame");
+    }
+
+    #[test]
+    fn each_part_is_suspected_alone_and_only_what_helps_is_named() {
+        let baseline = Baseline::of_texts("s".to_owned(), "go on").with_deferred("an event");
+        let mut rounds = Rounds::new(baseline, 0, Budget::new(10_000));
+        assert!(rounds.leave_out() && rounds.leave_out(), "the event, and then the state alone");
+        let state = LeftOut { state: true, ..LeftOut::default() };
+        assert_eq!(rounds.accepted().expect("something was left out").parts, state);
+        rounds.push(round(0, 100));
+        assert!(rounds.leave_out());
+        assert_eq!(
+            rounds.accepted(),
+            Some(Culprits::default()),
+            "what was named before is not named again"
+        );
     }
 
     #[test]

@@ -203,6 +203,7 @@ impl Turn {
                 }
                 Err(why) => return Ok(Some(self.failed(&why))),
             };
+            too_long = None;
             if let Some(culprits) = rounds.accepted() {
                 self.report(&culprits, &rounds)?;
             }

@@ -37,7 +37,7 @@ struct Kept {
     steady: Steady,
     started: Instant,
     is_vouched_for: bool,
-    /// Whether the clock shows the host's own time for now.
+    /// Whether the clock shows the host's own time, as while the ledger is set back.
     shows_host: bool,
 }
 

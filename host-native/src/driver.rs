@@ -287,7 +287,11 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
                     }
                 }
                 said => {
-                    self.tell()?;
+                    let said = said.map_err(|why| self.explained(why));
+                    // A call that failed may have appended something before.
+                    if !matches!(said, Err(DriveError::SetBack { .. })) {
+                        self.tell()?;
+                    }
                     return said;
                 }
             }
@@ -299,19 +303,22 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// If the ledger fails or is damaged, was set back, or another driver has taken it over.
     pub fn catch_up(&mut self) -> Result<bool, DriveError> {
-        self.require_known()?;
         let before = self.state.head();
         let read = match self.ask(|engine| engine.catch_up()) {
             Ok(read) => read,
-            // The ledger may have been set back since, which explains any damage.
-            Err(why) => {
-                self.require_known()?;
-                return Err(why);
-            }
+            Err(why) => return Err(self.explained(why)),
         };
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
         Ok(read > 0 || self.state.head() != before)
+    }
+
+    /// The failure of the engine, or that the ledger was set back, which explains any failure.
+    fn explained(&mut self, why: DriveError) -> DriveError {
+        match self.require_known() {
+            Err(set_back @ DriveError::SetBack { .. }) => set_back,
+            _ => why,
+        }
     }
 
     /// Checks that the ledger still has the newest known entry. An empty page after that entry does

@@ -28,7 +28,7 @@ export class SteadyClock implements Clock {
   #newest = { seq: -1, since: 0 };
   /** When the scheduler read the clock last: nothing was appended after that. */
   #read = 0;
-  /** Whether it shows the host's own time for now. */
+  /** Whether it shows the host's own time, as while the ledger is set back. */
   #showsHost = false;
 
   constructor(clock: Clock, options: SteadyOptions = {}) {

@@ -80,6 +80,17 @@ pub(crate) struct LeftOut {
     pub(crate) state: bool,
 }
 
+impl LeftOut {
+    /// What is left out here and was not before.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            deferred: self.deferred && !before.deferred,
+            past: self.past && !before.past,
+            state: self.state && !before.state,
+        }
+    }
+}
+
 impl Baseline {
     /// The parts of the prompt for a request.
     pub(crate) fn new(
@@ -101,6 +112,13 @@ impl Baseline {
             rests: request.work_item_rests,
             message: Told::new(&request.message),
         }
+    }
+
+    /// The same with a deferred message.
+    #[cfg(test)]
+    pub(crate) fn with_deferred(mut self, text: &str) -> Self {
+        self.deferred.push(Told::of_operator(text));
+        self
     }
 
     /// A system prompt and an operator's message, without anything else.
@@ -141,11 +159,13 @@ impl Baseline {
         (past, self.deferred.iter().map(Told::id).collect())
     }
 
-    /// Whether any of these parts has content.
-    pub(crate) fn has(&self, parts: LeftOut) -> bool {
-        parts.deferred && !self.deferred.is_empty()
-            || parts.past && !self.past.is_empty()
-            || parts.state
+    /// Those of these parts that have content. The current state always has some.
+    pub(crate) fn present(&self, parts: LeftOut) -> LeftOut {
+        LeftOut {
+            deferred: parts.deferred && !self.deferred.is_empty(),
+            past: parts.past && !self.past.is_empty(),
+            state: parts.state,
+        }
     }
 
     fn is_kept(&self, has_newest: bool) -> bool {

@@ -184,8 +184,8 @@ impl Member {
                     }
                 }
                 // The ledger failed. The fact stays first in the queue and is reported again.
-                Err(_) => {
-                    self.bury();
+                Err(why) => {
+                    self.ends_after(&why);
                     return;
                 }
             }
@@ -202,12 +202,12 @@ impl Member {
         // Faults may prevent rest for a while, so the attempts are limited.
         for _ in 0..64 {
             let Some(scheduler) = self.scheduler.as_mut() else { break };
-            let decided = scheduler.run_until_rest();
+            let decided = scheduler.run_until_rest().map(drop);
             let conflicts =
                 matches!(decided, Err(SchedulerError::Ledger(LedgerError::Conflict { .. })));
-            let caught_up = if conflicts { scheduler.catch_up().map(drop) } else { Ok(()) };
-            let failed = decided.is_err() && !(conflicts && caught_up.is_ok());
-            if self.bury() || caught_up.is_err_and(|why| self.ends_after(&why)) {
+            let stands = if conflicts { scheduler.catch_up().map(drop) } else { decided };
+            let failed = stands.is_err();
+            if self.bury() || stands.is_err_and(|why| self.ends_after(&why)) {
                 break;
             }
             let asked = self.carry_out(&mut started);
