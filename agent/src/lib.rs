@@ -29,9 +29,13 @@ mod handle;
 mod history;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod jobs;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod listener;
 pub mod openai;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod prompt;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod round;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod rounds;
 pub mod toml_text;

@@ -8,6 +8,7 @@ use crate::{
     cut,
     openai::ChatMessage,
     prompt::{Baseline, LeftOut, Told},
+    round::{LEAST, LINE, Round, Withheld},
 };
 
 /// The number of newest rounds that stay exact if they fit.
@@ -15,7 +16,7 @@ const EXACT: usize = 2;
 
 /// The most characters of a line in the recap. The second width is for prompts that are too long
 /// with the first.
-const RECAP_WIDTHS: [usize; 2] = [400, 80];
+const RECAP_WIDTHS: [usize; 2] = [LINE, 80];
 
 /// The part of the budget that the recap may take, as a divisor.
 const RECAP_PART: usize = 8;
@@ -23,126 +24,9 @@ const RECAP_PART: usize = 8;
 /// The part of the budget that the results of a round may take when they must be cut, as a divisor.
 const RESULTS_PART: usize = 3;
 
-/// Results are not cut below this number of bytes; the baseline has at least this room.
-const LEAST: usize = 300;
-
 /// The part of what remains beside the fixed parts that the baseline may take at first, as a
 /// divisor.
 const BASELINE_PART: usize = 2;
-
-/// One round: what the model said, the results of its calls, and messages of the operator that were
-/// interjected.
-#[derive(Debug)]
-pub(crate) struct Round {
-    said: Option<ChatMessage>,
-    results: Vec<CallResult>,
-    inserted: Vec<Told>,
-    /// The most bytes of each result and of each message.
-    limit: usize,
-    withheld: Withheld,
-}
-
-/// The result of a call, as the model reads it.
-#[derive(Debug)]
-pub(crate) struct CallResult {
-    /// The model's id of the call.
-    pub(crate) call_id: String,
-    /// The id of the recorded execution, by which `ReadRest` finds the rest.
-    pub(crate) execution: String,
-    pub(crate) tool: String,
-    /// One line about the result, for the recap.
-    pub(crate) summary: String,
-    pub(crate) text: String,
-}
-
-/// What of a round is left out, because the provider refuses it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Withheld {
-    #[default]
-    Nothing,
-    Results,
-    Calls,
-}
-
-impl Round {
-    /// An answer of the model with the results of its calls.
-    pub(crate) fn said(said: ChatMessage, results: Vec<CallResult>) -> Self {
-        Self {
-            said: Some(said),
-            results,
-            inserted: Vec::new(),
-            limit: usize::MAX,
-            withheld: Withheld::Nothing,
-        }
-    }
-
-    /// Interjected messages.
-    pub(crate) fn inserted(inserted: Vec<Told>) -> Self {
-        Self {
-            said: None,
-            results: Vec::new(),
-            inserted,
-            limit: usize::MAX,
-            withheld: Withheld::Nothing,
-        }
-    }
-
-    /// The messages of the round. `kept` is the message that is told whole.
-    fn told(&self, kept: Option<&str>) -> Vec<ChatMessage> {
-        let is_withheld = self.withheld > Withheld::Nothing;
-        let results = self.results.iter().map(|result| ChatMessage::Tool {
-            tool_call_id: result.call_id.clone(),
-            content: if is_withheld {
-                WITHHELD.to_owned()
-            } else {
-                cut::with_rest(&result.text, 0, self.limit, &result.execution)
-            },
-        });
-        let inserted = self.inserted.iter().map(|message| ChatMessage::User {
-            content: if is_withheld {
-                WITHHELD.to_owned()
-            } else if kept == Some(message.id()) {
-                message.in_full()
-            } else {
-                message.within(self.limit)
-            },
-        });
-        self.said.iter().cloned().chain(results).chain(inserted).collect()
-    }
-
-    fn recap(&self) -> impl Iterator<Item = String> {
-        let calls = self.results.iter().map(|result| match self.withheld {
-            Withheld::Nothing => format!("{}: {}", result.tool, result.summary),
-            Withheld::Results | Withheld::Calls => format!("{}: {WITHHELD}", result.tool),
-        });
-        let inserted = self.inserted.iter().map(|message| match self.withheld {
-            Withheld::Nothing => message.line(RECAP_WIDTHS[0]),
-            Withheld::Results | Withheld::Calls => WITHHELD.to_owned(),
-        });
-        calls.chain(inserted)
-    }
-
-    /// Cuts results and messages so that they have at most `bytes` together; returns whether that
-    /// changes anything.
-    fn cut(&mut self, bytes: usize, kept: Option<&str>) -> bool {
-        let messages = self.inserted.iter().filter(|message| kept != Some(message.id()));
-        let lengths: Vec<_> = self
-            .results
-            .iter()
-            .map(|result| result.text.len())
-            .chain(messages.map(Told::len))
-            .collect();
-        let part = cut::equal_part(lengths.iter().copied(), bytes).max(LEAST);
-        let shortens = lengths.iter().any(|length| length.min(&self.limit) > &part);
-        if shortens {
-            self.limit = part;
-        }
-        shortens
-    }
-}
-
-const WITHHELD: &str =
-    "[runtime] This is left out, because the model's provider refuses its content.";
 
 /// The prompt does not fit, even without everything that can be left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -469,6 +353,7 @@ fn length(messages: &[ChatMessage]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::round::CallResult;
 
     fn round(number: usize, bytes: usize) -> Round {
         let result = CallResult {
@@ -539,7 +424,7 @@ mod tests {
     #[test]
     fn a_long_answer_of_the_model_becomes_a_line() {
         let mut rounds = empty(90, 1_000);
-        rounds.push(Round { said: Some(ChatMessage::said("x".repeat(5_000))), ..round(0, 10) });
+        rounds.push(Round::said(ChatMessage::said("x".repeat(5_000)), round(0, 10).results));
         let prompt = rounds.prompt().expect("it fits");
         assert_eq!(prompt.compacted, Some(1));
     }

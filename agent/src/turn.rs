@@ -31,13 +31,14 @@ use wakeful_core::{
 };
 
 use crate::{
-    confine::RedactedStream,
     context::Context,
     cut,
     handle::{Ended, Handle},
-    openai::{self, Cancel, Chat, ChatError, Extra, Timing, ToolCall, Usage, Watch},
+    listener::Listener,
+    openai::{self, Cancel, Chat, ChatError, Extra, Timing, ToolCall, Usage},
     prompt::{Baseline, Told},
-    rounds::{CallResult, Culprits, OverBudget, Round, Rounds},
+    round::{CallResult, Round},
+    rounds::{Culprits, OverBudget, Rounds},
     tools::{self, Answered, Caller},
 };
 
@@ -523,48 +524,6 @@ struct Executed {
     ends_turn: bool,
     /// Whether the limit of the answer cut a call.
     has_cut_call: bool,
-}
-
-/// Passes the model's text to the audience while it arrives, without secrets.
-struct Listener<'a> {
-    context: &'a Context,
-    text: RedactedStream,
-}
-
-impl<'a> Listener<'a> {
-    fn new(context: &'a Context) -> Self {
-        Self { context, text: RedactedStream::new(Arc::clone(&context.redactor)) }
-    }
-
-    fn show(&self, text: &[u8]) {
-        if !text.is_empty() {
-            self.context.audience.text(&self.context.agent_id, &String::from_utf8_lossy(text));
-        }
-    }
-
-    /// Shows the held-back rest of the text: no more will follow.
-    fn close(mut self) {
-        let rest = self.text.rest();
-        self.show(&rest);
-    }
-}
-
-impl Watch for Listener<'_> {
-    fn text(&mut self, delta: &str) {
-        let shown = self.text.next(delta.as_bytes());
-        self.show(&shown);
-    }
-
-    fn tool_call_begun(&mut self, name: &str) {
-        self.context.audience.calls(&self.context.agent_id, &self.context.redactor.redact(name));
-    }
-
-    fn retrying(&mut self, attempt: u32, after: std::time::Duration, why: &ChatError) {
-        self.context.audience.notice(
-            &self.context.agent_id,
-            &format!("{why}; attempt {attempt} in {} ms", after.as_millis()),
-        );
-    }
 }
 
 fn said(answer: &openai::Round) -> Option<String> {

@@ -231,6 +231,24 @@ fn a_prompt_that_is_refused_is_dropped_and_not_told_again() {
 }
 
 #[test]
+fn a_current_state_that_is_refused_is_not_blamed_on_events_or_earlier_turns() {
+    let agent = Agent::start(|asked| decent(asked, || Answer::says("Hello.")), &[]);
+    agent.place.tell(&["deliver", "--id", "e-1", "ci", "a harmless word"]);
+    assert_eq!(said(&agent.answer("Are you there?")), "Hello.");
+    let item = r#"{"fact":"work_item_created","work_item_id":"w","objective":"a FORBIDDEN word"}"#;
+    agent.place.tell(&["fact", item]);
+    assert_eq!(said(&agent.answer("Hello?")), "Hello.");
+    // The scheduler's own offer of the item has the word in its text, and may be named.
+    let named = events(&agent.end(), EventKind::ContentRefused);
+    let ids = named.iter().flat_map(|it| it["message_ids"].as_array().cloned().unwrap_or_default());
+    let others: Vec<_> = ids
+        .filter(|id| !id.as_str().is_some_and(|id| id.starts_with("default:message-")))
+        .collect();
+    assert_eq!(others, Vec::<Value>::new(), "{named:?}");
+    assert!(named.iter().all(|it| it.get("message_ids").is_some()), "no search goes on: {named:?}");
+}
+
+#[test]
 fn a_result_that_is_refused_is_left_out_and_the_turn_goes_on() {
     let agent = Agent::start(
         |asked| {
