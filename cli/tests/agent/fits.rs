@@ -235,17 +235,16 @@ fn a_current_state_that_is_refused_is_not_blamed_on_events_or_earlier_turns() {
     let agent = Agent::start(|asked| decent(asked, || Answer::says("Hello.")), &[]);
     agent.place.tell(&["deliver", "--id", "e-1", "ci", "a harmless word"]);
     assert_eq!(said(&agent.answer("Are you there?")), "Hello.");
+    // Blocked while the agent is stopped, so that no offer has the word in its own text.
+    agent.place.tell(&["stop"]);
     let item = r#"{"fact":"work_item_created","work_item_id":"w","objective":"a FORBIDDEN word"}"#;
+    let blocked = r#"{"fact":"work_item_blocked","work_item_id":"w","blocked_by":"the weather"}"#;
     agent.place.tell(&["fact", item]);
+    agent.place.tell(&["fact", blocked]);
+    agent.place.tell(&["start"]);
     assert_eq!(said(&agent.answer("Hello?")), "Hello.");
-    // The scheduler's own offer of the item has the word in its text, and may be named.
-    let named = events(&agent.end(), EventKind::ContentRefused);
-    let ids = named.iter().flat_map(|it| it["message_ids"].as_array().cloned().unwrap_or_default());
-    let others: Vec<_> = ids
-        .filter(|id| !id.as_str().is_some_and(|id| id.starts_with("default:message-")))
-        .collect();
-    assert_eq!(others, Vec::<Value>::new(), "{named:?}");
-    assert!(named.iter().all(|it| it.get("message_ids").is_some()), "no search goes on: {named:?}");
+    assert!(told_of_refusals(&agent.place) > 0, "the state was sent, and refused");
+    assert_eq!(events(&agent.end(), EventKind::ContentRefused), Vec::<Value>::new());
 }
 
 #[test]
