@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 
-import { LOOPS, play, stories, wakeful } from "./stories.mjs";
+import { IDLE, LOOPS, play, stories, wakeful } from "./stories.mjs";
 
 const { AsyncScheduler, MemoryLedger, Scheduler } = wakeful;
 
@@ -26,14 +26,7 @@ function slowHost(parts = {}) {
     await sleep(1);
     return work();
   };
-  const provider = {
-    startTurn() {},
-    interject() {},
-    yieldTurn() {},
-    abortTurn() {},
-    release() {},
-    ...parts.provider,
-  };
+  const provider = { ...IDLE, ...parts.provider };
   return {
     lines,
     ledger: {

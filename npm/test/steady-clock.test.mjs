@@ -3,21 +3,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { wakeful } from "./stories.mjs";
+import { IDLE, wakeful } from "./stories.mjs";
 
 const { AsyncScheduler, MemoryLedger, Scheduler, SteadyClock } = wakeful;
 
 const MS = 1_000_000n;
 const HOUR = 3_600_000;
 const RIGHT = 1_779_872_400_000n * MS;
-
-const provider = {
-  startTurn() {},
-  interject() {},
-  yieldTurn() {},
-  abortTurn() {},
-  release() {},
-};
 
 for (const Kind of [Scheduler, AsyncScheduler]) {
   for (const trusted of [false, true]) {
@@ -29,7 +21,7 @@ for (const Kind of [Scheduler, AsyncScheduler]) {
         { now: () => RIGHT + ahead + BigInt(passed) * MS },
         { trusted, monotonic: () => passed },
       );
-      const host = { ledger: new MemoryLedger(), clock, provider };
+      const host = { ledger: new MemoryLedger(), clock, provider: IDLE };
       const scheduler = await Kind.drive({ agent_id: "default" }, host);
       const turn = { passes: 0 };
       const lives = async () => {

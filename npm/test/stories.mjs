@@ -31,6 +31,15 @@ export const stories = Object.fromEntries(
   ),
 );
 
+/** A provider that carries nothing out. */
+export const IDLE = {
+  startTurn() {},
+  interject() {},
+  yieldTurn() {},
+  abortTurn() {},
+  release() {},
+};
+
 /** The two loops: the class, and how it gets the answers of a ledger. */
 export const LOOPS = {
   Scheduler: { loop: wakeful.Scheduler, answer: (work) => work() },

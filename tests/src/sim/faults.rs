@@ -95,7 +95,7 @@ pub(super) struct Store {
     pub(super) is_dying: Rc<Cell<bool>>,
     /// The number of calls for which another process still holds the ledger.
     held: Rc<Cell<u64>>,
-    /// The length of the older copy that is in place of the ledger, if one does.
+    /// The length of the older copy that is in place of the ledger, if one is.
     replaced: Rc<Cell<Option<u64>>>,
 }
 
@@ -141,7 +141,7 @@ impl Store {
         is_held
     }
 
-    /// The end of the copy that is in place of the ledger, if one does.
+    /// The end of the copy that is in place of the ledger, if one is.
     fn copy(&self, head: Seq) -> Option<Seq> {
         if self.fate.is_calm() {
             return None;

@@ -1,7 +1,7 @@
 //! The time of a driver whose clock may be behind its ledger, for `SteadyClock` of the package.
 
 use wakeful_core::{Remedy, Timestamp, json};
-use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 /// Lets time pass while the host's clock is behind the ledger (contract 1.3).
 ///
@@ -12,11 +12,13 @@ pub struct Steady(wakeful_core::Steady);
 
 #[wasm_bindgen]
 impl Steady {
-    /// The time of a driver whose newest entry has this time.
+    /// The time of a driver whose newest entry has this time, as a state shows it.
+    ///
+    /// # Errors
+    /// Throws the reason if it is not an RFC 3339 time.
     #[wasm_bindgen(constructor)]
-    #[must_use]
-    pub fn new(at: &str, monotonic: f64) -> Self {
-        Self(wakeful_core::Steady::new(instant(at), milliseconds(monotonic)))
+    pub fn new(at: &str, monotonic: f64) -> Result<Self, JsValue> {
+        Ok(Self(wakeful_core::Steady::new(instant(at)?, milliseconds(monotonic))))
     }
 
     /// The time for the scheduler.
@@ -39,19 +41,26 @@ impl Steady {
     }
 
     /// The newest entry has this time.
-    pub fn recorded(&mut self, at: &str, monotonic: f64) {
-        self.0.recorded(instant(at), milliseconds(monotonic));
+    ///
+    /// # Errors
+    /// As the constructor.
+    pub fn recorded(&mut self, at: &str, monotonic: f64) -> Result<(), JsValue> {
+        self.0.recorded(instant(at)?, milliseconds(monotonic));
+        Ok(())
     }
 
     /// The ledger was set back to this time.
-    pub fn corrected(&mut self, at: &str, monotonic: f64) {
-        self.0.corrected(instant(at), milliseconds(monotonic));
+    ///
+    /// # Errors
+    /// As the constructor.
+    pub fn corrected(&mut self, at: &str, monotonic: f64) -> Result<(), JsValue> {
+        self.0.corrected(instant(at)?, milliseconds(monotonic));
+        Ok(())
     }
 }
 
-/// The time of a state, which is always valid.
-fn instant(at: &str) -> Timestamp {
-    json::read(&json::write(&at)).unwrap_or_else(|_| Timestamp::from_nanos(i64::MIN))
+fn instant(at: &str) -> Result<Timestamp, JsValue> {
+    json::read(&json::write(&at)).map_err(|why| why.to_string().into())
 }
 
 fn milliseconds(monotonic: f64) -> u64 {
