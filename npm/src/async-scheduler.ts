@@ -341,13 +341,18 @@ export class AsyncScheduler {
   }
 
   async #catchUp(): Promise<number> {
-    const loaded = await this.#loadTail();
-    // A first new entry would show that the one before it is still there.
-    if (loaded === 0) {
-      await this.#requireHead();
+    try {
+      const loaded = await this.#loadTail();
+      // A first new entry would show that the one before it is still there.
+      if (loaded === 0) {
+        await this.#requireHead();
+      }
+      return loaded;
+    } finally {
+      // Also if reading failed: the lines before that may have been the last ones, and then no
+      // conflict leads back here.
+      this.#askProvider(this.#machine.found());
     }
-    this.#askProvider(this.#machine.found());
-    return loaded;
   }
 
   /** Checks that the ledger still has the newest known entry. */

@@ -7,17 +7,19 @@ import test from "node:test";
 import { LOOPS, play, stories, wakeful } from "./stories.mjs";
 
 /**
- * Plays the heartbeat. The n-th call of this part of the host fails in the way of `wrong`.
+ * Plays the heartbeat. The n-th call of this part of the host fails in the way of `wrong`, and the
+ * calls after that in the ways of `then`, as far as there are any.
  */
-async function hurt(loop, n, part, wrong) {
+async function hurt(loop, n, part, wrong, then = []) {
   let left = n;
   let failed;
   const came = await play(loop, stories.heartbeat, (called, name, work) => {
-    if (called !== part || (left -= 1) !== 0) {
+    if (called !== part || (left -= 1) > 0) {
       return work();
     }
-    failed = `${called}.${name}`;
-    return wrong(work);
+    failed ??= `${called}.${name}`;
+    const way = left === 0 ? wrong : then[-left - 1];
+    return way === undefined ? work() : way(work);
   });
   return { ...came, failed };
 }
@@ -56,11 +58,29 @@ for (const [name, loop] of Object.entries(LOOPS)) {
     });
   }
 
+  const stored = (work) => {
+    work();
+    throw new Error("no answer");
+  };
+
+  test(`${name}: whichever batch is stored without an answer, whatever fails after that, every turn is started once`, async () => {
+    for (let later = 0; later < 4; later += 1) {
+      const then = [...Array(later).fill(undefined), throwing(new Error("the disk is full"))];
+      for (let n = 1, failed = ""; failed !== undefined; n += 1) {
+        const came = await hurt(loop, n, "ledger", stored, then);
+        // A repeated call may append one entry more, so runs may have other numbers.
+        const [starts, those] = [came, unhurt].map((one) =>
+          one.asked.filter((asked) => asked.startsWith("startTurn")),
+        );
+        const told = `call ${n}, ${came.failed}, and then call ${later}: ${starts}`;
+        assert.equal(new Set(starts).size, starts.length, told);
+        assert.equal(starts.length, those.length, told);
+        failed = came.failed;
+      }
+    }
+  });
+
   test(`${name}: whichever batch is stored without an answer, it is found by the next call, and every turn is started once`, async () => {
-    const stored = (work) => {
-      work();
-      throw new Error("no answer");
-    };
     for (let n = 1; ; n += 1) {
       const came = await hurt(loop, n, "ledger", stored);
       const starts = came.asked.filter((asked) => asked.startsWith("startTurn"));

@@ -80,7 +80,7 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
       release: () => ask("release", "", () => player.release()),
     },
   };
-  const insist = async (attempt, again = 2) => {
+  const insist = async (attempt, again = 3) => {
     try {
       return await attempt();
     } catch (thrown) {
@@ -89,7 +89,11 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
       }
       came.thrown.push(thrown);
       if (thrown.code === "conflict" && scheduler !== undefined) {
-        await scheduler.catchUp();
+        try {
+          await scheduler.catchUp();
+        } catch (failed) {
+          came.thrown.push(failed);
+        }
       }
       return insist(attempt, again - 1);
     }

@@ -1,9 +1,11 @@
 //! The outbox: nothing changes before the batch is durable (contract 1.1, 3.2, I21).
 
+use std::{cell::RefCell, rc::Rc};
+
 use wakeful_core::{
     fact::outcome::Answer,
-    host::{Ledger, Scheduler, SchedulerError},
-    id::{MAX_STEM_BYTES, Seq},
+    host::{Ledger, LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
+    id::{MAX_STEM_BYTES, RunId, Seq},
     machine::{Machine, OpenError, Options, ProposeError},
     record::control::FORMAT,
     record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
@@ -73,6 +75,109 @@ fn effects_of_a_batch_that_was_stored_without_an_answer_are_found_when_it_is_rea
     first.batch.iter().for_each(|entry| machine.load(entry).expect("the batch is its own"));
     assert_eq!(machine.found().len(), 1, "the turn is started once");
     assert!(machine.found().is_empty(), "and not again");
+}
+
+#[test]
+fn effects_that_were_found_and_not_asked_for_come_with_the_next_batch() {
+    let mut machine = prompted();
+    let stored = machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
+    machine.unacknowledged();
+    stored.batch.iter().for_each(|entry| machine.load(entry).expect("the batch is its own"));
+    machine.propose_json(STOPPED, NOW).expect("a proposal");
+    let effects = machine.committed();
+    let [Effect::StartTurn(started), .., Effect::Release] = effects.as_slice() else {
+        panic!("the turn is started before the batch that releases everything");
+    };
+    assert_eq!(started.message.id.as_str(), "m1");
+    assert!(machine.found().is_empty(), "and not again");
+}
+
+/// A ledger that stores a batch without an answer, and fails at a call after that.
+struct Breaking {
+    kept: MemoryLedger,
+    /// The number of appends before the one whose answer is lost.
+    answered: Option<u32>,
+    /// The number of calls after that and before the one that fails.
+    works: Option<u32>,
+}
+
+impl Breaking {
+    fn failed<T>(message: &str) -> Result<T, LedgerError> {
+        Err(LedgerError::Failed { message: message.to_owned() })
+    }
+
+    /// Whether this call is the one that is counted down to.
+    fn is_due(left: &mut Option<u32>) -> bool {
+        let before = *left;
+        *left = before.and_then(|left| left.checked_sub(1));
+        before == Some(0)
+    }
+
+    fn fails(&mut self) -> bool {
+        self.answered.is_none() && Self::is_due(&mut self.works)
+    }
+}
+
+impl Ledger for Breaking {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        if self.fails() {
+            return Self::failed("the disk is full");
+        }
+        self.kept.append(expected, batch)?;
+        if Self::is_due(&mut self.answered) { Self::failed("no answer") } else { Ok(()) }
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        if self.fails() {
+            return Self::failed("the disk does not answer");
+        }
+        self.kept.read(after, limit)
+    }
+}
+
+/// A provider that notes the turns that it is asked to start.
+#[derive(Clone, Default)]
+struct Starts(Rc<RefCell<Vec<RunId>>>);
+
+impl Provider for Starts {
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        if let Effect::StartTurn(request) = effect {
+            self.0.borrow_mut().push(request.run_id.clone());
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_turn_that_was_stored_without_an_answer_is_started_once_whatever_fails_after_that() {
+    for fails in 0..8 {
+        let starts = Starts::default();
+        // The first batches are those of the opening and of the prompt.
+        let ledger =
+            Breaking { kept: MemoryLedger::default(), answered: Some(3), works: Some(fails) };
+        let options = Options::new("default".into());
+        let clock = VirtualClock::at(NOW);
+        let mut agent =
+            Scheduler::drive(options, ledger, clock, starts.clone()).expect("it begins");
+        agent.propose(PROMPT).expect("it is recorded");
+        let mut errors = Vec::new();
+        for _ in 0..6 {
+            if let Err(why) = agent.run_until_rest() {
+                let conflicts = matches!(why, SchedulerError::Ledger(LedgerError::Conflict { .. }));
+                errors.push(why.to_string());
+                if conflicts {
+                    errors.extend(agent.catch_up().err().map(|why| why.to_string()));
+                }
+            }
+        }
+        assert!(errors[0].contains("no answer"), "{errors:?}");
+        let run = agent.state().turns().run.as_ref().expect("an open run");
+        assert_eq!(
+            starts.0.borrow().as_slice(),
+            std::slice::from_ref(&run.run_id),
+            "call {fails}: {errors:?}"
+        );
+    }
 }
 
 #[test]

@@ -153,14 +153,21 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// If the ledger cannot be read, is damaged, was set back, or has another history than this
     /// scheduler.
     pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
+        let loaded = self.read_on();
+        // Also if reading failed: the entries before that may have been the last ones, and then no
+        // conflict leads back here.
+        let effects = self.machine.found();
+        // Not `carry_out`: it records failures at once, which can conflict and lead back here.
+        self.ask_provider(&effects);
+        loaded
+    }
+
+    fn read_on(&mut self) -> Result<u64, SchedulerError> {
         let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
         // A first new entry would show that the one before it is still there.
         if loaded == 0 {
             opening::require_head(&self.machine, &mut self.ledger)?;
         }
-        let effects = self.machine.found();
-        // Not `carry_out`: it records failures at once, which can conflict and lead back here.
-        self.ask_provider(&effects);
         Ok(loaded)
     }
 

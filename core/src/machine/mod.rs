@@ -295,7 +295,7 @@ impl Machine {
 
     /// The effects of batches that were [`Machine::unacknowledged`] and then read back. These
     /// batches were stored after all, so the host still has to carry their effects out. Call this
-    /// after [`Machine::load`].
+    /// after [`Machine::load`], also if reading on fails.
     pub fn found(&mut self) -> Vec<Effect> {
         core::mem::take(&mut self.found)
     }
@@ -435,8 +435,8 @@ impl Machine {
         if self.state.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop }
     }
 
-    /// Reports that the batch is durable: applies it and releases its effects. Does nothing if no
-    /// proposal is open.
+    /// Reports that the batch is durable: applies it and releases its effects, after those that
+    /// [`Machine::found`] still has. Does nothing if no proposal is open.
     pub fn committed(&mut self) -> Vec<Effect> {
         let Some(open) = self.open.take() else {
             return Vec::new();
@@ -446,7 +446,10 @@ impl Machine {
         }
         // The ledger has this batch where a doubtful one would be, so none of those was stored.
         self.doubtful.clear();
-        open.effects
+        // A host that stopped reading between a batch and its end did not ask for these.
+        let mut effects = self.found();
+        effects.extend(open.effects);
+        effects
     }
 
     /// Reports that the batch was not stored, and forgets it. The state is unchanged, so propose

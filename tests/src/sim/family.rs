@@ -420,9 +420,12 @@ impl Family {
             }
             4 => {
                 self.fate.count("machines that were suspended");
-                let ms = 1 + self.fate.below(DAY);
-                self.members[member].suspended_ms += ms;
-                self.members[member].suspended_until = self.now + ms;
+                let until = self.now + 1 + self.fate.below(DAY);
+                let machine = &mut self.members[member];
+                // It may be suspended already.
+                let from = self.now.max(machine.suspended_until);
+                machine.suspended_ms += until.saturating_sub(from);
+                machine.suspended_until = machine.suspended_until.max(until);
             }
             5 => {
                 self.fate.count("clocks that flapped");

@@ -184,7 +184,7 @@ impl Machine {
     }
 
     /// The effects of batches that were `unacknowledged` and then loaded. They were stored after
-    /// all, and their effects are still to be carried out.
+    /// all, and their effects are still to be carried out. Call this also if reading on fails.
     ///
     /// # Errors
     /// Throws if the effects cannot cross, which is a bug.
