@@ -18,8 +18,9 @@ use wakeful_core::{
         closure::{self, Facts},
         obligation::{Obligation, ObligationKind},
     },
-    fact::Fact,
+    fact::{Fact, context::TranscriptAppended},
     id::TimerId,
+    json::RawJson,
     ladder::owed,
     record::{continuation::ClosureOutcome, turn::TurnTerminalKind},
     state::State,
@@ -123,15 +124,17 @@ impl Agent {
         let context = Arc::new(Context::new(setup, is_child)?);
         // Before anything starts: the sweep ends every process that carries a mark of this agent.
         context.sweep();
+        let not_enforced = context.confinement.describe();
         // A child has the policy and the kernel of its parent, which has said all of this already.
         if !is_child {
-            context
-                .confinement
-                .describe()
+            not_enforced
                 .iter()
                 .for_each(|missing| context.audience.notice(&context.agent_id, missing));
         }
-        Ok(Self { actor: Actor::open(context, handle)?, mailbox })
+        let holds = RawJson::from_value(&context.confinement.holds(&not_enforced));
+        let mut agent = Self { actor: Actor::open(context, handle)?, mailbox };
+        agent.say(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: holds }));
+        Ok(agent)
     }
 
     /// The handle for sending requests to the agent.

@@ -45,6 +45,7 @@ use crate::{
     context::{Context, Setup},
     handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
+    openai::Cancel,
     tools::{ToolError, accepted},
     worktree::{self, Cleanup, Worktree},
 };
@@ -172,24 +173,49 @@ pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
     AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
 }
 
+/// The name of the worktree of the next child. It contains a part of the parent's head, so that it
+/// differs between histories with the same task ids.
+pub(crate) fn name_of_worktree(actor: &mut Actor) -> String {
+    let chain = actor.state().head().chain.to_string();
+    format!("{}-{}", actor.state().next_seq(), &chain[..8])
+}
+
+/// Creates the worktree of a child, from the parent's branch. Git may take long, so this must not
+/// run on the thread that owns the agent. If the turn is cancelled, git is killed.
+///
+/// # Errors
+/// If it cannot be created.
+pub(crate) fn make_worktree(
+    context: &Context,
+    name: &str,
+    cancel: &Cancel,
+) -> Result<Worktree, ToolError> {
+    let folder = context.workspace.root();
+    confinement_of(context, folder)
+        .and_then(|confinement| {
+            worktree::create(folder, name, Some(&confinement), cancel)
+                .map_err(|why| why.to_string())
+        })
+        .map_err(failed)
+}
+
+fn failed(why: String) -> ToolError {
+    ToolError::new("task_spawn_failed", why)
+}
+
 /// Creates a child and the task that supervises it.
 ///
 /// # Errors
-/// If the worktree or the thread cannot be created, or the scheduler does not accept the task.
-/// Nothing of the child is left then.
+/// If the thread cannot be created, or the scheduler does not accept the task. Nothing of the child
+/// is left then.
 pub(crate) fn spawn(
     actor: &mut Actor,
     wanted: &Wanted,
+    worktree: Option<&Worktree>,
 ) -> Result<(TaskHandle, AgentId), ToolError> {
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
     let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
     let summary = actor.context.line(&wanted.message, 120);
-    let failed = |why: String| ToolError::new("task_spawn_failed", why);
-    // The worktree comes before the task, because the task's detail describes it.
-    let worktree = match wanted.workspace_mode {
-        ChildWorkspaceMode::Inherit => None,
-        ChildWorkspaceMode::Worktree => Some(make_worktree(actor, &task_id).map_err(failed)?),
-    };
     let supervision = Supervision {
         child_agent_id: child_agent_id.clone(),
         supervision_task_id: task_id.clone(),
@@ -199,7 +225,7 @@ pub(crate) fn spawn(
         child_profile_preset: "private_child".to_owned(),
         wait_policy: "background".to_owned(),
         workspace_mode: wanted.workspace_mode,
-        worktree: worktree.as_ref().map(|worktree| json!(worktree)),
+        worktree: worktree.map(|worktree| json!(worktree)),
         output_summary: None,
     };
     let recovery = TaskRecovery::ChildAgentTask {
@@ -330,19 +356,11 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
     Ok(Setup {
         workspace,
         // Git in a worktree writes to the `.git` of the repository, which is outside the worktree.
-        also_write: [context.also_write.clone(), vec![layout.git]].concat(),
+        // The settings and hooks there stay closed: its parent and the operator execute them.
+        also_write: [context.also_write.clone(), layout.of_worktree(&worktree)].concat(),
+        also_read: [context.also_read.clone(), vec![layout.git]].concat(),
         ..inherited
     })
-}
-
-/// Creates a worktree for the child of a task, from the parent's branch. Its name contains a part
-/// of the parent's head, so that it differs between histories with the same task ids.
-fn make_worktree(actor: &Actor, task: &TaskId) -> Result<Worktree, String> {
-    let chain = actor.state().head().chain.to_string();
-    let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
-    let folder = actor.context.workspace.root();
-    let confinement = confinement_of(&actor.context, folder)?;
-    worktree::create(folder, &name, Some(&confinement)).map_err(|why| why.to_string())
 }
 
 impl Supervision {
@@ -374,9 +392,8 @@ fn cleaned(context: &Context, described: Value) -> Value {
 /// The confinement of git while it creates and removes worktrees.
 fn confinement_of(context: &Context, folder: &Path) -> Result<Confinement, String> {
     let layout = worktree::layout(folder).map_err(|why| why.to_string())?;
-    context
-        .confinement_with(vec![layout.repository, layout.git, layout.worktrees])
-        .map_err(|why| why.to_string())
+    let worktrees = Workspace::new(&layout.worktrees).map_err(|why| why.to_string())?;
+    context.confinement_of_git(&layout, worktrees).map_err(|why| why.to_string())
 }
 
 fn worktree_of(supervision: &Supervision) -> Option<Worktree> {

@@ -15,10 +15,13 @@ use wakeful_host::{engine::Engines, ledger::SqliteFile};
 use crate::{
     budget::Budget,
     child, command,
-    confine::{ConfineError, Confinement, Policy, Redactor, Surroundings, Workspace},
+    confine::{
+        ConfineError, Confinement, Network, Policy, Redactor, Surroundings, Wall, Workspace,
+    },
     cut,
     openai::{Endpoint, ToolDefinition},
     tools,
+    worktree::Layout,
 };
 
 /// Observes agents. Calls come from several threads.
@@ -53,7 +56,11 @@ pub struct Setup {
     pub home: PathBuf,
     /// What its commands may do.
     pub policy: Policy,
-    /// Other paths that its commands may write, such as the `.git` of a worktree's repository.
+    /// What keeps them in the workspace.
+    pub wall: Wall,
+    /// Other paths that its commands may read, such as the `.git` of a worktree's repository.
+    pub also_read: Vec<PathBuf>,
+    /// Other paths that its commands may write, such as the branches of that repository.
     pub also_write: Vec<PathBuf>,
     /// The program that confines commands: this one.
     pub launcher: PathBuf,
@@ -95,18 +102,27 @@ impl Context {
             .iter()
             .map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64))
             .sum();
-        let confinement = confinement(&setup, Vec::new())?;
+        let confinement =
+            Confinement::new(setup.policy.clone(), setup.workspace.clone(), &surroundings(&setup))?;
         let limits = setup.policy.limits.of_commands();
         let budget = Mutex::new(Budget::new(setup.context_tokens));
         Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes, budget })
     }
 
-    /// A confinement that also lets programs write to these places.
-    pub(crate) fn confinement_with(
+    /// The confinement of git while it makes and removes worktrees. Programs that a repository
+    /// names can read its files, write the worktrees and its `.git`, and use no network.
+    pub(crate) fn confinement_of_git(
         &self,
-        also_write: Vec<PathBuf>,
+        layout: &Layout,
+        worktrees: Workspace,
     ) -> Result<Confinement, ConfineError> {
-        confinement(&self.setup, also_write)
+        let setup = Setup {
+            also_read: vec![layout.repository.clone()],
+            also_write: vec![layout.git.clone()],
+            ..self.setup.clone()
+        };
+        let policy = Policy { network: Network::Closed, ..self.policy.clone() };
+        Confinement::of_host(policy, worktrees, &surroundings(&setup))
     }
 
     /// The tools that the model sees.
@@ -178,21 +194,28 @@ impl Context {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
             .collect();
-        self.setup.home.join("output").join(format!("{plain}.log"))
+        output_folder(&self.setup).join(format!("{plain}.log"))
     }
 
     /// The longest time that a tool waits, even if the model asks for more.
     pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(10);
 }
 
-fn confinement(setup: &Setup, also_write: Vec<PathBuf>) -> Result<Confinement, ConfineError> {
-    let around = Surroundings {
+/// The folder for the output of commands and the log of their requests.
+fn output_folder(setup: &Setup) -> PathBuf {
+    setup.home.join("output")
+}
+
+fn surroundings(setup: &Setup) -> Surroundings {
+    Surroundings {
+        wall: setup.wall,
         launcher: setup.launcher.clone(),
         home: std::env::home_dir(),
         scratch: setup.home.join("tmp"),
-        also_write: [setup.also_write.clone(), also_write].concat(),
-    };
-    Confinement::new(setup.policy.clone(), setup.workspace.clone(), &around)
+        output: output_folder(setup),
+        also_read: setup.also_read.clone(),
+        also_write: setup.also_write.clone(),
+    }
 }
 
 impl std::ops::Deref for Context {

@@ -231,12 +231,10 @@ fn command_ended(
         .active
         .get(&task)
         .is_some_and(|task| task.record.status == TaskStatus::Cancelling);
-    let (status, how) = match (&exit.cause, exit.code, exit.signal) {
+    let (status, how) = match (exit.cause, exit.code, exit.signal) {
         // A shutdown stops commands too, so only a task that was asked to stop counts as cancelled.
         (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
-        (Cause::TimedOut, ..) => {
-            (TaskStatus::Failed, "ran past its time limit and was ended".to_owned())
-        }
+        (cause, ..) if let Some(why) = cause.of_limits() => (TaskStatus::Failed, why.to_owned()),
         (_, Some(0), _) => (TaskStatus::Completed, "exited with status 0".to_owned()),
         (_, Some(code), _) => (TaskStatus::Failed, format!("exited with status {code}")),
         (_, None, Some(signal)) => (TaskStatus::Failed, format!("was ended by signal {signal}")),

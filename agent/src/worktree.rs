@@ -11,13 +11,21 @@
 
 use std::{
     env, fs, io,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, Output, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use crate::confine::{self, Confinement};
+use crate::{
+    confine::{self, Confinement},
+    openai::Cancel,
+};
 
 /// A worktree that was created for a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +75,18 @@ pub struct Layout {
     pub git: PathBuf,
     /// The folder beside the repository that holds the worktrees.
     pub worktrees: PathBuf,
+}
+
+impl Layout {
+    /// What git in a worktree writes of the repository's `.git`: objects, branches, and what it
+    /// keeps about this worktree. A link in their place is left out: it could lead anywhere.
+    pub(crate) fn of_worktree(&self, worktree: &Worktree) -> Vec<PathBuf> {
+        let name = worktree.worktree_path.file_name().unwrap_or_default();
+        let places = ["objects", "refs", "logs"].map(|part| self.git.join(part));
+        let own = self.git.join("worktrees").join(name);
+        let is_here = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
+        places.into_iter().chain([own]).filter(is_here).collect()
+    }
 }
 
 /// Why there is no worktree.
@@ -247,24 +267,34 @@ impl From<Cleanup> for Shape {
 /// Finds the folders for the worktrees of a repository, and creates the folder for them. All of
 /// them must be writable under the [`Confinement`] that creates and removes worktrees.
 ///
+/// The host decides where the repository is: the nearest folder with a `.git` that is a folder. The
+/// settings of a repository are not asked, because commands can write them.
+///
 /// # Errors
 /// If the folder is not in a repository, or the folder for worktrees cannot be created.
 pub fn layout(folder: &Path) -> Result<Layout, WorktreeError> {
-    // These questions run no program of the repository, so git needs no confinement here.
-    let ask = |question: &[&str]| {
-        let no_repository = |why| WorktreeError::NoRepository { folder: folder.to_owned(), why };
-        git(folder, None, &[&["rev-parse", "--path-format=absolute"], question].concat())
-            .map(PathBuf::from)
-            .map_err(no_repository)
-    };
-    let (repository, git) = (ask(&["--show-toplevel"])?, ask(&["--git-common-dir"])?);
+    let no_repository =
+        |why: String| WorktreeError::NoRepository { folder: folder.to_owned(), why };
+    let real = folder.canonicalize().map_err(|why| no_repository(why.to_string()))?;
+    let repository = real
+        .ancestors()
+        .find(|ancestor| fs::symlink_metadata(ancestor.join(".git")).is_ok())
+        .ok_or_else(|| no_repository("no folder above it has a `.git`".to_owned()))?;
+    let git = repository.join(".git");
+    // A file or a link leads to a place that a command may have chosen.
+    if !fs::symlink_metadata(&git).is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(no_repository(format!(
+            "`{}` is not a folder; start the agent in the main worktree",
+            git.display()
+        )));
+    }
     let name =
         repository.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let worktrees = repository.with_file_name(format!(".wakeful-worktrees-{name}"));
     // It must exist before git is confined: the confinement leaves out paths that do not exist.
     fs::create_dir_all(&worktrees)
         .map_err(|why| WorktreeError::Folder { path: worktrees.clone(), why })?;
-    Ok(Layout { repository, git, worktrees })
+    Ok(Layout { repository: repository.to_owned(), git, worktrees })
 }
 
 /// Creates the worktree of a task, on a new branch that starts at the branch checked out in
@@ -276,15 +306,17 @@ pub fn create(
     folder: &Path,
     task_id: &str,
     confinement: Option<&Confinement>,
+    cancel: &Cancel,
 ) -> Result<Worktree, WorktreeError> {
+    let git = |folder: &Path, arguments: &[&str]| git(folder, confinement, arguments, cancel);
     if !is_name(task_id) {
         return Err(WorktreeError::TaskId(task_id.to_owned()));
     }
     let layout = layout(folder)?;
     let head = ["symbolic-ref", "--quiet", "--short", "HEAD"];
-    let branch = git(folder, confinement, &head).and_then(|branch| {
+    let branch = git(folder, &head).and_then(|branch| {
         let commit = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
-        git(folder, confinement, &commit).map(|_| branch)
+        git(folder, &commit).map(|_| branch)
     });
     let original_branch =
         branch.map_err(|why| WorktreeError::DetachedHead { folder: folder.to_owned(), why })?;
@@ -296,13 +328,9 @@ pub fn create(
         return Err(failed("its path is not valid UTF-8".to_owned()));
     };
     // Git still lists a worktree that was removed by hand, and then refuses its path.
-    git(folder, confinement, &["worktree", "prune"]).map_err(failed)?;
-    git(
-        folder,
-        confinement,
-        &["worktree", "add", "--quiet", "-b", &worktree_branch, "--", text, "HEAD"],
-    )
-    .map_err(failed)?;
+    git(folder, &["worktree", "prune"]).map_err(failed)?;
+    git(folder, &["worktree", "add", "--quiet", "-b", &worktree_branch, "--", text, "HEAD"])
+        .map_err(failed)?;
     Ok(Worktree {
         worktree_branch,
         projection_kind: Projection::GitWorktreeRoot,
@@ -315,6 +343,8 @@ pub fn create(
 /// Removes a worktree that has no changes, and its branch if no commit would be lost. Returns what
 /// became of them.
 pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanup {
+    let never = Cancel::new();
+    let git = |folder: &Path, arguments: &[&str]| git(folder, confinement, arguments, &never);
     let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } =
         worktree;
     let is_gone =
@@ -322,10 +352,10 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
     // People remove worktrees by hand; cleanup tolerates that (contract 12).
     if is_gone() {
         // A failure is harmless: git only keeps a stale entry.
-        let _untidy = git(origin, confinement, &["worktree", "prune"]);
+        let _untidy = git(origin, &["worktree", "prune"]);
         return Cleanup::AlreadyRemoved { meanwhile: false };
     }
-    match git(path, confinement, &["rev-parse", "--abbrev-ref", "HEAD"]) {
+    match git(path, &["rev-parse", "--abbrev-ref", "HEAD"]) {
         Err(error) => return Cleanup::Unreadable { what: Inspection::Branch, error },
         Ok(actual_branch) if actual_branch != *branch => {
             return Cleanup::BranchMismatch { actual_branch };
@@ -334,7 +364,6 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
     }
     match git(
         path,
-        confinement,
         // A rename would be two paths, which `changed` does not read.
         &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"],
     ) {
@@ -344,25 +373,19 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
         }
         Ok(_) => {}
     }
-    match git(origin, confinement, &["worktree", "remove", "--", &path.to_string_lossy()]) {
-        Ok(_) => Cleanup::Cleaned { branch: delete(branch, origin, confinement) },
+    match git(origin, &["worktree", "remove", "--", &path.to_string_lossy()]) {
+        Ok(_) => Cleanup::Cleaned { branch: delete(branch, &|arguments| git(origin, arguments)) },
         Err(_) if is_gone() => Cleanup::AlreadyRemoved { meanwhile: true },
         Err(error) => Cleanup::Failed { error },
     }
 }
 
-fn delete(branch: &str, origin: &Path, confinement: Option<&Confinement>) -> BranchCleanup {
-    if git(
-        origin,
-        confinement,
-        &["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")],
-    )
-    .is_err()
-    {
+fn delete(branch: &str, git: &dyn Fn(&[&str]) -> Result<String, String>) -> BranchCleanup {
+    if git(&["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_err() {
         return BranchCleanup::AlreadyRemoved;
     }
     // `-d` refuses to delete a branch whose commits would be lost.
-    match git(origin, confinement, &["branch", "--quiet", "-d", "--", branch]) {
+    match git(&["branch", "--quiet", "-d", "--", branch]) {
         Ok(_) => BranchCleanup::Deleted,
         Err(error) => BranchCleanup::Retained { error },
     }
@@ -390,10 +413,21 @@ fn git(
     folder: &Path,
     confinement: Option<&Confinement>,
     arguments: &[&str],
+    cancel: &Cancel,
 ) -> Result<String, String> {
-    let mut command = confine::command(confinement, "git");
+    // Not by `PATH`: it may have a folder of the workspace, where a command could put a program.
+    let program = match confinement {
+        Some(confinement) => confinement
+            .program("git")
+            .ok_or("git is not installed outside the folders that commands can write")?,
+        None => PathBuf::from("git"),
+    };
+    let program = program.to_str().ok_or("the path of git is not valid UTF-8")?;
+    let (mut command, _inherited) = confine::command(confinement, program, false);
     // Hooks and the file monitor are programs that the repository chooses.
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]).args(arguments);
+    command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+    // Commands may have another user than the host. Whose the repository is, the host has decided.
+    command.args(["-c", "safe.directory=*"]).args(arguments);
     // A host that runs inside a git hook inherits variables that name another repository.
     let is_gits = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
     match confinement {
@@ -401,12 +435,15 @@ fn git(
         None => command.env_clear().envs(env::vars_os().filter(|(name, _)| !is_gits(name))),
     };
     command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("PATH", confine::USUAL_PATH)
         // Git must fail instead of asking for a password.
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
         .current_dir(folder)
         .stdin(Stdio::null());
-    let output = command.output().map_err(|why| format!("cannot run git: {why}"))?;
+    let output =
+        within(command, PATIENCE, cancel).map_err(|why| format!("cannot run git: {why}"))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()),
         false => {
@@ -417,5 +454,70 @@ fn git(
                 said
             })
         }
+    }
+}
+
+/// The longest time that git may take. A repository can make it wait for ever, such as with a named
+/// pipe in place of its settings.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Runs a command to its end. Kills it after this time, or when this is cancelled.
+fn within(mut command: Command, patience: Duration, cancel: &Cancel) -> io::Result<Output> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let child = command.spawn()?;
+    let leader = Pid::from_child(&child);
+    // What comes first counts: the end of the command, or `None` for the cancellation.
+    let (ended, ends) = mpsc::channel();
+    let cancelled = ended.clone();
+    // Only the first is awaited here, so a send that nobody receives is harmless.
+    let _listening = cancel.listen(move || drop(cancelled.send(None)));
+    thread::Builder::new()
+        .name("git".to_owned())
+        .spawn(move || drop(ended.send(Some(child.wait_with_output()))))?;
+    let first = ends.recv_timeout(patience);
+    if let Ok(Some(output)) = first {
+        return output;
+    }
+    // With a wall its own process is the end of all; without one, its group is.
+    let _gone = kill_process_group(leader, Signal::KILL);
+    Err(match first {
+        Ok(_) => io::Error::new(io::ErrorKind::Interrupted, "it was told to stop and was killed"),
+        Err(_) => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("it took longer than {} s and was killed", patience.as_secs()),
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_git_that_waits_for_ever_is_killed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 | cat"]);
+        let never = Cancel::new();
+        let why = within(command, Duration::from_millis(50), &never).expect_err("it is killed");
+        assert_eq!(why.kind(), io::ErrorKind::TimedOut);
+        let mut quick = Command::new("sh");
+        quick.args(["-c", "echo out; echo err >&2; exit 3"]);
+        let output = within(quick, PATIENCE, &never).expect("it ends");
+        assert_eq!(
+            (output.status.code(), output.stdout, output.stderr),
+            (Some(3), b"out\n".to_vec(), b"err\n".to_vec())
+        );
+    }
+
+    #[test]
+    fn a_git_that_is_told_to_stop_stops_at_once() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 | cat"]);
+        let cancel = Cancel::new();
+        let from_elsewhere = cancel.clone();
+        let told = thread::spawn(move || from_elsewhere.cancel());
+        let why = within(command, PATIENCE, &cancel).expect_err("it is killed");
+        assert_eq!(why.kind(), io::ErrorKind::Interrupted);
+        assert!(told.join().is_ok());
     }
 }

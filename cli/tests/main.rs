@@ -25,6 +25,7 @@ mod sandbox;
 mod seeded;
 #[path = "../../host-native/tests/shared.rs"]
 mod shared;
+mod shown;
 mod sqlite;
 mod stories;
 #[cfg(target_os = "linux")]

@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use wakeful_agent::{
     confine::{Confinement, Policy, Surroundings, Workspace},
+    openai::Cancel,
     worktree::{self, Cleanup, Worktree, WorktreeError},
 };
 
@@ -39,7 +40,7 @@ impl Repository {
     }
 
     fn create(&self, id: &str) -> Worktree {
-        worktree::create(&self.path("project"), id, None).expect("a worktree")
+        worktree::create(&self.path("project"), id, None, &Cancel::new()).expect("a worktree")
     }
 }
 
@@ -87,23 +88,42 @@ fn a_worktree_is_beside_its_repository_and_on_its_own_branch() {
 }
 
 #[test]
-fn a_worktree_is_made_from_a_folder_below_and_from_another_worktree() {
+fn a_worktree_is_made_from_a_folder_below_and_not_from_another_worktree() {
     let repository = Repository::new();
-    let below = worktree::create(&repository.path("project/src"), "1", None).expect("a worktree");
+    let below = worktree::create(&repository.path("project/src"), "1", None, &Cancel::new())
+        .expect("a worktree");
     assert_eq!(
         (below.worktree_path, below.original_cwd),
         (repository.path(".wakeful-worktrees-project/task-1"), repository.path("project/src"))
     );
-    let inner = worktree::create(&repository.path(".wakeful-worktrees-project/task-1"), "2", None)
-        .expect("a worktree");
-    assert_eq!(inner.original_branch, "task-1");
+    let inner = worktree::create(
+        &repository.path(".wakeful-worktrees-project/task-1"),
+        "2",
+        None,
+        &Cancel::new(),
+    );
+    let why = inner.expect_err("its `.git` is a file that a command could write").to_string();
+    assert!(why.contains("is not a folder; start the agent in the main worktree"), "{why}");
+}
+
+#[test]
+fn what_a_repository_says_about_its_place_is_not_believed() {
+    let repository = Repository::new();
+    let (project, elsewhere) = (repository.path("project"), repository.path("elsewhere"));
+    fs::create_dir(&elsewhere).expect("a folder");
+    repository.git(&["config", "core.worktree", elsewhere.to_str().expect("text")]);
+    let layout = worktree::layout(&project).expect("a repository");
+    assert_eq!((layout.repository, layout.git), (project.clone(), project.join(".git")));
+    fs::rename(project.join(".git"), elsewhere.join("moved")).expect("moved");
+    std::os::unix::fs::symlink(elsewhere.join("moved"), project.join(".git")).expect("a link");
+    worktree::layout(&project).expect_err("a link leads anywhere");
 }
 
 #[test]
 fn where_there_is_nothing_to_go_off_from_the_reason_is_told() {
     let repository = Repository::new();
     let create = |folder: &str, id: &str| {
-        worktree::create(&repository.path(folder), id, None).expect_err("refused")
+        worktree::create(&repository.path(folder), id, None, &Cancel::new()).expect_err("refused")
     };
     for id in ["", "-d", "a/b", "..", "a..b", ".hidden", "x.lock", "a b", "a\n", &"x".repeat(200)] {
         assert!(
@@ -116,7 +136,7 @@ fn where_there_is_nothing_to_go_off_from_the_reason_is_told() {
     assert!(
         matches!(
             &none,
-            WorktreeError::NoRepository { why, .. } if why.contains("not a git repository")
+            WorktreeError::NoRepository { why, .. } if why.contains("no folder above it has a `.git`")
         ),
         "{none}"
     );
@@ -321,9 +341,12 @@ fn what_git_runs_for_a_repository_is_confined_too() {
     let scratch = repository.path("scratch");
     fs::create_dir(&scratch).expect("a folder");
     let around = Surroundings {
+        wall: wakeful_agent::confine::Wall::default(),
         launcher: env!("CARGO_BIN_EXE_wakeful").into(),
         home: std::env::home_dir(),
         scratch,
+        output: repository.path("records"),
+        also_read: Vec::new(),
         also_write: vec![layout.git.clone(), layout.worktrees.clone()],
     };
     let workspace = Workspace::new(&folder).expect("it is there");
@@ -345,13 +368,14 @@ fn what_git_runs_for_a_repository_is_confined_too() {
     ]);
     fs::write(folder.join(".git/info/attributes"), "* filter=odd\n").expect("it is written");
 
-    let made = worktree::create(&folder, "held", Some(&confinement)).expect("a worktree");
+    let made =
+        worktree::create(&folder, "held", Some(&confinement), &Cancel::new()).expect("a worktree");
     assert!(!victim.exists(), "neither the hook nor the filter wrote outside");
     fs::remove_file(folder.join(".git/info/attributes")).expect("it was there");
     assert_eq!(detail(&worktree::cleanup(&made, Some(&confinement)))["cleanup_status"], "cleaned");
 
     fs::write(folder.join(".git/info/attributes"), "* filter=odd\n").expect("it is written");
-    worktree::create(&folder, "free", None).expect("a worktree");
+    worktree::create(&folder, "free", None, &Cancel::new()).expect("a worktree");
     assert_eq!(
         fs::read_to_string(&victim).expect("the filter wrote"),
         "filter\nfilter\n",

@@ -2,7 +2,8 @@
 //!
 //! Ids are opaque text. The empty string is a valid id, because foreign ledgers contain it. An id
 //! longer than [`MAX_BYTES`] is malformed; the limit for agents and waiting intents is
-//! [`MAX_STEM_BYTES`]. Ids that the core makes come from the agent id and a `seq` (contract 1.2).
+//! [`MAX_STEM_BYTES`]. A new id with a control character is malformed too; what was stored before
+//! keeps such ids. Ids that the core makes come from the agent id and a `seq` (contract 1.2).
 
 use alloc::{
     format,
@@ -151,5 +152,27 @@ fn text(value: &Value<'_>, most: usize) -> String {
     if text.len() > most {
         value.is_wrong(&format_args!("id is {} bytes long, the limit is {most}", text.len()));
     }
+    // Asked first: what is read back is read most often.
+    if value.is_new()
+        && let Some(control) = control_in(&text)
+    {
+        value.is_wrong(&control);
+    }
     text
+}
+
+/// A control character in an id (contract 2.3): C0, DEL or C1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlInId(char);
+
+impl fmt::Display for ControlInId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "id contains the control character U+{:04X}", u32::from(self.0))
+    }
+}
+
+/// The first control character of an id; `None` if it has none.
+#[must_use]
+pub fn control_in(id: &str) -> Option<ControlInId> {
+    id.chars().find(|c| c.is_control()).map(ControlInId)
 }

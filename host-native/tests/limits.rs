@@ -7,7 +7,7 @@ use wakeful_core::{Clock, EntryBytes, Head, Ledger, LedgerError, Options, Seq, T
 use wakeful_host::{
     clock::VirtualClock,
     engine::{Engine, EngineError, Mode},
-    ledger::MemoryLedger,
+    ledger::{MemoryLedger, SqliteFile},
     provider::Elsewhere,
     sandbox::{Breach, Guest, GuestError, Limit, Limits, Plugin, Pool, Runtime, Sandbox},
     waiting,
@@ -205,6 +205,31 @@ fn an_instance_too_many_is_refused_until_one_is_dropped() {
     assert!(another().is_ok());
 }
 
+#[test]
+fn a_broken_instance_gives_its_place_and_its_host_back_at_once() {
+    let runtime = Runtime::new(Pool { instances: 1, ..Pool::default() }).expect("a runtime");
+    let plugin = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the guest"))
+        .expect("it fits");
+    let mut broken = Vec::new();
+    for misdeed in ["grow", "trap", "loop", "append 100001", "answer 100001"] {
+        let ledger = Asked::default();
+        let held = std::rc::Rc::downgrade(&ledger.most);
+        let mut agent = plugin
+            .instance(ledger, VirtualClock::at(start()), Elsewhere, SMALL)
+            .expect("the broken ones before it are out of the pool");
+        assert!(held.upgrade().is_some());
+        agent.propose(misdeed).expect_err(misdeed);
+        assert!(held.upgrade().is_none(), "{misdeed}: the host's ledger is still held");
+        // The host keeps what is left of it, and can still ask what it did.
+        assert_eq!(agent.calls().append, 0);
+        broken.push(agent);
+    }
+    for agent in &mut broken {
+        let why = agent.propose("nothing").expect_err("it is gone");
+        assert!(matches!(why, EngineError::Guest(GuestError::Gone)), "{why}");
+    }
+}
+
 /// Runs an agent of the real guest through a short conversation and returns its explanation.
 fn lives(agent: &mut Agent<VirtualClock>, number: usize) -> Result<String, EngineError> {
     agent.open(&Options::new(format!("agent-{number}").into()), Mode::Drive)?;
@@ -371,6 +396,88 @@ fn a_guest_that_asks_for_a_whole_ledger_gets_a_page() {
         .expect("an instance");
     agent.propose("read_on").expect_err("it reads without end");
     assert!((1..=1024).contains(&ledger.most.get()), "{}", ledger.most.get());
+}
+
+/// A ledger that keeps the most bytes that it has lent at once.
+struct Lent<L> {
+    inner: L,
+    most: std::rc::Rc<std::cell::Cell<usize>>,
+}
+
+impl<L: Ledger> Ledger for Lent<L> {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.inner.append(expected, batch)
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        let page = self.inner.read(after, limit)?;
+        let bytes = page.iter().map(|entry| entry.as_str().len()).sum();
+        self.most.set(self.most.get().max(bytes));
+        Ok(page)
+    }
+}
+
+/// The most bytes that the host loads at once for a guest that asks for a whole ledger of 40 MiB.
+fn lent_at_once(mut ledger: impl Ledger + 'static) -> usize {
+    let mut head = Head::START;
+    for _ in 0..40 {
+        let long = wakeful_core::EventRecord::new(
+            wakeful_core::EventKind::RuntimeError,
+            start(),
+            &"x".repeat(1 << 20),
+        );
+        let records = vec![wakeful_core::Record::Event(long)];
+        let (entries, batch) = wakeful_core::seal_all(head, start(), records);
+        ledger.append(&head, &batch).expect("it is stored");
+        head = entries[0].head();
+    }
+    let most = std::rc::Rc::default();
+    let ledger = Lent { inner: ledger, most: std::rc::Rc::clone(&most) };
+    let clock = VirtualClock::at(start());
+    let mut agent =
+        Sandbox::new(&hostile(), ledger, clock, Elsewhere, Limits::default()).expect("an instance");
+    agent.propose("read_all").expect("a page");
+    most.get()
+}
+
+#[test]
+fn a_guest_that_asks_for_long_entries_makes_the_host_load_a_page_of_few() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("a file");
+    for lent in [lent_at_once(MemoryLedger::default()), lent_at_once(file.ledger(&"a".into()))] {
+        assert!((1 << 20..=4 << 20).contains(&lent), "{lent} bytes");
+    }
+}
+
+#[test]
+fn what_a_call_appends_in_many_batches_is_bounded_together() {
+    let limits = Limits { append_bytes: 1_000_000, host_calls: u64::MAX, ..SMALL };
+    let stored = Appended::default();
+    let clock = VirtualClock::at(start());
+    let mut agent =
+        Sandbox::new(&hostile(), stored.clone(), clock, Elsewhere, limits).expect("an instance");
+    let why = agent.propose("append_on").expect_err("it appends without end");
+    assert_eq!(breach(&why), Breach { limit: Limit::Appended, most: 1_000_000 });
+    let bytes = stored.bytes.get();
+    assert!((900_000..=1_000_000).contains(&bytes), "{bytes}");
+}
+
+/// A ledger that takes every batch.
+#[derive(Clone, Default)]
+struct Appended {
+    bytes: std::rc::Rc<std::cell::Cell<usize>>,
+}
+
+impl Ledger for Appended {
+    fn append(&mut self, _: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        let bytes: usize = batch.iter().map(|entry| entry.as_str().len()).sum();
+        self.bytes.set(self.bytes.get() + bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, _: Seq, _: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        Ok(Vec::new())
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs, process::ExitCode};
 
+use crate::licences;
 use xtask::{
     call::{Call, Failure},
     needed::missing,
@@ -43,12 +44,17 @@ pub(crate) fn deny(paths: &Paths) -> Result<ExitCode, Failure> {
             )));
         }
     }
-    let packages = packages(paths)?;
+    let (packages, others) = (packages(paths)?, licences::check(paths)?);
     anstream::println!(
         "{}: {packages} packages in {} workspaces, {}",
         bold("deny"),
         WORKSPACES.len(),
         green("licences, bans and sources are as deny.toml has them")
+    );
+    anstream::println!(
+        "{}: {others} packages of npm and PyPI, {}",
+        bold("deny"),
+        green("their licences are as deny.toml has them")
     );
     Ok(ExitCode::SUCCESS)
 }

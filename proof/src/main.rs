@@ -7,6 +7,7 @@
 mod command_line;
 mod coverage;
 mod deny;
+mod licences;
 mod fuzz;
 mod miri;
 mod mutants;

@@ -262,6 +262,70 @@ fn what_is_wrong_inside_a_message_has_its_path() {
     }
 }
 
+/// The first and last characters of C0 and C1, what a terminal obeys, and DEL.
+const CONTROL: [char; 9] =
+    ['\0', '\t', '\n', '\r', '\u{1b}', '\u{1f}', '\u{7f}', '\u{80}', '\u{9f}'];
+
+#[test]
+fn an_id_with_a_control_character_is_named_by_its_path() {
+    let mut machine = begun();
+    let mut cases = 0;
+    // Every id at any depth, so that a new field cannot be forgotten here.
+    for (fact, _) in examples() {
+        for pointer in ids("", &fact) {
+            for control in CONTROL {
+                let mut changed = fact.clone();
+                *changed.pointer_mut(&pointer).expect("the id") = json!(format!("a{control}b"));
+                let why = refused(&mut machine, &changed.to_string());
+                assert_eq!(why.path, pointer[1..].replace('/', "."), "{changed}");
+                let code = u32::from(control);
+                assert_eq!(why.message, format!("id contains the control character U+{code:04X}"));
+                cases += 1;
+            }
+        }
+    }
+    assert!(cases >= 40 * CONTROL.len(), "{cases}");
+}
+
+/// The pointers to all texts in a fact that are ids.
+fn ids(pointer: &str, value: &Value) -> Vec<String> {
+    let Value::Object(members) = value else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, member) in members {
+        let at = format!("{pointer}/{name}");
+        if member.is_string() && (name == "id" || name.ends_with("_id")) {
+            // The core only carries these two. Nothing is found by them.
+            if !["tool_execution_id", "brief_id"].contains(&name.as_str()) {
+                found.push(at);
+            }
+        } else {
+            found.extend(ids(&at, member));
+        }
+    }
+    found
+}
+
+#[test]
+fn an_id_that_is_not_read_from_json_has_no_control_character_either() {
+    let mut machine = begun();
+    let before = machine.state().clone();
+    for control in CONTROL {
+        let id = format!("a{control}b");
+        let fact = json!({"fact": "work_item_created", "work_item_id": id, "objective": "o"});
+        // Reading what was stored accepts such ids.
+        let fact = Fact::decode(&fact.to_string()).expect("an old fact");
+        let why = machine.propose(fact, NOW).expect_err("a new id");
+        assert!(matches!(why, ProposeError::ControlInId(_)), "{why}");
+        assert_eq!(machine.state(), &before);
+    }
+    // Letters of all scripts and marks that join them are not control characters.
+    for id in ["ä", "日本", "\u{200d}", "a b"] {
+        let fact = json!({"fact": "timer_created", "timer_id": id, "duration_ms": 1});
+        assert!(machine.propose_json(&fact.to_string(), NOW).is_ok(), "{id}");
+        machine.committed();
+    }
+}
+
 fn message_with(pointer: &str) -> Value {
     let mut with = message();
     with.as_object_mut()

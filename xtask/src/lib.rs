@@ -2,6 +2,7 @@
 //!
 //! The crate `wakeful-proof` uses the public modules.
 
+mod attack;
 mod bench;
 mod browser;
 pub mod call;
@@ -20,7 +21,7 @@ mod package;
 pub mod packages;
 pub mod paths;
 pub mod proof;
-mod python;
+pub mod python;
 mod run;
 mod serve;
 pub mod set_up;
@@ -33,6 +34,7 @@ pub mod tidy;
 pub mod tools;
 pub mod web_demo;
 pub mod windows;
+mod wall;
 mod world;
 
 use std::process::ExitCode;
@@ -68,6 +70,7 @@ pub fn main() -> ExitCode {
         Command::Crash(options) => crash::crash(&paths, &options),
         Command::Sim(options) => sim::sim(&paths, &options),
         Command::Soak(request) => soak::soak(&paths, &request),
+        Command::Attack(request) => attack::attack(&paths, &request),
         Command::Model(options) => model::model(&paths, &options),
         Command::Bench(options) => bench::bench(&paths, &options),
         Command::World => world::world(&paths),

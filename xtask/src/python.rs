@@ -81,6 +81,17 @@ pub(crate) fn hostile(paths: &Paths) -> Call {
     call.arg(paths.guest().join("wakeful.component.wasm"))
 }
 
+/// The metadata of the packages that are installed, without what Python itself brings to install
+/// them.
+pub fn packages(paths: &Paths) -> Result<Vec<PathBuf>, Failure> {
+    set_up(paths)?;
+    let lists = "import importlib.metadata as m\nfor d in m.distributions():\n  if d.metadata['Name'] not in ('pip', 'setuptools'): print(d.locate_file(d._path / 'METADATA'))";
+    let listed = Call::new(paths, "python-packages", program(&paths.target().join("python")))
+        .args(["-c", lists])
+        .answer()?;
+    Ok(listed.lines().map(PathBuf::from).collect())
+}
+
 fn program(folder: &std::path::Path) -> PathBuf {
     folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }

@@ -38,4 +38,18 @@ pub enum Cause {
     Stopped,
     /// It reached its time limit.
     TimedOut,
+    /// It used too much disk.
+    DiskUsed,
+}
+
+impl Cause {
+    /// Why the host ended the command, after "it"; `None` if the host did not, or was told to.
+    #[must_use]
+    pub fn of_limits(self) -> Option<&'static str> {
+        match self {
+            Self::Exited | Self::Stopped => None,
+            Self::TimedOut => Some("ran past its time limit and was ended"),
+            Self::DiskUsed => Some("used more disk than the policy allows and was killed"),
+        }
+    }
 }

@@ -13,7 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 
 /// The environment variable that names the command of a process.
 pub const MARK: &str = "WAKEFUL_TASK";
@@ -29,7 +31,9 @@ const SWEEP_GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Family {
     leader: Pid,
-    mark: String,
+    /// By what its processes are known. Without a mark they have a process namespace, which none of
+    /// them can leave; the leader waits outside it, and its end is the end of all.
+    mark: Option<String>,
     /// Processes that were seen. One of them still belongs to the command after its parent has
     /// ended.
     seen: BTreeSet<Identity>,
@@ -38,8 +42,13 @@ pub(super) struct Family {
 impl Family {
     /// The processes of the command whose own process is `leader`. Valid until that process is
     /// reaped, because its id is not reused before.
-    pub(super) fn new(leader: Pid, mark: String) -> Self {
-        Self { leader, mark, seen: BTreeSet::new() }
+    pub(super) fn marked(leader: Pid, mark: String) -> Self {
+        Self { leader, mark: Some(mark), seen: BTreeSet::new() }
+    }
+
+    /// The processes in the namespace that `leader` has made.
+    pub(super) fn in_namespaces(leader: Pid) -> Self {
+        Self { leader, mark: None, seen: BTreeSet::new() }
     }
 
     /// Sends a signal to each process once.
@@ -47,6 +56,10 @@ impl Family {
         let group = self.leader.as_raw_pid();
         // Find them first: the signal may end the parents by which others are found.
         let members = self.members();
+        if self.mark.is_none() {
+            // Not the leader: it would end all at once, without a grace period.
+            return send(members.iter(), signal);
+        }
         // Signal the group in one step, so that a process that is just being created is not missed.
         let _gone = kill_process_group(self.leader, signal);
         send(members.iter().filter(|one| one.group != group), signal);
@@ -54,6 +67,11 @@ impl Family {
 
     /// Kills all processes, and those that they start meanwhile.
     pub(super) fn kill(&mut self) {
+        if self.mark.is_none() {
+            // The kernel ends the namespace with it.
+            let _gone = kill_process(self.leader, Signal::KILL);
+            return;
+        }
         self.signal(Signal::KILL);
         kill(|| self.members());
     }
@@ -64,7 +82,10 @@ impl Family {
     }
 
     fn members(&mut self) -> Vec<Process> {
-        let (leader, mark) = (self.leader.as_raw_pid(), self.mark.as_bytes());
+        let leader = self.leader.as_raw_pid();
+        let Some(mark) = self.mark.as_deref().map(str::as_bytes) else {
+            return with_descendants(living(), |_| false, leader);
+        };
         let is_marked = |one: &Process| one.mark.as_deref() == Some(mark);
         let is_own = |one: &Process| {
             one.group == leader

@@ -8,9 +8,11 @@
 //!
 //! [`sweep`] ends what an earlier process of the host left running.
 
+mod disk;
 mod exit;
 mod family;
 mod input;
+mod keeper;
 mod kept;
 mod output;
 mod start;
@@ -75,13 +77,24 @@ pub struct Limits {
     pub output_bytes: u64,
     /// How long it may run before it is stopped. `None`, the default, means no limit.
     pub wall: Option<Duration>,
+    /// The bytes that it may add to its working folder and its folder for temporary files before it
+    /// is killed. `None` means no limit; 16 GiB by default.
+    pub disk_bytes: Option<u64>,
+    /// The bytes that it must leave free in the file systems of these folders; 256 MiB by default.
+    pub disk_free_bytes: u64,
     /// The time between the request to end and the kill; five seconds by default.
     pub stop_grace: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { output_bytes: 8 * 1024 * 1024, wall: None, stop_grace: Duration::from_secs(5) }
+        Self {
+            output_bytes: 8 << 20,
+            wall: None,
+            disk_bytes: Some(16 << 30),
+            disk_free_bytes: 256 << 20,
+            stop_grace: Duration::from_secs(5),
+        }
     }
 }
 

@@ -18,7 +18,9 @@ use rustix::{
 
 use super::{
     Input, Kept, Limits, MARK, Running, STREAM_BYTES, Shared, Spec, State,
+    disk::Disk,
     family::Family,
+    keeper,
     output::OutputFile,
     tend::{Output, Streams, Tended, Tender},
 };
@@ -103,10 +105,18 @@ impl Running {
             }),
             ended: Condvar::new(),
         });
-        let family = Family::new(leader, spec.mark.clone());
+        let family = match confinement {
+            Some(confinement) if confinement.has_namespaces() => Family::in_namespaces(leader),
+            _ => Family::marked(leader, spec.mark.clone()),
+        };
+        let folders = match confinement {
+            Some(confinement) => [confinement.workspace().root(), confinement.scratch()].to_vec(),
+            None => vec![spec.workdir.as_path()],
+        };
+        let disk = Disk::of(folders.into_iter().map(Path::to_owned).collect(), started);
         let output = Output::new(file, &spec.redactor);
         let tender = Tender::new(
-            Tended { child, handle, family, started },
+            Tended { child, handle, family, disk, started },
             streams,
             output,
             *limits,
@@ -128,9 +138,13 @@ fn on_a_terminal(
     let output = never_blocking(OwnedFd::from(ours)).map_err(StartError::Terminal)?;
     let input =
         spec.accepts_input.then(|| output.try_clone()).transpose().map_err(StartError::Terminal)?;
-    let (program, command) = command(spec, confinement);
-    let child = pty_process::blocking::Command::from(command).spawn(theirs);
-    let child = child.map_err(|why| StartError::Spawn { program, why: io_error(why) })?;
+    let (program, command, inherited) = command(spec, confinement);
+    let child = keeper::spawn(move || {
+        let child = pty_process::blocking::Command::from(command).spawn(theirs).map_err(io_error);
+        drop(inherited);
+        child
+    });
+    let child = child.map_err(|why| StartError::Spawn { program, why })?;
     Ok((child, Streams { stdout: Some(output), stderr: None, input, is_terminal: true }))
 }
 
@@ -146,11 +160,16 @@ fn on_pipes(
     spec: &Spec,
     confinement: Option<&Confinement>,
 ) -> Result<(Child, Streams), StartError> {
-    let (program, mut command) = command(spec, confinement);
+    let (program, mut command, inherited) = command(spec, confinement);
     command.stdin(if spec.accepts_input { Stdio::piped() } else { Stdio::null() });
     // A group of its own, so that one signal reaches all of it and never the host.
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|why| StartError::Spawn { program, why })?;
+    let child = keeper::spawn(move || {
+        let child = command.spawn();
+        drop(inherited);
+        child
+    });
+    let mut child = child.map_err(|why| StartError::Spawn { program, why })?;
     let (stdout, stderr, input) = (child.stdout.take(), child.stderr.take(), child.stdin.take());
     let [stdout, stderr, input] =
         [stdout.map(OwnedFd::from), stderr.map(OwnedFd::from), input.map(OwnedFd::from)]
@@ -169,10 +188,16 @@ fn given_up(child: &mut Child, why: io::Error) -> StartError {
 }
 
 /// The shell with the command line, folder and environment. Also returns the name of the program
-/// that is started, for errors.
-fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) {
-    let mut command =
-        confine::command(confinement, spec.shell.as_deref().unwrap_or_else(|| default_shell()));
+/// that is started, for errors, and what must stay open until then.
+fn command(
+    spec: &Spec,
+    confinement: Option<&Confinement>,
+) -> (String, Command, confine::Inherited) {
+    let (mut command, inherited) = confine::command(
+        confinement,
+        spec.shell.as_deref().unwrap_or_else(|| default_shell()),
+        spec.tty,
+    );
     // A shell that may not read the profile would print an error each time.
     if spec.login && confinement.is_none_or(Confinement::shows_home) {
         command.arg("-l");
@@ -184,7 +209,7 @@ fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) 
         .env_clear()
         .envs(&spec.environment)
         .env(MARK, &spec.mark);
-    (command.get_program().to_string_lossy().into_owned(), command)
+    (command.get_program().to_string_lossy().into_owned(), command, inherited)
 }
 
 fn default_shell() -> &'static str {

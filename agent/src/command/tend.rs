@@ -22,7 +22,7 @@ use rustix::{
     termios::{SpecialCodeIndex, tcgetattr},
 };
 
-use super::{Cause, Exit, Input, Limits, Shared, family::Family, output::OutputFile};
+use super::{Cause, Exit, Input, Limits, Shared, disk::Disk, family::Family, output::OutputFile};
 use crate::confine::{RedactedStream, Redactor};
 
 /// Bytes per read.
@@ -43,6 +43,7 @@ pub(super) struct Tended {
     /// A pidfd: readable when the process has ended.
     pub(super) handle: OwnedFd,
     pub(super) family: Family,
+    pub(super) disk: Disk,
     pub(super) started: Instant,
 }
 
@@ -178,7 +179,8 @@ impl Tender {
         let own = match self.phase {
             // Once the command was told to end, only the time of the kill counts.
             Phase::Runs if self.cause == Cause::Exited => {
-                self.limits.wall.and_then(|wall| self.tended.started.checked_add(wall))
+                let late = self.limits.wall.and_then(|wall| self.tended.started.checked_add(wall));
+                late.into_iter().chain([self.tended.disk.next_look()]).min()
             }
             Phase::Runs => None,
             Phase::Leaves { .. } => Some(now + LEFTOVER_PAUSE),
@@ -240,6 +242,11 @@ impl Tender {
         match self.cause {
             Cause::Exited if stops > 0 => self.tell_to_end(Cause::Stopped, now),
             Cause::Exited if is_late => self.tell_to_end(Cause::TimedOut, now),
+            Cause::Exited if self.tended.disk.is_overused(&self.limits, now) => {
+                self.cause = Cause::DiskUsed;
+                // Not later: in a grace period it would go on writing.
+                self.kill_at = Some(now);
+            }
             _ => {}
         }
         // After a timeout the first stop is the second request; otherwise the first stop started

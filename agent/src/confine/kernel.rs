@@ -1,16 +1,19 @@
 //! What the kernel enforces (Landlock), and what it cannot.
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    os::fd::{AsFd, AsRawFd},
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
 };
-use rustix::{
-    io,
-    thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs},
-};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::{Deserialize, Serialize};
+
+use super::{resources::Resources, user::User};
 
 /// The Landlock ABIs that the rights need: files since Linux 6.2, devices since 6.10, TCP since
 /// 6.7, signals and abstract sockets since 6.12.
@@ -33,6 +36,10 @@ pub(super) struct Rights {
     pub(super) network: bool,
     /// Whether it is an error if the kernel cannot restrict files and network.
     pub(super) is_required: bool,
+    /// How much each process may use.
+    pub(super) resources: Resources,
+    /// The user that the command becomes; `None` leaves it that of the host.
+    pub(super) user: Option<User>,
 }
 
 /// What this kernel can restrict.
@@ -55,20 +62,21 @@ impl Held {
     }
 }
 
-/// The capabilities that commands keep if the host is root. File owners do not matter then;
-/// Landlock says which files may be used.
-const LEFT_TO_ROOT: CapabilitySet =
-    CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
+/// Hides the memory of this process, which holds the key: the kernel writes no core dump of it, and
+/// other processes of the same user can neither trace it nor read its memory and environment. Root
+/// still can. Commands are not affected.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn hide_memory() -> std::io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
 
-/// Drops all other capabilities of root, for good. With them a command could read the memory and
-/// the environment of any process, despite Landlock.
-pub(super) fn give_up_capabilities() -> io::Result<()> {
-    // Otherwise the next program that root executes would regain all capabilities.
-    set_no_new_privs(true)?;
-    let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
-    let [effective, permitted, inheritable] =
-        [effective, permitted, inheritable].map(|set| set.intersection(LEFT_TO_ROOT));
-    set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
+/// Whether an open file is at this real path. A command of another agent may have put a link in its
+/// place since the path was resolved.
+pub(super) fn is_at(file: &impl AsFd, path: &Path) -> bool {
+    let own = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    fs::read_link(own).is_ok_and(|real| real == path)
 }
 
 impl Rights {
@@ -100,6 +108,9 @@ impl Rights {
             for place in places {
                 // A path that no longer exists needs no rule.
                 let Ok(handle) = PathFd::new(place) else { continue };
+                if !is_at(&handle, place) {
+                    continue;
+                }
                 let rights = if place.is_dir() { rights } else { rights & of_files };
                 created = created.add_rule(PathBeneath::new(handle, rights))?;
             }

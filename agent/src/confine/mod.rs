@@ -8,42 +8,75 @@
 //!
 //! [`Running::start`]: crate::command::Running::start
 
+mod calls;
 mod environment;
 mod judge;
 mod kernel;
 mod launch;
+mod mounts;
+mod network;
 mod places;
 mod policy;
 mod redact;
 mod refusal;
+mod report;
+mod resources;
+mod user;
+mod wall;
 mod words;
 mod workspace;
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
+    fmt, io,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use judge::Judge;
 use kernel::{Held, Rights};
-use places::Places;
+use mounts::{Mounted, opened_program};
 
+use places::Places;
+use report::not_held;
+use rustix::process::geteuid;
+use serde::Serialize;
+use user::User;
+use wall::Bubblewrap;
+
+pub use kernel::hide_memory;
 pub use launch::launched;
+pub(crate) use mounts::Inherited;
+use network::Proxy;
+pub use network::{HostError, HostRule, Network};
 pub use policy::{
     Commands, Environment, Files, Kernel, NamePattern, Place, Policy, PolicyLimits, Words,
 };
+pub(crate) use redact::INSTEAD;
 pub use redact::{RedactedStream, Redactor};
 pub use refusal::Refusal;
 pub use workspace::Workspace;
 
 /// The `PATH` of commands if they may read no folder of the host's `PATH`.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What keeps commands in their workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wall {
+    /// bubblewrap: namespaces of its own for each command, with Landlock inside.
+    #[default]
+    Bubblewrap,
+    /// Landlock alone. It is weaker: SECURITY.md says where.
+    Landlock,
+}
 
 /// What belongs to the host, around a workspace.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
+    /// What keeps commands in their workspace.
+    pub wall: Wall,
     /// The program that becomes the commands. Its `main` must begin with [`launched`], as that of
     /// `wakeful` does.
     pub launcher: PathBuf,
@@ -51,8 +84,23 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// An existing folder for temporary files of the commands (`TMPDIR`).
     pub scratch: PathBuf,
-    /// Other paths that commands may write, such as the `.git` of a worktree's repository.
+    /// An existing folder that commands cannot write, for the log of their requests and the socket
+    /// of their proxy.
+    pub output: PathBuf,
+    /// Other real paths that commands may read, such as the `.git` of a worktree's repository. A
+    /// link is not followed: a command of another agent may have put it there.
+    pub also_read: Vec<PathBuf>,
+    /// Other real paths that commands may write, such as the branches of that repository.
     pub also_write: Vec<PathBuf>,
+}
+
+impl fmt::Display for Wall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "Landlock alone",
+        })
+    }
 }
 
 /// Why commands cannot be confined.
@@ -67,6 +115,34 @@ pub enum ConfineError {
         /// What the kernel cannot enforce.
         missing: String,
     },
+    /// bubblewrap cannot be used.
+    #[error("commands are not run: {why}")]
+    Wall {
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The program that becomes the commands cannot be opened.
+    #[error("commands are not run: cannot open `{}`: {why}", path.display())]
+    Launcher {
+        /// The program.
+        path: PathBuf,
+        /// The system's error.
+        why: io::Error,
+    },
+    /// The chosen wall cannot enforce a list of hosts.
+    #[error(
+        "commands are not run: a list of hosts in `network` needs bubblewrap; leave out `--confine \
+         landlock`, or write `true` or `false` in the policy"
+    )]
+    Hosts,
+    /// The proxy to the listed hosts cannot be started.
+    #[error("commands are not run: cannot start their proxy in `{}`: {why}", path.display())]
+    Proxy {
+        /// The folder of its socket and its log.
+        path: PathBuf,
+        /// The system's error.
+        why: io::Error,
+    },
     /// A path cannot be passed to the launcher.
     #[error("`{}` is not valid UTF-8, so commands cannot be confined to it; rename the folder", .0.display())]
     NotText(PathBuf),
@@ -79,9 +155,14 @@ pub struct Confinement {
     workspace: Workspace,
     places: Places,
     scratch: PathBuf,
-    /// The program and arguments to put before a command.
-    before: Vec<OsString>,
+    /// The program and arguments that become a command.
+    becomes: Vec<OsString>,
+    /// What is put before them; `None` if Landlock alone is the wall.
+    bubblewrap: Option<Bubblewrap>,
     held: Held,
+    user: Option<User>,
+    /// Whether the kernel limits the number of processes.
+    are_counted: bool,
 }
 
 impl Confinement {
@@ -95,25 +176,61 @@ impl Confinement {
         workspace: Workspace,
         around: &Surroundings,
     ) -> Result<Self, ConfineError> {
+        Self::with_user(policy, workspace, around, User::of_commands(&around.scratch))
+    }
+
+    /// As [`Confinement::new`], for programs that the host runs for itself. What they create
+    /// belongs to its user.
+    ///
+    /// # Errors
+    /// As [`Confinement::new`].
+    pub fn of_host(
+        policy: Policy,
+        workspace: Workspace,
+        around: &Surroundings,
+    ) -> Result<Self, ConfineError> {
+        Self::with_user(policy, workspace, around, None)
+    }
+
+    fn with_user(
+        policy: Policy,
+        workspace: Workspace,
+        around: &Surroundings,
+        user: Option<User>,
+    ) -> Result<Self, ConfineError> {
+        if around.wall == Wall::Landlock && policy.network.hosts().is_some() {
+            return Err(ConfineError::Hosts);
+        }
         let held = Held::here();
         let missing = not_held(&policy, held);
-        if policy.kernel == Kernel::Required && !missing.is_empty() {
+        // Inside bubblewrap, Landlock is the second layer.
+        let is_required = around.wall == Wall::Landlock && policy.kernel == Kernel::Required;
+        if is_required && !missing.is_empty() {
             return Err(ConfineError::Kernel { missing: missing.join("; ") });
         }
         let home = around.home.as_deref();
         let open = |places: &[Place]| {
             places.iter().filter_map(|place| place.path(home)).collect::<Vec<_>>()
         };
-        let write =
-            [open(&policy.files.write), vec![around.scratch.clone()], around.also_write.clone()]
-                .concat();
-        let places = Places::new(workspace.root(), home, open(&policy.files.read), write);
-        let rights = Rights {
+        let read = open(&policy.files.read);
+        let write = [open(&policy.files.write), vec![around.scratch.clone()]].concat();
+        let places = Places::new(workspace.root(), home, read.clone(), write.clone())
+            .and(&around.also_read, &around.also_write);
+        // The kernel counts the processes of a user, in the namespace of the user.
+        let are_counted = match around.wall {
+            Wall::Bubblewrap => user.is_some() || !geteuid().is_root(),
+            Wall::Landlock => user.is_some(),
+        };
+        let mut resources = policy.limits.resources();
+        resources.processes = resources.processes.filter(|_| are_counted);
+        let mut rights = Rights {
             read: places.read().to_vec(),
             write: places.write().to_vec(),
             devices: places.devices().to_vec(),
-            network: policy.network,
-            is_required: policy.kernel == Kernel::Required,
+            network: policy.network.is_open(),
+            is_required,
+            resources,
+            user,
         };
         // The rights cross to the launcher as JSON, which holds only text.
         if let Some(path) =
@@ -121,8 +238,57 @@ impl Confinement {
         {
             return Err(ConfineError::NotText(path.clone()));
         }
-        let before = launch::before(&around.launcher, &rights);
-        Ok(Self { policy, workspace, places, scratch: around.scratch.clone(), before, held })
+        let proxy = policy.network.hosts().map(|hosts| Proxy::start(hosts, &around.output));
+        let proxy = proxy
+            .transpose()
+            .map_err(|why| ConfineError::Proxy { path: around.output.clone(), why })?;
+        let scratch = around.scratch.clone();
+        let (becomes, bubblewrap) = match around.wall {
+            Wall::Landlock => (launch::before(&around.launcher, &rights, false), None),
+            Wall::Bubblewrap => {
+                let launcher = opened_program(&around.launcher)
+                    .map_err(|why| ConfineError::Launcher { path: around.launcher.clone(), why })?;
+                rights.write.extend(wall::WRITABLE.map(PathBuf::from));
+                rights.devices.extend(wall::TERMINALS.map(PathBuf::from));
+                // Its loopback is its own, so it may serve itself.
+                rights.network = true;
+                let root = [workspace.root().to_owned()];
+                let resolved = Mounted::resolved;
+                let as_they_are = Mounted::as_they_are;
+                let open = wall::Open {
+                    read: [resolved(&read), as_they_are(&around.also_read)].concat(),
+                    write: [resolved(&write), as_they_are(&around.also_write), as_they_are(&root)]
+                        .concat(),
+                    scratch: scratch.clone(),
+                    network: policy.network.is_open(),
+                };
+                let bubblewrap = Bubblewrap::new(open, launcher, proxy)
+                    .map_err(|why| ConfineError::Wall { why })?;
+                let launcher = Path::new(wall::LAUNCHER);
+                (launch::before(launcher, &rights, bubblewrap.has_proxy()), Some(bubblewrap))
+            }
+        };
+        Ok(Self {
+            policy,
+            workspace,
+            places,
+            scratch,
+            becomes,
+            bubblewrap,
+            held,
+            user,
+            are_counted,
+        })
+    }
+
+    /// What keeps commands in their workspace.
+    pub(crate) fn wall(&self) -> Wall {
+        if self.bubblewrap.is_some() { Wall::Bubblewrap } else { Wall::Landlock }
+    }
+
+    /// Whether each command has namespaces of its own. Then it ends with its first process.
+    pub(crate) fn has_namespaces(&self) -> bool {
+        self.bubblewrap.is_some()
     }
 
     /// The policy that is applied.
@@ -135,6 +301,11 @@ impl Confinement {
     #[must_use]
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
+    }
+
+    /// The folder for temporary files.
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.scratch
     }
 
     /// Checks whether a command line may run in a folder that [`Workspace::resolve`] returned. A
@@ -159,7 +330,7 @@ impl Confinement {
     }
 
     /// The environment of commands: the host's variables that the policy allows, `PATH` without
-    /// folders that commands may not read, and a `TMPDIR` of their own.
+    /// folders that commands may not read, a `TMPDIR` of their own, and the way to their proxy.
     pub fn environment(
         &self,
         from: impl IntoIterator<Item = (OsString, OsString)>,
@@ -177,28 +348,30 @@ impl Confinement {
         all.insert("PATH".to_owned(), path);
         // `/tmp` is not open to commands, so programs need another folder for temporary files.
         all.insert("TMPDIR".to_owned(), self.scratch.to_string_lossy().into_owned());
+        if self.user.is_some() && !all.contains_key("GIT_CONFIG_COUNT") {
+            // Commands do not own the workspace, and git asks for that.
+            let own = [("COUNT", "1"), ("KEY_0", "safe.directory"), ("VALUE_0", "*")];
+            let own = own.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned()));
+            all.extend(own);
+        }
+        if self.bubblewrap.as_ref().is_some_and(Bubblewrap::has_proxy) {
+            all.extend(network::variables());
+        }
         all
     }
 
-    /// The parts of the policy that are not enforced here, one sentence each.
-    #[must_use]
-    pub fn describe(&self) -> Vec<String> {
-        let mut all = not_held(&self.policy, self.held);
-        if !self.held.scopes {
-            all.push(
-                "commands can send signals to other processes of the user: this needs Linux 6.12"
-                    .to_owned(),
-            );
-        }
-        if !self.policy.network {
-            all.push("commands can use UDP: the kernel cannot block it".to_owned());
-        }
-        all.push(
-            "commands can use the sockets of local services that the user can use, such as \
-             Docker's: the kernel cannot block them"
-                .to_owned(),
-        );
-        all
+    /// A program of the host by its absolute path, from outside what commands can write; `None` if
+    /// there is none.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        let usual = OsString::from(USUAL_PATH);
+        let of_host = std::env::var_os("PATH").unwrap_or_default();
+        [usual, of_host]
+            .iter()
+            .flat_map(std::env::split_paths)
+            .filter_map(|folder| folder.join(name).canonicalize().ok())
+            .find(|path| {
+                path.is_file() && self.places.is_readable(path) && !self.places.is_writable(path)
+            })
     }
 
     /// Whether a shell can read the user's profile.
@@ -207,50 +380,24 @@ impl Confinement {
     }
 }
 
-/// The command that starts a program, under a confinement if there is one.
-pub(crate) fn command(confinement: Option<&Confinement>, program: &str) -> Command {
-    match confinement.and_then(|confinement| confinement.before.split_first()) {
-        None => Command::new(program),
-        Some((launcher, arguments)) => {
-            let mut command = Command::new(launcher);
-            command.args(arguments).arg(program);
-            command
-        }
+/// The command that starts a program, under a confinement if there is one, and what must stay open
+/// until it is started. On a terminal of its own it is in a session of its own already.
+pub(crate) fn command(
+    confinement: Option<&Confinement>,
+    program: &str,
+    on_terminal: bool,
+) -> (Command, Inherited) {
+    let plain = || (Command::new(program), Inherited::default());
+    let Some(confinement) = confinement else { return plain() };
+    let (mut before, inherited) =
+        confinement.bubblewrap.as_ref().map(Bubblewrap::before).unwrap_or_default();
+    before.extend_from_slice(&confinement.becomes);
+    let Some((first, arguments)) = before.split_first() else { return plain() };
+    let mut command = Command::new(first);
+    if confinement.has_namespaces() && !on_terminal {
+        // Otherwise it could type into the terminal of the operator.
+        command.arg("--new-session");
     }
-}
-
-/// The parts of a policy that the kernel cannot enforce.
-fn not_held(policy: &Policy, held: Held) -> Vec<String> {
-    let files = "commands can use files outside their workspace: this needs Linux 6.2 with \
-                 Landlock (`lsm=landlock,...`)";
-    let tcp = "commands can use TCP: this needs Linux 6.7 with Landlock";
-    let missing = [(held.files, files), (held.tcp || policy.network, tcp)];
-    missing.into_iter().filter(|(is_held, _)| !is_held).map(|(_, what)| what.to_owned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_kernel_cannot_hold_counts_where_the_policy_asks_for_it() {
-        let missing = |files, tcp, network| {
-            let policy = Policy { network, ..Policy::default() };
-            let all = not_held(&policy, Held { files, tcp, scopes: true });
-            all.iter()
-                .map(|line| line.split(':').next().unwrap_or_default().to_owned())
-                .collect::<Vec<_>>()
-        };
-        let (files, tcp) =
-            ("commands can use files outside their workspace", "commands can use TCP");
-        assert_eq!(missing(true, true, false), [""; 0]);
-        assert_eq!(
-            missing(true, false, true),
-            [""; 0],
-            "a policy that allows the network needs no restriction of it"
-        );
-        assert_eq!(missing(true, false, false), [tcp]);
-        assert_eq!(missing(false, false, true), [files]);
-        assert_eq!(missing(false, false, false), [files, tcp]);
-    }
+    command.args(arguments).arg(program);
+    (command, inherited)
 }

@@ -63,6 +63,13 @@ impl Places {
         }
     }
 
+    /// The same with other real paths, which are not resolved again.
+    pub(super) fn and(mut self, read: &[PathBuf], write: &[PathBuf]) -> Self {
+        self.read.extend_from_slice(read);
+        self.write.extend_from_slice(write);
+        self
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.root
     }

@@ -8,6 +8,7 @@ use std::{
 
 use wakeful_core::json::{self, JsonError, Readable};
 
+use super::{network::Network, resources::Resources};
 use crate::{command::Limits, toml_text};
 
 /// The policy file that equals the defaults, with comments.
@@ -16,7 +17,7 @@ const TEMPLATE: &str = include_str!("template.toml");
 /// What commands may do. They may always use the workspace; the policy says what else. A file may
 /// leave out anything: the defaults are those of [`Policy::default`], which [`Policy::template`]
 /// spells out.
-#[derive(Clone, Debug, PartialEq, Eq, Readable)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Files and folders beside the workspace.
@@ -31,29 +32,12 @@ pub struct Policy {
     /// How much a command may use.
     #[serde(default)]
     pub limits: PolicyLimits,
-    /// Whether commands may use TCP.
-    #[serde(default = "yes")]
-    pub network: bool,
+    /// Which network commands may use.
+    #[serde(default)]
+    pub network: Network,
     /// What happens if the kernel cannot enforce the policy.
     #[serde(default)]
     pub kernel: Kernel,
-}
-
-fn yes() -> bool {
-    true
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            files: Files::default(),
-            environment: Environment::default(),
-            commands: Commands::default(),
-            limits: PolicyLimits::default(),
-            network: yes(),
-            kernel: Kernel::default(),
-        }
-    }
 }
 
 /// Files and folders that commands may use.
@@ -71,6 +55,15 @@ pub struct Files {
 impl Default for Files {
     fn default() -> Self {
         Self { read: settings_of_git(), write: Vec::new() }
+    }
+}
+
+impl Files {
+    /// The real paths of what may be written. What does not exist is left out.
+    #[must_use]
+    pub fn written(&self, home: Option<&Path>) -> Vec<PathBuf> {
+        let paths = self.write.iter().filter_map(|place| place.path(home));
+        paths.filter_map(|path| path.canonicalize().ok()).collect()
     }
 }
 
@@ -219,9 +212,47 @@ pub struct PolicyLimits {
     /// The time between the request to end and the kill, in milliseconds.
     #[serde(default)]
     pub stop_grace_ms: Option<u64>,
+    /// The number of processes and threads of a command.
+    #[serde(default)]
+    pub processes: Option<u64>,
+    /// The memory of each process, in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// The CPU time of each process, in seconds. `None` means no limit.
+    #[serde(default)]
+    pub cpu_seconds: Option<u64>,
+    /// The number of open files of each process.
+    #[serde(default)]
+    pub open_files: Option<u64>,
+    /// The length of a file that a command writes, in bytes.
+    #[serde(default)]
+    pub file_bytes: Option<u64>,
+    /// The bytes that a command may add to its workspace and its folder for temporary files.
+    #[serde(default)]
+    pub disk_bytes: Option<u64>,
+    /// The bytes that it must leave free in the file systems of these folders.
+    #[serde(default)]
+    pub disk_free_bytes: Option<u64>,
 }
 
+/// What a command may use if the policy says nothing.
+const PROCESSES: u64 = 512;
+const MEMORY_BYTES: u64 = 4 << 30;
+const OPEN_FILES: u64 = 4_096;
+const FILE_BYTES: u64 = 4 << 30;
+
 impl PolicyLimits {
+    /// What the kernel limits for each process.
+    pub(super) fn resources(&self) -> Resources {
+        Resources {
+            processes: self.processes.or(Some(PROCESSES)),
+            memory_bytes: self.memory_bytes.or(Some(MEMORY_BYTES)),
+            cpu_seconds: self.cpu_seconds,
+            open_files: self.open_files.or(Some(OPEN_FILES)),
+            file_bytes: self.file_bytes.or(Some(FILE_BYTES)),
+        }
+    }
+
     /// The limits of a command.
     #[must_use]
     pub fn of_commands(&self) -> Limits {
@@ -229,6 +260,8 @@ impl PolicyLimits {
         Limits {
             output_bytes: self.output_bytes.unwrap_or(usual.output_bytes),
             wall: self.seconds.map(Duration::from_secs).or(usual.wall),
+            disk_bytes: self.disk_bytes.or(usual.disk_bytes),
+            disk_free_bytes: self.disk_free_bytes.unwrap_or(usual.disk_free_bytes),
             stop_grace: self.stop_grace_ms.map_or(usual.stop_grace, Duration::from_millis),
         }
     }
@@ -290,6 +323,7 @@ mod tests {
             output_bytes: 3,
             wall: Some(Duration::from_secs(2)),
             stop_grace: Duration::from_millis(4),
+            ..Limits::default()
         };
         assert_eq!(policy.limits.of_commands(), expected);
     }
@@ -311,6 +345,36 @@ mod tests {
         assert!(refused("[environment]\nallow = [\"*\"]").contains("is not a variable name"));
         assert!(refused("[commands]\ndeny = [\"/bin/rm\"]").contains("without its folder"));
         assert!(refused("network = ").contains("line 1"));
+    }
+
+    #[test]
+    fn the_network_is_closed_open_or_a_list_of_hosts() {
+        let network = |text: &str| Policy::read(text).expect(text).network;
+        assert_eq!(network(""), Network::Closed);
+        assert_eq!(network("network = false"), Network::Closed);
+        assert_eq!(network("network = true"), Network::Open);
+        let listed = network("network = [\"Crates.io\", \"*.pypi.org\", \"[::1]:8443\"]");
+        let listed: Vec<String> =
+            listed.hosts().expect("a list").iter().map(ToString::to_string).collect();
+        assert_eq!(listed, ["crates.io", "*.pypi.org", "[::1]:8443"]);
+        assert_eq!(
+            refused("kernel = \"required\"\nnetwork = [\"crates.io\", \"https://pypi.org\"]\n"),
+            "`https://pypi.org` is not a host: it is a URL; write only the host of it, as in \
+             `crates.io` at `network[1]`, line 2 column 25"
+        );
+        let empty = refused("\nnetwork = []\n");
+        assert!(empty.contains("list of hosts is empty") && empty.contains("line 2"), "{empty}");
+        for other in ["\"crates.io\"", "1", "{ host = \"crates.io\" }", "\"true\"", "\"\""] {
+            let other = refused(&format!("network = {other}"));
+            assert!(
+                other.contains("expected `true`, `false` or a list of hosts at `network`, line 1"),
+                "{other}"
+            );
+        }
+        for item in ["true", "80", "[\"crates.io\"]"] {
+            let item = refused(&format!("network = [\"crates.io\", {item}]"));
+            assert!(item.contains("`network[1]`, line 1 column 25"), "{item}");
+        }
     }
 
     #[test]

@@ -6,18 +6,18 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE},
 };
+use zeroize::Zeroizing;
+
+use crate::openai::is_distinct;
 
 /// What replaces a secret.
-const INSTEAD: &str = "[secret]";
-
-/// The shortest secret. Anything shorter may also occur by chance.
-const SHORTEST: usize = 8;
+pub(crate) const INSTEAD: &str = "[secret]";
 
 /// Knows secrets and removes them from text. Its debug text does not show them.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Every encoding of every secret, longest first.
-    forms: Vec<String>,
+    /// Every encoding of every secret, longest first. Their memory is overwritten in the end.
+    forms: Vec<Zeroizing<String>>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -43,38 +43,53 @@ enum Found {
 }
 
 impl Redactor {
-    /// A redactor for these secrets. Secrets shorter than eight bytes are ignored.
+    /// A redactor for these secrets. It ignores those that cannot be told apart from other text
+    /// ([`Secret::is_distinct`](crate::openai::Secret::is_distinct)).
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let mut forms: Vec<String> = Vec::new();
+        let mut forms: Vec<Zeroizing<String>> = Vec::new();
         for secret in secrets {
             let secret = secret.as_ref();
-            if secret.len() >= SHORTEST {
-                forms.extend([
-                    secret.to_owned(),
-                    in_json(secret),
-                    // Encoders differ in whether they write hex digits in upper or lower case.
-                    percent(secret, true),
-                    percent(secret, false),
-                ]);
+            if is_distinct(secret) {
+                // Encoders differ in whether they write hex digits in upper or lower case.
+                forms.extend(
+                    [
+                        secret.to_owned(),
+                        in_json(secret),
+                        percent(secret, true),
+                        percent(secret, false),
+                        hex(secret, true),
+                        hex(secret, false),
+                    ]
+                    .map(Zeroizing::new),
+                );
                 // In base64 the letters of a secret depend on the number of bytes before it, modulo
                 // three.
                 forms.extend((0..3).flat_map(|before| {
                     [base64(&STANDARD, secret, before), base64(&URL_SAFE, secret, before)]
+                        .map(Zeroizing::new)
                 }));
             }
         }
         // Longest first, because `find` takes the first form that fits and one secret may begin
         // with another.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        forms.sort_by(|one, other| {
+            other.len().cmp(&one.len()).then_with(|| one.as_str().cmp(other))
+        });
         forms.dedup();
         Self { forms }
+    }
+
+    /// Whether it knows no secrets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.forms.is_empty()
     }
 
     /// The text without secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // Most texts hold no secret and need no copy.
-        if !self.forms.iter().any(|form| text.contains(form)) {
+        if !self.forms.iter().any(|form| text.contains(form.as_str())) {
             return Cow::Borrowed(text);
         }
         // Every form is made of whole characters, so the rest is valid UTF-8 too.
@@ -116,7 +131,7 @@ impl Redactor {
 
     /// What is at the beginning of a text. If several secrets match, the longest wins.
     fn find(&self, text: &[u8], follows: Follows) -> Found {
-        let forms = self.forms.iter().map(String::as_bytes);
+        let forms = self.forms.iter().map(|form| form.as_bytes());
         let mut found = forms.filter_map(|form| {
             match (text.starts_with(form), follows == Follows::More && form.starts_with(text)) {
                 (true, _) => Some(Found::Secret(form.len())),
@@ -147,7 +162,7 @@ impl RedactedStream {
     /// Adds a piece, and returns the text that can be shown now.
     #[must_use]
     pub fn next<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.redactor.forms.is_empty() {
+        if self.redactor.is_empty() {
             return Cow::Borrowed(piece);
         }
         self.held.extend_from_slice(piece);
@@ -185,6 +200,12 @@ fn percent(secret: &str, upper: bool) -> String {
     out
 }
 
+/// The secret as hex digits.
+fn hex(secret: &str, upper: bool) -> String {
+    let digits = |byte| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") };
+    secret.bytes().map(digits).collect()
+}
+
 /// The base64 letters that the secret alone determines, if `before` bytes (or three more, and so
 /// on) precede it.
 fn base64(engine: &impl Engine, secret: &str, before: usize) -> String {
@@ -208,6 +229,8 @@ mod tests {
             KEY,
             r#"sk-\"live\"/+änd more?"#,
             percent,
+            "736b2d226c697665222f2bc3a46e64206d6f72653f",
+            "736B2D226C697665222F2BC3A46E64206D6F72653F",
             &percent.replace("%C3%A4", "%c3%a4").replace("%2F%2B", "%2f%2b").replace("%3F", "%3f"),
         ] {
             assert_eq!(
@@ -229,8 +252,8 @@ mod tests {
 
     #[test]
     fn what_is_no_secret_stays_as_it_is() {
-        let redactor = Redactor::new(["short", KEY]);
-        assert!(matches!(redactor.redact("a short text"), Cow::Borrowed("a short text")));
+        let redactor = Redactor::new(["short", "default", KEY]);
+        assert!(matches!(redactor.redact("a short default"), Cow::Borrowed("a short default")));
         assert!(matches!(Redactor::default().redact(KEY), Cow::Borrowed(KEY)));
     }
 

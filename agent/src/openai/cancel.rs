@@ -58,7 +58,7 @@ impl Cancel {
 
     /// Calls `listener` when the signal is set, or at once if it is set already. A drop of the
     /// returned value removes the listener; a call that has begun by then still ends.
-    pub(super) fn listen(&self, listener: impl FnOnce() + Send + 'static) -> Listening {
+    pub(crate) fn listen(&self, listener: impl FnOnce() + Send + 'static) -> Listening {
         let mut state = self.state();
         let id = state.next_id;
         state.next_id += 1;
@@ -84,7 +84,7 @@ impl fmt::Debug for Cancel {
 }
 
 /// Keeps a listener registered until it is dropped.
-pub(super) struct Listening {
+pub(crate) struct Listening {
     cancel: Cancel,
     id: u64,
 }

@@ -74,6 +74,12 @@ impl Endpoint {
         Ok(Self { options, url, connections, dialect })
     }
 
+    /// Whether the server is on this machine.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        exchange::is_here(&self.url)
+    }
+
     /// The options of the endpoint.
     #[must_use]
     pub fn options(&self) -> &EndpointOptions {

@@ -19,6 +19,8 @@ use ureq::{
     tls::{RootCerts, TlsConfig},
 };
 
+use zeroize::Zeroizing;
+
 use super::{
     cancel::{Cancel, Listening},
     options::Patience,
@@ -31,7 +33,7 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 #[derive(Clone)]
 pub(super) struct Post {
     pub(super) url: Uri,
-    pub(super) authorization: Option<String>,
+    pub(super) authorization: Option<Zeroizing<String>>,
     pub(super) body: Vec<u8>,
 }
 
@@ -89,7 +91,7 @@ pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
 }
 
 /// Whether the server is on this machine.
-fn is_here(url: &Uri) -> bool {
+pub(super) fn is_here(url: &Uri) -> bool {
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -172,7 +174,7 @@ fn converse(
 ) -> Result<(), Break> {
     let mut request = agent.post(post.url).content_type("application/json");
     if let Some(authorization) = post.authorization {
-        request = request.header(header::AUTHORIZATION, authorization);
+        request = request.header(header::AUTHORIZATION, authorization.as_str());
     }
     let response = request.send(&post.body).map_err(Break::Lost)?;
     let (head, body) = response.into_parts();

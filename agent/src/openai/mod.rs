@@ -33,4 +33,6 @@ pub use extra::Extra;
 pub use options::{EndpointOptions, OptionsError, Patience, Retries};
 pub use round::{Finish, Round, Timing, Usage};
 pub use secret::Secret;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use secret::is_distinct;
 pub use server_message::ServerMessage;

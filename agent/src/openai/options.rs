@@ -116,6 +116,12 @@ pub enum OptionsError {
          WAKEFUL_MODEL"
     )]
     NoModel,
+    /// The key cannot be told apart from other text, and it is for a server elsewhere.
+    #[error(
+        "the key cannot be kept out of the ledger, because it is too short or a plain word: give a \
+         key of at least 7 bytes, or none if the server needs none"
+    )]
+    KeyNotDistinct,
     /// The key is empty.
     #[error(
         "the API key is empty: put it into WAKEFUL_API_KEY, or unset the variable if the server \

@@ -76,8 +76,16 @@ impl Tool for SpawnAgent {
         };
         // The child is trusted as far as the message that started this turn, and no further.
         let wanted = Wanted { message, workspace_mode, trust: caller.trust };
+        // The worktree comes before the task, because the task's detail describes it.
+        let worktree = match workspace_mode {
+            ChildWorkspaceMode::Inherit => None,
+            ChildWorkspaceMode::Worktree => {
+                let name = caller.ask(child::name_of_worktree)?;
+                Some(child::make_worktree(&caller.context, &name, &caller.cancel)?)
+            }
+        };
         let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
-            let (task_handle, child_agent_id) = child::spawn(actor, &wanted)?;
+            let (task_handle, child_agent_id) = child::spawn(actor, &wanted, worktree.as_ref())?;
             let record =
                 actor.state().tasks().active.get(&task_handle.task_id).map(|task| &task.record);
             let child_supervision = record.and_then(ChildSupervision::from_task);

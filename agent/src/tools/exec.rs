@@ -15,7 +15,7 @@ use super::{Caller, Success, Tool, ToolError, said};
 use crate::{
     actor::Actor,
     command::{Excerpt, Exit, Running, Spec},
-    confine::Refusal,
+    confine::{INSTEAD, Refusal},
     context::Context,
     jobs::{self, Promoted, TaskHandle},
 };
@@ -119,6 +119,7 @@ impl Tool for ExecCommand {
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
+        without_mark(caller, &[Some(&cmd), self.workdir.as_deref()])?;
         let workdir = caller.context.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
         // The shell first: the line is judged as a shell of that grammar would read it.
         self.shell
@@ -220,6 +221,7 @@ impl ExecCommand {
         let shown = |text: String| Some(text).filter(|text| !text.is_empty());
         let cmd = caller.context.line(&self.cmd, 80);
         let summary = match (exit.code, exit.signal) {
+            _ if let Some(why) = exit.cause.of_limits() => format!("command {why}: {cmd}"),
             (Some(code), _) => format!("command exited with status {code}: {cmd}"),
             (None, Some(signal)) => format!("command was ended by signal {signal}: {cmd}"),
             (None, None) => format!("command ended: {cmd}"),
@@ -295,6 +297,22 @@ fn already_running(
             initial_output: None,
         })
     })
+}
+
+/// Refuses texts with the mark of a secret that was removed. The model saw it in the place of a
+/// key, and a command would mean something else with it.
+pub(super) fn without_mark(caller: &Caller, texts: &[Option<&str>]) -> Result<(), ToolError> {
+    let has_mark = texts.iter().flatten().any(|text| text.contains(INSTEAD));
+    if !has_mark || caller.context.redactor.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "`{INSTEAD}` stands for a key that was removed before you read the text; nothing was \
+         executed"
+    );
+    Err(ToolError::new("secret_removed", message).hinting(
+        "Do it without the key, or ask the operator for another name that does not contain it.",
+    ))
 }
 
 /// The tool error for a refusal of the policy.

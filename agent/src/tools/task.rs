@@ -16,7 +16,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{Caller, Success, Tool, ToolError};
+use super::{Caller, Success, Tool, ToolError, exec::without_mark};
 use crate::{
     actor::Actor,
     child::{self, ChildSupervision},
@@ -302,6 +302,7 @@ impl Tool for TaskInput {
                 Err("it no longer accepts input".to_owned())
             }
             (Some(running), _) => {
+                without_mark(caller, &[Some(&self.input)])?;
                 let target = if noted(&task, "tty").unwrap_or(false) { "tty" } else { "stdin" };
                 running
                     .write(self.input.as_bytes())

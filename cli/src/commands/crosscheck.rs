@@ -14,6 +14,7 @@ use super::{
     CliError, Verdict,
     engines::{Asked, EngineName, GuestArg},
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
+    visible::visible,
 };
 use crate::{
     case::CaseKind,
@@ -113,7 +114,7 @@ impl Crosscheck {
         let progress = style::progress(cases.len() as u64);
         let rows = panel.check(&cases, |playing| {
             progress.set_message(
-                playing.first().map_or_else(String::new, |case| case.name().to_owned()),
+                playing.first().map_or_else(String::new, |case| visible(case.name()).into_owned()),
             );
             progress.inc(playing.len() as u64);
         })?;

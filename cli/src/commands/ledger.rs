@@ -9,7 +9,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use wakeful_core::{
     host::SchedulerError,
-    id::{AgentId, Seq},
+    id::{AgentId, Seq, control_in},
     record::chain::Head,
 };
 use wakeful_host::{
@@ -115,6 +115,17 @@ pub(super) fn to_read_unverified(
     let agent = choose(path, file.agents()?, asked)?;
     let ledger = file.ledger(&agent);
     Ok((agent, ledger))
+}
+
+/// Refuses the id of a new agent if it has control characters (contract 2.3). An agent that has
+/// such an id from before goes on.
+pub(super) fn require_plain(path: &Path, agent: &AgentId) -> Result<(), CliError> {
+    match control_in(agent.as_str()) {
+        Some(control) if to_read_unverified(path, Some(agent.as_str())).is_err() => {
+            Err(CliError::ControlInId { agent: agent.clone(), control })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens the agent's ledger for writing. A missing file is not created.

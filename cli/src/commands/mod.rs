@@ -25,15 +25,21 @@ mod status;
 mod style;
 mod trace;
 mod versions;
+mod visible;
 mod why;
 
-use std::{fmt::Display, io, path::PathBuf, process::ExitCode};
+use std::{
+    fmt::Display,
+    io,
+    path::PathBuf,
+    process::{self, ExitCode},
+};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use wakeful_core::{
     host::SchedulerError,
-    id::{AgentId, Seq},
+    id::{AgentId, ControlInId, Seq},
     machine::OpenError,
 };
 use wakeful_host::{
@@ -64,7 +70,7 @@ use crate::{case::CaseError, schema, trace::TraceError};
         \x20 wakeful replay tests/fixtures/scheduler\n\
         \x20 wakeful crosscheck tests/fixtures --engines native,wasmtime\n\
         \x20 wakeful run --ledger agent.sqlite --story story.toml\n\
-        \x20 wakeful run --ledger agent.sqlite --provider openai --model NAME\n\
+        \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model NAME\n\
         \x20 wakeful log agent.sqlite --follow"
 )]
 struct Cli {
@@ -257,6 +263,14 @@ enum CliError {
         /// Why the other provider has no use for it.
         why: &'static str,
     },
+    /// The id of a new agent has a control character.
+    #[error("`{agent}` cannot be the id of an agent: {control}; choose another id")]
+    ControlInId {
+        /// The id that was given.
+        agent: AgentId,
+        /// The character.
+        control: ControlInId,
+    },
     /// A prompt is about a work item that does not exist.
     #[error("agent `{agent}` has no work item `{asked}`; it has: {items}")]
     NoSuchItem {
@@ -276,6 +290,23 @@ enum CliError {
         asked: String,
         /// The ids of the waits.
         waits: String,
+    },
+    /// The agent's commands could change what they must not.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "the agent's commands could change {what} `{}`, because they may write in `{}`: {mend}",
+        path.display(),
+        folder.display()
+    )]
+    OpenToCommands {
+        /// What they could change.
+        what: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// The folder that is open to them.
+        folder: PathBuf,
+        /// What to do.
+        mend: String,
     },
     /// The agent rests only because its last turn failed.
     #[error(
@@ -315,6 +346,10 @@ enum CliError {
         /// Why.
         why: io::Error,
     },
+    /// The memory of the process cannot be hidden.
+    #[cfg(target_os = "linux")]
+    #[error("the kernel does not hide the memory of this process, which holds the key: {0}")]
+    Memory(io::Error),
     /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),
@@ -449,7 +484,7 @@ pub fn understands(words: &[String]) -> Result<(), String> {
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let done = match parsed().command {
         Command::Replay(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Why(command) => command.run(),
@@ -495,8 +530,23 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The command line of this process. If it cannot be parsed, or asks for help, the process ends.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|why| {
+        // The message repeats arguments. Clap's own styles would be made visible with them, so only
+        // a message without control characters has styles.
+        let plain = why.render().to_string();
+        let shown = visible::visible(&plain);
+        if shown != plain {
+            mention!("{}", shown.trim_end());
+            process::exit(why.exit_code());
+        }
+        why.exit()
+    })
+}
+
 fn complain(why: impl Display) {
-    anstream::eprintln!("{}error:{} {why}", style::BAD.render(), style::BAD.render_reset());
+    mention!("{} {why}", style::painted(style::BAD, "error:"));
 }
 
 #[cfg(test)]

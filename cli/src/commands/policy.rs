@@ -1,14 +1,17 @@
 //! `wakeful policy`: prints the default policy for the commands of agents, or checks a policy file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
-use clap::Args;
-use wakeful_agent::confine::Policy;
+use clap::{Args, ValueEnum};
+use wakeful_agent::confine::{Confinement, Policy, Surroundings, Wall, Workspace};
 use wakeful_host::text;
 
 use super::{
     CliError, Verdict,
-    style::{GOOD, painted},
+    style::{BAD, GOOD, STRONG, painted},
 };
 
 #[derive(Args)]
@@ -19,12 +22,34 @@ use super::{
     Examples:\n\
     \x20 wakeful policy > policy.toml\n\
     \x20 wakeful policy policy.toml\n\
-    \x20 wakeful run --ledger agent.sqlite --provider openai --model qwen3 --policy policy.toml")]
+    \x20 wakeful policy policy.toml --confine landlock\n\
+    \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model qwen3 --policy policy.toml")]
 pub(super) struct PolicyArgs {
     /// The policy file to check; without it, print the default policy, in which each line is
     /// explained
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+    /// What keeps commands in their workspace; with a file, this is tried on this machine
+    #[arg(long, value_enum, default_value = "bubblewrap")]
+    confine: WallName,
+}
+
+/// What keeps commands in their workspace.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum WallName {
+    /// Namespaces of their own, with Landlock inside
+    Bubblewrap,
+    /// Landlock alone, which is weaker (SECURITY.md)
+    Landlock,
+}
+
+impl From<WallName> for Wall {
+    fn from(name: WallName) -> Self {
+        match name {
+            WallName::Bubblewrap => Self::Bubblewrap,
+            WallName::Landlock => Self::Landlock,
+        }
+    }
 }
 
 impl PolicyArgs {
@@ -32,11 +57,44 @@ impl PolicyArgs {
         match &self.file {
             None => super::say::text(format_args!("{}", Policy::template())),
             Some(file) => {
-                read(file)?;
+                let policy = read(file)?;
                 say!("{} `{}` is a valid policy", painted(GOOD, "ok:"), file.display());
+                if let Some(hosts) = policy.network.hosts() {
+                    say!("commands reach only these hosts:");
+                    hosts.iter().for_each(|host| say!("  {host}, {}", host.ports()));
+                }
+                self.tell_what_holds(policy);
             }
         }
         Ok(Verdict::Well)
+    }
+
+    /// Says which wall holds on this machine, and what of the policy it does not enforce.
+    fn tell_what_holds(&self, policy: Policy) {
+        let wall = Wall::from(self.confine);
+        // The rest of a confinement does not matter here.
+        let around = Surroundings {
+            wall,
+            launcher: env::current_exe().unwrap_or_default(),
+            home: env::home_dir(),
+            scratch: env::temp_dir(),
+            output: env::temp_dir(),
+            also_read: Vec::new(),
+            also_write: Vec::new(),
+        };
+        let tried =
+            Workspace::new(Path::new(".")).map_err(|why| why.to_string()).and_then(|workspace| {
+                Confinement::new(policy, workspace, &around).map_err(|why| why.to_string())
+            });
+        match tried {
+            Err(why) => say!("{} {why}", painted(BAD, "here:")),
+            Ok(confinement) => {
+                say!("{} commands run behind {wall}", painted(STRONG, "here:"));
+                for missing in confinement.describe() {
+                    say!("{} {missing}", painted(STRONG, "not enforced:"));
+                }
+            }
+        }
     }
 }
 

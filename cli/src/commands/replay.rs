@@ -108,7 +108,7 @@ impl Row<'_> {
         let written = fs::write(&path, pretty(found) + "\n");
         written.map_err(|why| CliError::Write { what: format!("`{}`", path.display()), why })?;
         // On the error stream, because the output may be JSON.
-        anstream::eprintln!("written: {}", path.display());
+        mention!("written: {}", path.display());
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl Replay {
                 } else {
                     format!("{count} stories are")
                 };
-                anstream::eprintln!("{stories} skipped: `wakeful crosscheck` plays stories");
+                mention!("{stories} skipped: `wakeful crosscheck` plays stories");
             }
             (None, _) => {}
         }

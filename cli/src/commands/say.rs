@@ -1,19 +1,34 @@
-//! Prints the output of commands. Standard output may be on a full disk, or its reader may have
-//! closed it.
+//! Prints the output of commands. Everything that a command prints goes through here, and what it
+//! must not do to a terminal is made visible first.
+//!
+//! Standard output may be on a full disk, or its reader may have closed it.
 
 use std::{
+    borrow::Cow,
     fmt,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     process,
 };
 
-use super::style::{self, painted};
+use anstream::ColorChoice;
+
+use super::{
+    style::{self, painted},
+    visible::visible,
+};
 
 /// Prints a line of the output. If it cannot be written, the command ends: with success if the
 /// reader has closed the pipe, otherwise with an error.
 macro_rules! say {
     ($($line:tt)*) => {
         $crate::commands::say::text(format_args!("{}\n", format_args!($($line)*)))
+    };
+}
+
+/// Prints a line to standard error, beside the output.
+macro_rules! mention {
+    ($($line:tt)*) => {
+        $crate::commands::say::beside(&format!($($line)*))
     };
 }
 
@@ -27,15 +42,50 @@ macro_rules! add {
 
 /// Prints a part of the output, as `say!` does.
 pub(super) fn text(text: fmt::Arguments<'_>) {
-    let mut out = anstream::stdout().lock();
-    let Err(why) = out.write_fmt(text).and_then(|()| out.flush()) else { return };
+    let Err(why) = write(&visible(&text.to_string())) else { return };
     // The reader has closed the pipe, as `head` does after some lines. That is not an error.
     if why.kind() == io::ErrorKind::BrokenPipe {
         process::exit(0);
     }
-    anstream::eprintln!(
+    mention!(
         "{} cannot write the output: {why}; free some space, or send it elsewhere",
         painted(style::BAD, "error:")
     );
     process::exit(2);
+}
+
+/// Prints a line of the output, and returns whether it could be written.
+pub(super) fn line(line: &str) -> io::Result<()> {
+    write(&format!("{}\n", visible(line)))
+}
+
+/// Prints a stored entry as a line of the output, and returns whether it could be written. A
+/// program gets its exact bytes, because the hash of the ledger is made of them.
+pub(super) fn stored(entry: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let entry = if out.is_terminal() { visible(entry) } else { Cow::Borrowed(entry) };
+    // Not through `anstream`: without a terminal it takes more than styles out.
+    writeln!(out, "{entry}")?;
+    out.flush()
+}
+
+/// Prints a line to standard error. If it cannot be written, nobody can be told.
+pub(super) fn beside(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", visible(line));
+}
+
+/// A text for a printer that is not standard output, such as that of a line editor: as [`line()`]
+/// would print it there.
+pub(super) fn as_printed(text: &str) -> String {
+    let text = visible(text);
+    match anstream::AutoStream::choice(&io::stdout()) {
+        ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        _ => text.into_owned(),
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }

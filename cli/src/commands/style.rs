@@ -4,6 +4,8 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::visible::marked;
+
 /// Something is right.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 /// Something is wrong.
@@ -13,9 +15,12 @@ pub(super) const STRONG: Style = Style::new().bold();
 /// A less important part of a line.
 pub(super) const FAINT: Style = Style::new().dimmed();
 
-/// The text in a style.
+/// All of them.
+pub(super) const STYLES: [Style; 4] = [GOOD, BAD, STRONG, FAINT];
+
+/// The text in a style, for one of the functions of [`say`](super::say).
 pub(super) fn painted(style: Style, text: &str) -> String {
-    format!("{}{text}{}", style.render(), style.render_reset())
+    marked(style, text)
 }
 
 /// A table with a header and without borders.

@@ -193,9 +193,10 @@ fn a_follow_up_reaches_a_child_that_waits_for_its_operator_and_ends_that_wait() 
 #[test]
 fn a_child_that_is_stopped_ends_with_its_commands() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) => {
-            Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 100)])
-        }
+        (true, _, 0) => Answer::calls(&[exec(
+            "echo 401.0417 > pid.new; mv pid.new pid; exec sleep 401.0417",
+            100,
+        )]),
         (true, ..) => Answer::says("It runs."),
         (_, true, 0) => Answer::calls(&[spawn("Run it.")]),
         (_, true, 1) => {
@@ -312,7 +313,7 @@ fn a_child_whose_host_is_killed_in_its_turn_goes_on_and_nothing_is_done_twice() 
 fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_interrupted() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) if asked.trigger().contains("Do it.") => {
-            Answer::calls(&[exec("echo $$ > pid; exec sleep 300", 200)])
+            Answer::calls(&[exec("echo 402.0417 > pid; exec sleep 402.0417", 200)])
         }
         (true, ..) if asked.trigger().contains("Do it.") => Answer::says("It runs."),
         (true, ..) => Answer::says(&format!("I was told: {}", asked.trigger())),
@@ -429,9 +430,10 @@ fn a_worktree_needs_a_repository_and_a_child_makes_no_children() {
 #[test]
 fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
     let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
-        (true, 0) => {
-            Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 300)])
-        }
+        (true, 0) => Answer::calls(&[exec(
+            "echo 403.0417 > pid.new; mv pid.new pid; exec sleep 403.0417",
+            300,
+        )]),
         (false, 0) => Answer::calls(&[spawn("Run it.")]),
         _ => Answer::says("It runs."),
     });
@@ -477,4 +479,30 @@ fn ten_children_work_at_once_and_each_result_comes_once() {
             .collect::<Vec<_>>()
     );
     assert_eq!(results(&entries).len(), 10);
+}
+
+#[test]
+fn a_child_works_on_its_branch_and_writes_nothing_that_others_execute() {
+    const WORK: &str = "git config user.name c; d=$(git rev-parse --path-format=absolute \
+                        --git-common-dir); echo '[core] fsmonitor = x' >> $d/config; echo x > \
+                        $d/hooks/pre-commit; mkdir $d/hooks; echo x > $d/info/attributes; git -c \
+                        user.name=c -c user.email=c@d.e commit -q --allow-empty -m own; git log -1 \
+                        --format=%s > said";
+    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
+        (true, 0) => Answer::calls(&[exec(WORK, 30_000)]),
+        (true, _) => Answer::says("Done."),
+        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
+        _ => Answer::says("So be it."),
+    });
+    let config = fs::read(place.workspace().join(".git/config")).expect("settings");
+    let hooks = fs::read_dir(place.workspace().join(".git/hooks")).expect("hooks").count();
+    place.rest(&["--prompt", "go"]);
+    let after = fs::read(place.workspace().join(".git/config")).expect("settings");
+    assert_eq!(String::from_utf8_lossy(&after), String::from_utf8_lossy(&config));
+    assert!(!place.workspace().join(".git/info/attributes").exists());
+    assert_eq!(fs::read_dir(place.workspace().join(".git/hooks")).expect("hooks").count(), hooks);
+    let made = place.folder().join(".wakeful-worktrees-parser");
+    let made = fs::read_dir(made).expect("worktrees").next().expect("a worktree").expect("it");
+    let said = fs::read_to_string(made.path().join("said")).expect("it committed");
+    assert_eq!(said, "own\n");
 }

@@ -7,6 +7,7 @@ mod many;
 mod model;
 mod place;
 mod quirks;
+mod secrets;
 mod security;
 mod story;
 mod surface;

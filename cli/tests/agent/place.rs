@@ -76,6 +76,11 @@ impl Place {
         assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
     }
 
+    /// The URL of the model's server.
+    pub(super) fn url(&self) -> String {
+        self.server.url()
+    }
+
     pub(super) fn workspace(&self) -> PathBuf {
         self.folder.path().join("parser")
     }

@@ -1,7 +1,12 @@
 //! What a malicious model cannot do through its tools. The real program, its policy and the kernel
 //! defend against it.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::fs::symlink,
+    path::Path,
+};
 
 use serde_json::{Value, json};
 use wakeful_core::record::{Record, turn::TurnTerminalKind};
@@ -11,7 +16,10 @@ use super::{
     story::no_secret_in,
     turns::{calls, ended, output},
 };
-use crate::openai::answer::{Answer, Events};
+use crate::{
+    openai::answer::{Answer, Events},
+    program::{arg, wakeful},
+};
 
 const SECRET: &str = "nobody-may-read-this";
 
@@ -107,7 +115,7 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     assert!(
         answers[11]["result"]["stderr_preview"]
             .as_str()
-            .is_some_and(|said| said.contains("Permission denied")),
+            .is_some_and(|said| said.contains("No such file")),
         "{}",
         answers[11]
     );
@@ -194,6 +202,51 @@ fn what_the_policy_denies_does_not_run_however_it_is_hidden() {
     }
     assert_eq!(answers.last().expect("answers")["result"]["stdout_preview"], "fine\n");
     assert!(!place.workspace().join("ran").exists());
+}
+
+#[test]
+fn commands_reach_the_hosts_that_the_policy_lists_and_no_others() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = [0; 4096];
+            let _first = stream.read(&mut asked);
+            let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nreached\n");
+        }
+    });
+    let get = |url: &str| exec(&format!("curl -sS --noproxy '' --max-time 20 {url}"));
+    let place = calling(vec![
+        get(&format!("http://localhost:{port}/")),
+        get(&format!("http://127.0.0.1:{port}/")),
+        get("http://169.254.169.254/latest/meta-data/"),
+    ]);
+    let policy = place.folder().join("policy.toml");
+    fs::write(&policy, format!("network = [\"localhost:{port}\"]\n")).expect("a policy");
+    let policy = policy.to_str().expect("text");
+    // Landlock cannot hold a list, so nothing runs at all.
+    let refused = place.run(&["--prompt", "go", "--policy", policy, "--confine", "landlock"]);
+    assert!(refused.code != 0 && refused.err.contains("needs bubblewrap"), "{}", refused.err);
+    assert!(place.asked().is_empty(), "the model was not asked");
+    // The model is on the same machine: requests of the agent itself take no proxy.
+    place.rest(&["--prompt", "go", "--policy", policy]);
+    let answers = answers(&place);
+    let said = |index: usize| answers[index]["result"]["stdout_preview"].as_str().unwrap_or("-");
+    assert_eq!(said(0), "reached\n", "{}", answers[0]);
+    assert!(said(1).contains("the policy does not list it"), "{}", answers[1]);
+    assert!(said(2).contains("169.254.169.254"), "{}", answers[2]);
+    let output = place.folder().join("agents.sqlite.home/output");
+    let log = fs::read_to_string(output.join("network.jsonl")).expect("a log");
+    let log: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let allowed: Vec<_> = log.iter().map(|line| line["allowed"] == true).collect();
+    assert_eq!(allowed, [true, false, false], "{log:?}");
+    let folders = fs::read_dir(output).expect("a folder").flatten();
+    assert_eq!(
+        folders.filter(|entry| entry.path().is_dir()).count(),
+        0,
+        "the socket has gone with the agent"
+    );
 }
 
 #[test]
@@ -373,4 +426,53 @@ fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
     assert_eq!(records, 6);
     fs::remove_file(leak).expect("it is there");
     no_secret_in(&place);
+}
+
+#[test]
+fn what_commands_could_change_is_refused_with_what_to_do() {
+    let place = Place::scripted(|_| Answer::says("never asked"));
+    let inside = place.workspace().join("agents.sqlite");
+    let url = place.url();
+    let run = |ledger: &Path, workspace: &Path, more: &[&str]| {
+        let own = ["run", "--provider", "openai", "--model", "m", "--base-url", &url];
+        let (ledger, workspace) = (arg(ledger), arg(workspace));
+        let own = own.into_iter().chain(["--ledger", &ledger, "--workspace", &workspace]);
+        let all = own.chain(["--until-rest"]).chain(more.iter().copied());
+        wakeful(all.map(str::to_owned).collect::<Vec<_>>())
+    };
+    let ran = run(&inside, &place.workspace(), &[]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("could change its ledger") && ran.err.contains("--workspace"),
+        "{}",
+        ran.err
+    );
+    assert!(!inside.exists(), "it is not made");
+    let home = arg(&place.workspace().join("home"));
+    let ran = run(&place.ledger(), &place.workspace(), &["--home", &home]);
+    assert!(ran.code == 2 && ran.err.contains("with --home"), "{}", ran.err);
+    let around = Path::new(env!("CARGO_BIN_EXE_wakeful")).parent().expect("a folder");
+    let ran = run(&place.ledger(), around, &[]);
+    assert!(ran.code == 2 && ran.err.contains("install it elsewhere"), "{}", ran.err);
+}
+
+#[test]
+fn the_ledger_says_which_wall_held_and_what_it_did_not_enforce() {
+    for (wall, open) in [("bubblewrap", None), ("landlock", Some("UDP"))] {
+        let place = calling(vec![exec("true")]);
+        place.rest(&["--confine", wall, "--prompt", "go"]);
+        let entries = place.entries("default");
+        let held: Vec<Value> = entries
+            .iter()
+            .filter_map(|entry| match &entry.record {
+                Record::Transcript(piece) => serde_json::from_str(piece.data.as_str()).ok(),
+                _ => None,
+            })
+            .filter(|piece: &Value| piece["kind"] == "confinement")
+            .collect();
+        let [held] = held.as_slice() else { panic!("one per process: {held:?}") };
+        assert_eq!((&held["wall"], &held["network"]), (&json!(wall), &json!(false)));
+        let not_enforced = held["not_enforced"].to_string();
+        assert!(open.is_none_or(|open| not_enforced.contains(open)), "{held}");
+    }
 }

@@ -48,9 +48,13 @@ pub(super) fn task_of(answer: &Value) -> &Value {
     &answer["result"]["task_handle"]["task_id"]
 }
 
-/// Whether a process is alive. A process that has ended and was not waited for has no command line.
-pub(super) fn lives(pid: &str) -> bool {
-    std::fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|words| !words.is_empty())
+/// Whether a process with this word in its command line is alive. Its id does not do: a command
+/// has other ids in its own namespace.
+pub(super) fn lives(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
+    let words = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
+    lines.map(words).any(|line| line.split('\0').any(|one| one == word.trim()))
 }
 
 #[test]
@@ -71,8 +75,8 @@ fn a_command_that_ends_in_time_is_completed_and_makes_no_task() {
         })
     );
     assert_eq!(
-        (&answers[1]["result"]["exit_status"], &answers[1]["result"]["signal"]),
-        (&Value::Null, &json!(15))
+        answers[1]["result"]["exit_status"], 143,
+        "what a signal has ended has the exit code of a shell"
     );
     assert_eq!(answers[2]["summary_text"], "command exited with status 0: true");
     assert!(tasks(&place.entries("default")).is_empty());
@@ -302,7 +306,40 @@ fn a_stopped_task_is_cancelled_and_one_that_ignores_that_is_killed_at_the_second
 }
 
 #[test]
+fn a_command_ends_with_its_host_and_its_task_is_interrupted() {
+    let cmd = "(setsid sh -c 'exec sleep 431.0417' &); echo 430.0417 > pid; exec sleep 430.0417";
+    let place = Place::scripted(move |asked| match asked.rounds() {
+        0 if asked.trigger().starts_with("[operator]") && !asked.is_told("interrupted") => {
+            Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 200 }))])
+        }
+        _ => Answer::says("So be it."),
+    });
+    let live = place.start(&["--prompt", "go"]);
+    place.wait_for("default", "task", |entry| {
+        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
+            .then_some(())
+    });
+    for word in ["430.0417", "431.0417"] {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !lives(word) {
+            assert!(std::time::Instant::now() < until, "the command and its daemon run");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+    live.kill();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while lives("430.0417") || lives("431.0417") {
+        assert!(std::time::Instant::now() < until, "they end with their host");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    place.rest(&[]);
+    let last = tasks(&place.entries("default")).last().map(|task| task.status);
+    assert_eq!(last, Some(TaskStatus::Interrupted));
+}
+
+#[test]
 fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() {
+    // Behind the weaker wall, a command survives its host.
     let place = Place::with(Server::scripted(|request| {
         let asked = Asked::from_request(request);
         match (
@@ -311,13 +348,13 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
         ) {
             (true, 0) => Answer::calls(&[(
                 "ExecCommand",
-                json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }),
+                json!({ "cmd": "echo 404.0417 > pid; exec sleep 404.0417", "yield_time_ms": 100 }),
             )]),
             (true, _) => Answer::says("It runs."),
             (false, _) => Answer::says("It was interrupted."),
         }
     }));
-    let live = place.start(&["--prompt", "go"]);
+    let live = place.start(&["--confine", "landlock", "--prompt", "go"]);
     place.wait_for("default", "task", |entry| {
         matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
             .then_some(())
@@ -326,7 +363,7 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
         std::fs::read_to_string(place.workspace().join("pid")).expect("the command has started");
     live.kill();
     assert!(lives(&pid), "a command survives a host that was killed");
-    let ran = place.run(&["--until-rest"]);
+    let ran = place.run(&["--confine", "landlock", "--until-rest"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(!lives(&pid), "the next process of the host ends it");
     let entries = place.entries("default");
@@ -346,7 +383,7 @@ fn a_stop_of_the_agent_ends_its_commands() {
         Place::with(Server::scripted(|request| match Asked::from_request(request).rounds() {
             0 => Answer::calls(&[(
                 "ExecCommand",
-                json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }),
+                json!({ "cmd": "echo 405.0417 > pid; exec sleep 405.0417", "yield_time_ms": 100 }),
             )]),
             _ => Answer::says("It runs."),
         }));
@@ -373,7 +410,7 @@ fn a_stop_of_the_agent_ends_its_commands() {
 
 #[test]
 fn a_command_that_a_turn_waits_for_does_not_outlive_an_agent_that_is_shut_down() {
-    let cmd = "echo $$ > pid.new; mv pid.new pid; exec sleep 300";
+    let cmd = "echo 406.0417 > pid.new; mv pid.new pid; exec sleep 406.0417";
     let place = Place::scripted(move |_| {
         Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 60_000 }))])
     });

@@ -14,13 +14,21 @@ use super::{
     model::Asked,
     place::{KEY, Place},
 };
-use crate::openai::{answer::Answer, server::Server};
+use crate::{
+    openai::{
+        answer::{Answer, Events},
+        server::Server,
+    },
+    shown::STEERING,
+};
 
 /// A program at its own terminal, and the output of the terminal so far.
 struct Terminal {
     child: Child,
     pty: Arc<pty_process::blocking::Pty>,
     shown: Arc<Mutex<String>>,
+    /// All bytes that arrived, with escape sequences.
+    raw: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
@@ -35,18 +43,22 @@ impl Terminal {
         let child = command.spawn(pts).expect("wakeful starts");
         let pty = Arc::new(pty);
         let shown = Arc::new(Mutex::new(String::new()));
-        let (from, into) = (Arc::clone(&pty), Arc::clone(&shown));
+        let raw = Arc::new(Mutex::new(Vec::new()));
+        let (from, into, all) = (Arc::clone(&pty), Arc::clone(&shown), Arc::clone(&raw));
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             // The terminal closes with the program.
             while let Ok(count) = (&*from).read(&mut bytes) {
+                all.lock()
+                    .expect("no thread panics with this lock")
+                    .extend_from_slice(&bytes[..count]);
                 let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
                 into.lock()
                     .expect("no thread panics with this lock")
                     .push_str(&anstream::adapter::strip_str(&text).to_string());
             }
         });
-        Self { child, pty, shown }
+        Self { child, pty, shown, raw }
     }
 
     /// Types a line. The pause lets the program take the previous line: between two lines it does
@@ -131,4 +143,43 @@ fn somebody_types_interferes_asks_why_and_leaves() {
     let (code, shown) = terminal.ends();
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains("error: cannot"), "{shown}");
+}
+
+#[test]
+fn what_the_model_says_does_not_steer_the_terminal() {
+    let model = |asked: &Asked| match asked.rounds() {
+        0 => Answer::calls(&[
+            (STEERING, json!({})),
+            ("ExecCommand", json!({ "cmd": format!("printf done; : '{STEERING}'") })),
+            ("CreateWorkItem", json!({ "objective": STEERING })),
+        ]),
+        // Each character arrives alone, so every sequence is cut.
+        _ => Answer::stream(
+            STEERING
+                .chars()
+                .fold(Events::new(), |events, c| events.text(&c.to_string()))
+                .text("\nThe end.\n")
+                .finish("stop")
+                .done(),
+        ),
+    };
+    let place = Place::with(Server::scripted(move |request| model(&Asked::from_request(request))));
+    let terminal = Terminal::open(&place);
+    terminal.shows("/help for commands");
+    terminal.types("go");
+    terminal.shows("The end.");
+    terminal.shows(r"\u001b]52;c;eA==\u0007");
+    terminal.types("/status");
+    terminal.shows("opened ");
+    terminal.types("/quit");
+    let raw = Arc::clone(&terminal.raw);
+    let (code, shown) = terminal.ends();
+    assert_eq!(code, 0, "{shown}");
+    let raw = String::from_utf8(raw.lock().expect("the bytes").clone()).expect("UTF-8");
+    // The line editor has sequences of its own, so only those of the model are looked for.
+    for sequence in
+        ["\u{1b}]52", "\u{1b}[2J", "\u{7}", "\u{9b}", "\u{202e}", "\u{2028}", "\u{feff}"]
+    {
+        assert!(!raw.contains(sequence), "{sequence:?} in {raw:?}");
+    }
 }

@@ -1,9 +1,11 @@
-//! What commands may do: what is refused before it runs, and what the kernel prevents. The tests
-//! need a kernel with Landlock (Linux 6.12 for all of it), and they fail with that reason without
-//! one.
+//! What commands may do: what is refused before it runs, and what the walls prevent. The tests need
+//! bubblewrap and a kernel with Landlock (Linux 6.12 for all of it), and they fail with that reason
+//! without them.
 
 mod held;
 mod judged;
+mod limits;
+mod network;
 mod resolved;
 
 use std::{
@@ -12,8 +14,8 @@ use std::{
 };
 
 use wakeful_agent::{
-    command::{Excerpt, Exit, Limits, Running, Spec},
-    confine::{Confinement, Policy, Surroundings, Workspace},
+    command::{Excerpt, Exit, Running, Spec},
+    confine::{Confinement, Policy, Surroundings, Wall, Workspace},
 };
 
 use crate::command::{Home, ended};
@@ -21,14 +23,22 @@ use crate::command::{Home, ended};
 /// What a confined command must not read.
 const SECRET: &str = "the-secret-of-the-home";
 
+/// The walls.
+const WALLS: [Wall; 2] = [Wall::Bubblewrap, Wall::Landlock];
+
 /// A home with secrets, which contains a workspace and a folder for temporary files.
 struct House {
     home: Home,
+    wall: Wall,
 }
 
 impl House {
     fn new() -> Self {
-        let house = Self { home: Home::new() };
+        Self::behind(Wall::default())
+    }
+
+    fn behind(wall: Wall) -> Self {
+        let house = Self { home: Home::new(), wall };
         for (name, text) in [
             ("work/src/main.rs", "fn main() {}\n"),
             (".ssh/id_ed25519", SECRET),
@@ -37,7 +47,9 @@ impl House {
         ] {
             house.write(name, text);
         }
-        fs::create_dir(house.path("scratch")).expect("a folder");
+        for name in ["scratch", "records"] {
+            fs::create_dir(house.path(name)).expect("a folder");
+        }
         house
     }
 
@@ -59,9 +71,12 @@ impl House {
 
     fn around(&self) -> Surroundings {
         Surroundings {
+            wall: self.wall,
             launcher: env!("CARGO_BIN_EXE_wakeful").into(),
             home: Some(self.path("")),
             scratch: self.path("scratch"),
+            output: self.path("records"),
+            also_read: Vec::new(),
             also_write: Vec::new(),
         }
     }
@@ -73,30 +88,12 @@ impl House {
             Policy::read(policy).expect("a policy")
         };
         Confinement::new(policy, self.workspace(), &self.around())
-            .unwrap_or_else(|why| panic!("these tests need Landlock: {why}"))
+            .unwrap_or_else(|why| panic!("these tests need both walls: {why}"))
     }
 
     /// Runs a command without judging it first, so that only the kernel confines it.
     fn run(&self, policy: &str, cmd: &str) -> Ran {
         self.run_as(policy, self.home.spec(cmd))
-    }
-
-    /// Checks that a command succeeds without confinement. Otherwise its failure under confinement
-    /// would prove nothing.
-    fn works_freely(cmd: &str) {
-        let house = Self::new();
-        link(house.path(""), &house.path("work/up"));
-        link(house.path(".ssh"), &house.path("work/keys"));
-        house.write("victim", "as it was");
-        house.write("work/script.sh", "echo broken > ../victim; cat ~/.ssh/id_ed25519\n");
-        let mut spec = Spec {
-            workdir: house.path("work"),
-            ..house.home.spec(&cmd.replace("VICTIM", &house.text("victim")))
-        };
-        spec.environment.insert("HOME".to_owned(), house.text(""));
-        let running = Running::start(&spec, &Limits::default(), None, &house.path("output"))
-            .expect("it starts");
-        assert!(ended(&running).is_success(), "{cmd}: {}", running.stderr().text);
     }
 
     /// A path below the home, as text for a command line.
@@ -110,9 +107,9 @@ impl House {
         let host = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([home]);
         let spec =
             Spec { environment: confinement.environment(host), workdir: self.path("work"), ..spec };
-        let running =
-            Running::start(&spec, &Limits::default(), Some(&confinement), &self.path("output"))
-                .expect("it starts");
+        let limits = confinement.policy().limits.of_commands();
+        let running = Running::start(&spec, &limits, Some(&confinement), &self.path("output"))
+            .expect("it starts");
         let exit = ended(&running);
         Ran { exit, stdout: running.stdout(), stderr: running.stderr() }
     }

@@ -264,7 +264,16 @@ impl fmt::Display for PathPrefix<'_> {
 /// If the text is not JSON or not of that type. The error has the field, line, column, and what was
 /// expected.
 pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
-    reader::read(text, T::read)
+    reader::read(text, false, T::read)
+}
+
+/// As [`read`], for a text that was not stored before. Types can refuse in it what they must still
+/// read from old texts ([`Value::is_new`]).
+///
+/// # Errors
+/// As [`read`].
+pub fn read_new<T: Readable>(text: &str) -> Result<T, JsonError> {
+    reader::read(text, true, T::read)
 }
 
 /// Reads a value with the function `how`, for types that are read in several ways.
@@ -272,7 +281,7 @@ pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
 /// # Errors
 /// As [`read`].
 pub fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    reader::read(text, how)
+    reader::read(text, false, how)
 }
 
 /// As [`read_by`], for a text that is known to be JSON: it is not scanned first.

@@ -27,9 +27,10 @@ use super::{
     scan::{self, Member, Syntax},
 };
 
-/// Reads a typed value from a text with the function `how`.
-pub(super) fn read<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    let reader = Reader { whole: text, fault: Cell::new(None) };
+/// Reads a typed value from a text with the function `how`. `is_new` is what [`Value::is_new`]
+/// answers.
+pub(super) fn read<T>(text: &str, is_new: bool, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+    let reader = Reader { whole: text, is_new, fault: Cell::new(None) };
     let value = how(&reader.root());
     reader.done().map(|()| value)
 }
@@ -37,14 +38,14 @@ pub(super) fn read<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonErr
 /// As [`read`], for a text that is known to be JSON without space around it: it was scanned before,
 /// or written here.
 pub(super) fn read_scanned<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    let reader = Reader { whole: text, fault: Cell::new(None) };
+    let reader = Reader { whole: text, is_new: false, fault: Cell::new(None) };
     let value = how(&reader.scanned(0..text.len()));
     reader.done().map(|()| value)
 }
 
 /// The value of `name`, if the text is an object that has it.
 pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
-    let reader = Reader { whole: text, fault: Cell::new(None) };
+    let reader = Reader { whole: text, is_new: false, fault: Cell::new(None) };
     let root = reader.root();
     let members = root.members("an object");
     // Of two equal keys the last one counts, as in a map.
@@ -56,6 +57,7 @@ pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
 /// A text that is being read.
 struct Reader<'a> {
     whole: &'a str,
+    is_new: bool,
     /// The error that shows first in the text, of those found so far.
     // A cell, because every value holds a shared reference to the reader.
     fault: Cell<Option<Box<Fault>>>,
@@ -227,6 +229,13 @@ impl<'a> Value<'a> {
     #[must_use]
     pub(super) fn is_none(&self) -> bool {
         self.form == Form::Blank || self.form == Form::Json && self.raw == "null"
+    }
+
+    /// Whether the text is new, and not read back from where it was stored
+    /// ([`read_new`](crate::read_new)).
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.reader.is_new
     }
 
     /// Whether the value is an array.

@@ -27,7 +27,7 @@ use crate::{
     derive::{arrival, summary::AgentSummary},
     explain::{self, Explanation, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
-    id::{AgentId, MAX_STEM_BYTES, Seq},
+    id::{AgentId, ControlInId, MAX_STEM_BYTES, Seq, control_in},
     ladder::{self, View, owed},
     machine::import::Import,
     record::{
@@ -90,6 +90,9 @@ pub enum ProposeError {
         /// The id.
         id: String,
     },
+    /// A new id has a control character (contract 2.3).
+    #[error("{0}: choose another id")]
+    ControlInId(ControlInId),
     /// The ledger is observed, not driven.
     #[error("no driver has taken this ledger over: propose `runtime_restarted` first")]
     NotDriven,
@@ -339,14 +342,14 @@ impl Machine {
     /// If the text is too long or malformed, the ledger has no first entry, or a proposal is open.
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
         within("fact", text.len(), self.state.control.policy.fact_bytes.get())?;
-        self.propose(Fact::decode(text)?, now)
+        self.propose(json::read_new(text)?, now)
     }
 
     /// Proposes what follows from a fact.
     ///
     /// # Errors
-    /// If an id or a body is too long (contract 10), the ledger has no first entry, or a proposal
-    /// is open.
+    /// If an id or a body is too long (contract 10), a new id has a control character, the ledger
+    /// has no first entry, or a proposal is open.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let mut at = self.ready(now)?;
         // contract 1.3: a correction is the one fact whose batch may set the time back.
@@ -358,6 +361,10 @@ impl Machine {
             return Err(ProposeError::ReservedId { id: id.to_string() });
         }
         within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
+        // A fact that was not read from JSON has met no other check of its id.
+        if let Some(control) = fact.new_id().and_then(control_in) {
+            return Err(ProposeError::ControlInId(control));
+        }
         within(
             "body",
             fact.body().map_or(0, |body| body.as_text().len()),

@@ -4,6 +4,8 @@ use std::{cell::RefCell, mem, rc::Rc};
 
 use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
 
+use super::PAGE_BYTES;
+
 /// A ledger in memory. Clones share the entries.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLedger {
@@ -73,12 +75,13 @@ impl Ledger for MemoryLedger {
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         let skip = usize::try_from(after.0).unwrap_or(usize::MAX);
-        Ok(self
-            .lines
-            .borrow()
-            .from(skip)
-            .take(limit as usize)
-            .map(|line| EntryBytes::from_stored(line.to_owned()))
-            .collect())
+        let lines = self.lines.borrow();
+        let mut bytes = 0_usize;
+        let in_page = |(at, line): &(usize, &str)| {
+            bytes = bytes.saturating_add(line.len());
+            *at == 0 || bytes <= PAGE_BYTES
+        };
+        let page = lines.from(skip).take(limit as usize).enumerate().take_while(in_page);
+        Ok(page.map(|(_, line)| EntryBytes::from_stored(line.to_owned())).collect())
     }
 }

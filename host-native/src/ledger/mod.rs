@@ -9,6 +9,10 @@ mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+/// The bytes at which a page ends. An entry that is longer is a page of its own. A reader that asks
+/// for a whole ledger must not make the host load all of it.
+const PAGE_BYTES: usize = 4 << 20;
+
 pub use format::Format;
 #[cfg(feature = "sqlite")]
 pub use lines::{LinesError, read_lines};

@@ -59,18 +59,35 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
             .linked
             .instantiate(&mut store)
             .map_err(|why| GuestError::from_start(&why, &self.guest, limits))?;
-        Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false, spent: 0 })
+        Ok(Sandbox {
+            running: Some(Running { store, world }),
+            guest: self.guest.clone(),
+            limits,
+            calls: Calls::default(),
+            fuel: 0,
+            spent: 0,
+        })
     }
 }
 
 /// The scheduler of one agent in the sandbox.
 pub struct Sandbox<L: 'static, C: 'static, P: 'static> {
-    store: Store<Lent<L, C, P>>,
-    world: World,
+    /// `None` after the instance broke down: its memory and its place in the pool are free again.
+    running: Option<Running<L, C, P>>,
     guest: Guest,
-    is_gone: bool,
+    limits: Limits,
+    /// The calls of the guest's imports so far.
+    calls: Calls,
+    /// The fuel of the newest call.
+    fuel: u64,
     /// The fuel of all calls so far.
     spent: u64,
+}
+
+/// An instance that can be entered.
+struct Running<L: 'static, C: 'static, P: 'static> {
+    store: Store<Lent<L, C, P>>,
+    world: World,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
@@ -91,13 +108,13 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     /// How often the guest called each of its imports.
     #[must_use]
     pub fn calls(&self) -> Calls {
-        self.store.data().calls
+        self.calls
     }
 
     /// The fuel that the newest call used; the same on every run.
     #[must_use]
-    pub fn fuel(&mut self) -> u64 {
-        used(&mut self.store)
+    pub fn fuel(&self) -> u64 {
+        self.fuel
     }
 
     /// Calls the guest under fresh limits. `text` is what crosses, for the limit on its length.
@@ -109,30 +126,29 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
             &mut Store<Lent<L, C, P>>,
         ) -> wasmtime::Result<Result<T, agent::Error>>,
     ) -> Result<T, EngineError> {
-        if self.is_gone {
+        let Some(Running { store, world }) = &mut self.running else {
             return Err(GuestError::Gone.into());
-        }
+        };
         // Check before the guest is entered, so that a refusal leaves the instance unchanged.
-        self.store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
-        begin(&mut self.store)?;
-        let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
+        store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
+        begin(store)?;
+        let answer = call(world.wakeful_scheduler_agent(), store);
         // Also after a failure: the next call refills the fuel, and this number would be lost.
-        self.spent = self.spent.saturating_add(used(&mut self.store));
-        let limits = self.store.data_mut().meter().limits();
-        let met = answer.map_err(|why| GuestError::from_call(&why, &self.guest, limits)).and_then(
-            |answer| {
+        self.fuel = used(store);
+        self.spent = self.spent.saturating_add(self.fuel);
+        self.calls = store.data().calls;
+        let met = answer
+            .map_err(|why| GuestError::from_call(&why, &self.guest, self.limits))
+            .and_then(|answer| {
                 let bytes = answer.as_ref().map_or_else(|why| why.message.len(), Crossing::bytes);
-                self.store
-                    .data_mut()
-                    .meter()
-                    .payload(bytes)
-                    .map(|()| answer)
-                    .map_err(GuestError::Breach)
-            },
-        );
+                let fits = store.data_mut().meter().payload(bytes);
+                fits.map(|()| answer).map_err(GuestError::Breach)
+            });
         // After a trap or a breach the guest's memory may be inconsistent, so nothing enters it
-        // again.
-        self.is_gone = met.is_err();
+        // again. Its memory is given back now: a host may keep broken instances for a while.
+        if met.is_err() {
+            self.running = None;
+        }
         met?.map_err(|why| EngineError::Refused(report(why)))
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Command {
 
 /// All methods: first those of every test run, then those without an end, then those about the code
 /// and the tests themselves.
-pub(crate) const METHODS: [Method; 22] = [
+pub(crate) const METHODS: [Method; 23] = [
     Method {
         name: "unit tests",
         does: "single functions, tested beside their code",
@@ -202,6 +202,16 @@ pub(crate) const METHODS: [Method; 22] = [
                 "cli/tests/soak/memory.rs",
                 "memory_that_grows_by_more_than_a_tenth_and_its_tombstones_is_too_much",
             ),
+        ],
+    },
+    Method {
+        name: "attack",
+        does: "commands attack what is not theirs, each in several ways: every attack succeeds without a wall, none behind bubblewrap, and with Landlock alone those that SECURITY.md names",
+        rooms: &["cli/tests/attack/"],
+        command: Some(Command { line: |_| "attack".to_owned(), share: 0, tells: "attack: " }),
+        fails: &[
+            ("cli/tests/attack/main.rs", "a_wall_that_does_not_hold_is_found"),
+            ("cli/tests/attack/main.rs", "an_attack_that_cannot_succeed_is_found"),
         ],
     },
     Method {

@@ -4,6 +4,8 @@
 mod agent;
 mod checks;
 mod commands;
+#[cfg(target_os = "linux")]
+mod confined;
 mod durable;
 mod history;
 mod items;
@@ -139,7 +141,7 @@ impl Group {
 }
 
 /// All groups, in the order in which they are measured.
-pub const GROUPS: [Group; 11] = [
+pub const GROUPS: &[Group] = &[
     Group {
         name: "round",
         about: "a full step of the native core, beside the same JSON alone",
@@ -181,6 +183,12 @@ pub const GROUPS: [Group; 11] = [
         name: "crosscheck",
         about: "random stories in two engines, compared",
         measure: checks::figures,
+    },
+    #[cfg(target_os = "linux")]
+    Group {
+        name: "confined",
+        about: "a command behind each wall, beside the same command bare",
+        measure: confined::figures,
     },
     Group { name: "durable", about: "facts on a disk", measure: durable::figures },
 ];

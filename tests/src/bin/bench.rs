@@ -26,7 +26,7 @@ struct Options {
     /// Measure only these groups; by default all.
     #[arg(
         value_name = "GROUP",
-        value_parser = PossibleValuesParser::new(GROUPS.map(|group| group.name)),
+        value_parser = PossibleValuesParser::new(GROUPS.iter().map(|group| group.name)),
     )]
     groups: Vec<String>,
 }

@@ -21,6 +21,8 @@ pub(crate) fn commit(asked: &str) -> Result<String, Error> {
     match name {
         // Run forever, in the guest or in calls of the host.
         "loop" => forever(|| {}),
+        "read_all" => drop(ledger::read(0, u32::MAX)),
+        "append_on" => forever(|| drop(append("x".repeat(10_000)))),
         "read_on" => forever(|| drop(ledger::read(0, 1))),
         "read_beyond" => (0..count).for_each(|after| drop(ledger::read(1 << 40 | after, 1))),
         "now" => (0..count).for_each(|_| {

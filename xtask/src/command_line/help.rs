@@ -20,6 +20,7 @@ longer checks:
   crash       kill processes after each append, and compare what comes of their stories
   sim         simulate families of agents over virtual days with faults at every import
   soak        run a live agent for a virtual month against a server with random quirks
+  attack      let commands attack what is not theirs, without a wall and behind each wall
   model       search a million states of the machine, breadth first, and check each batch
   bench       measure what steps, decisions, openings and engines cost
   fuzz        let libFuzzer look for bytes that break the decoder, the readers or the guest
@@ -238,6 +239,33 @@ environment:
 exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line is wrong,
            3 libfaketime is missing";
 
+const ATTACK: &str = "\
+usage: cargo xtask attack [--row NAME] [--json]
+
+Lets commands attack what is not theirs: files, processes, terminals, networks, calls of the kernel,
+limits, git of the host, secrets. Each attack is tried in several ways, three times: without a wall,
+behind bubblewrap, and with Landlock alone. Whether it succeeded is seen from the host, such as by a
+file outside that changed or a process that is still there. Without a wall each must succeed, so that
+the suite can fail. Behind bubblewrap each must be held. With Landlock alone it is held or open.
+SECURITY.md names each kind that is open, and a test compares it with the rows.
+
+As root everything runs a second time as `nobody`. A row that does not apply to a user or a machine
+is printed with the reason. Progress goes to standard error. `cargo xtask test` tries the first way
+of each row, as the current user.
+
+examples:
+  cargo xtask attack                           all rows, a few minutes on two cores
+  cargo xtask attack --row 'reads the ledger'  one row
+  cargo xtask attack --json                    the rows for a program
+
+  --row NAME  run one row, by the name in the table
+  --json      print the rows as JSON, with what was seen for each way
+
+needs: apt-get install bubblewrap python3 util-linux git
+
+exit code: 0 all came out as expected, 1 something did not or a build failed, 2 the command line is
+           wrong, 3 a tool is missing";
+
 const MODEL: &str = "\
 usage: cargo xtask model [--shapes N] [--depth N] [--small NAME] [--write FOLDER]
                          [--adversary NAME] [--json]
@@ -308,6 +336,7 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
         "crash" => Some(CRASH),
         "sim" => Some(SIM),
         "soak" => Some(SOAK),
+        "attack" => Some(ATTACK),
         "model" => Some(MODEL),
         "bench" => Some(BENCH),
         "world" => Some(WORLD),

@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 
 pub(crate) use help::USAGE;
 
-use crate::{crosscheck::Random, proof, soak, tidy::Listing};
+use crate::{attack, crosscheck::Random, proof, soak, tidy::Listing};
 use options::{numbers, unnamed};
 
 /// One parsed command line.
@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Sim(Vec<String>),
     /// Let a live agent run for a virtual month.
     Soak(soak::Request),
+    /// Attack everything that is not a command's own.
+    Attack(attack::Request),
     /// Run the model checker, with the options of the program `model`.
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
@@ -90,6 +92,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("crash", options) => crash(options),
         ("sim", options) => sim(options),
         ("soak", options) => soak(options),
+        ("attack", options) => attack(options),
         ("model", options) => model(options),
         ("bench", options) => bench(options),
         ("world", []) => Ok(Command::World),
@@ -154,6 +157,20 @@ fn soak(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Soak(request))
 }
 
+/// One flag, and the name of a row.
+fn attack(options: &[&str]) -> Result<Command, String> {
+    let without_row = unnamed(&["--row"], options)?;
+    if let Some(option) = without_row.iter().find(|option| **option != "--json") {
+        return Err(format!("`attack` does not take `{option}` here"));
+    }
+    let row = options.iter().enumerate().find_map(|(at, option)| match *option {
+        "--row" => options.get(at + 1).copied(),
+        other => other.strip_prefix("--row="),
+    });
+    let json = !without_row.is_empty();
+    Ok(Command::Attack(attack::Request { row: row.map(str::to_owned), json }))
+}
+
 /// The options of the other program: one flag, one that names a file, and names of groups, which
 /// the other program checks.
 fn bench(options: &[&str]) -> Result<Command, String> {
@@ -216,6 +233,7 @@ mod tests {
             "crash",
             "sim",
             "soak",
+            "attack",
             "model",
             "bench",
             "world",
@@ -283,6 +301,26 @@ mod tests {
             ("soak --engine", "`--engine` needs a name"),
             ("soak --engine node", "not `node`"),
             ("soak --days 3", "does not take `--days`"),
+        ] {
+            assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_options_of_attack_are_a_row_and_a_word() {
+        let attack = |row: Option<&str>, json| {
+            let row = row.map(str::to_owned);
+            Ok(Command::Attack(attack::Request { row, json }))
+        };
+        assert_eq!(parse("attack"), attack(None, false));
+        assert_eq!(parse("attack --json"), attack(None, true));
+        assert_eq!(parse("attack --json --row=x"), attack(Some("x"), true));
+        let words = ["attack", "--row", "reads the ledger"].map(str::to_owned);
+        assert_eq!(read(words.into_iter()), attack(Some("reads the ledger"), false));
+        for (line, named) in [
+            ("attack --row", "`--row` needs a name"),
+            ("attack --row --json", "`--row` needs a name"),
+            ("attack --fast", "does not take `--fast`"),
         ] {
             assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }

@@ -5,7 +5,7 @@ use crate::{
     call::{Call, Failure},
     crash, crosscheck, guests, js_tests, native, npm, package, packages,
     paths::Paths,
-    python, set_up, tidy, tools, web_demo, windows,
+    python, set_up, tidy, tools, wall, web_demo, windows,
 };
 
 /// What stages share.
@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 33] = [
+pub(super) const STAGES: [Stage; 34] = [
     Stage {
         name: "tidy",
         does: "what no compiler checks",
@@ -175,6 +175,12 @@ pub(super) const STAGES: [Stage; 33] = [
         work: Work::Check(|ground| native::build(ground.paths)),
     },
     Stage {
+        name: "wall",
+        does: "finding bubblewrap, Python, util-linux and git",
+        needs: &[],
+        work: Work::Check(|ground| wall::find(ground.paths)),
+    },
+    Stage {
         name: "browser",
         does: "finding a browser and its driver",
         needs: &[],
@@ -185,7 +191,7 @@ pub(super) const STAGES: [Stage; 33] = [
     Stage {
         name: "native tests",
         does: "core, host, engines and stories",
-        needs: &["native", "guests", "seeded guests"],
+        needs: &["native", "guests", "seeded guests", "wall"],
         work: Work::Tests(|ground| {
             let call = Call::cargo(ground.paths, "native-tests", "test")
                 .args(native::SELECTION)

@@ -5,7 +5,7 @@ mod says;
 
 use std::{
     collections::VecDeque,
-    io::{self, Write},
+    io,
     sync::mpsc::{self, Receiver, RecvTimeoutError},
     time::Duration,
 };
@@ -25,6 +25,7 @@ use wakeful_host::ledger::SqliteLedger;
 use super::{
     CliError, Verdict,
     ledger::LedgerArg,
+    say,
     style::{FAINT, painted},
 };
 
@@ -146,15 +147,8 @@ impl Log {
     }
 
     fn print_entry(&self, entry: &Entry, bytes: &EntryBytes) -> Result<(), CliError> {
-        let mut out = anstream::stdout().lock();
-        let written = if self.json {
-            writeln!(out, "{}", bytes.as_str())
-        } else {
-            writeln!(out, "{}", line(entry))
-        };
-        written
-            .and_then(|()| out.flush())
-            .map_err(|why| CliError::Write { what: "the log".to_owned(), why })
+        let written = if self.json { say::stored(bytes.as_str()) } else { say::line(&line(entry)) };
+        written.map_err(|why| CliError::Write { what: "the log".to_owned(), why })
     }
 }
 
@@ -220,7 +214,7 @@ impl Reader<'_> {
             let missing =
                 if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
             if let Some(why) = &missing {
-                anstream::eprintln!("{why}; printing the entries after them");
+                mention!("{why}; printing the entries after them");
             }
             if seq == anchor.head.seq || missing.is_some() {
                 self.head = anchor.head;

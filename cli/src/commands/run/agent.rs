@@ -11,11 +11,12 @@ use std::{
 use clap::{Args, builder::RangedU64ValueParser};
 use wakeful_agent::{
     Agent, AgentError, Audience, Ending, Setup, Until,
-    confine::{Policy, Redactor, Workspace},
-    openai::{Endpoint, EndpointOptions, Secret},
+    confine::{Policy, Redactor, Workspace, hide_memory},
+    openai::{Endpoint, EndpointOptions, OptionsError, Secret},
 };
 use wakeful_core::id::AgentId;
 use wakeful_host::{ledger::SqliteFile, text};
+use zeroize::Zeroizing;
 
 use super::{
     RunArgs,
@@ -49,6 +50,9 @@ pub(super) struct OpenAiArgs {
     /// The policy for the agent's commands [default: what `wakeful policy` prints]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// What keeps the agent's commands in their workspace
+    #[arg(long, value_enum, default_value = "bubblewrap")]
+    confine: policy::WallName,
     /// A file with further instructions for the model
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
@@ -83,9 +87,17 @@ pub(super) struct OpenAiArgs {
 
 /// Runs an agent with a model, in conversation with the person at the terminal.
 pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
+    // Before anything else: the environment holds the key already.
+    hide_memory().map_err(CliError::Memory)?;
     let given = &args.openai;
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
+    ledger::require_plain(&args.ledger, &agent_id)?;
+    let workspace = given.workspace()?;
+    let home = given.home(&args.ledger)?;
+    let policy = given.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?;
+    given.require_apart(&workspace, &policy, &args.ledger, &home)?;
     let key = given.key()?;
+    let endpoint = given.endpoint(key.as_deref().map(String::as_str))?;
     let hurry = Hurry::default();
     let (conversation, lines) =
         Conversation::open(args.json, &agent_id, &args.ledger, hurry.clone())?;
@@ -98,17 +110,19 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         agent_id,
         file: file.clone(),
         engines: args.driver.engines()?,
-        endpoint: Arc::new(given.endpoint(key.as_deref())?),
-        workspace: given.workspace()?,
-        home: given.home(&args.ledger)?,
-        policy: given.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?,
+        endpoint: Arc::new(endpoint),
+        workspace,
+        home,
+        policy,
+        wall: given.confine.into(),
+        also_read: Vec::new(),
         also_write: Vec::new(),
         // Commands start as this program, which confines itself and then becomes the command
         // (decision 010).
         launcher: env::current_exe()
             .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
         // The key must not become a fact, even if a command or the model repeats it.
-        redactor: Arc::new(Redactor::new(key)),
+        redactor: Arc::new(Redactor::new(key.iter().map(|key| key.as_str()))),
         trusts_clock: args.trust_clock,
         context_tokens: given.context_tokens,
         rounds_per_turn: given.rounds,
@@ -116,17 +130,10 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         instructions: given.instructions.as_deref().map(read).transpose()?,
         audience: Arc::new(conversation.clone()),
     };
-    let is_open = |path: &Path| {
-        // The file may not exist yet, so its folder is resolved.
-        path.parent()
-            .and_then(|folder| folder.canonicalize().ok())
-            .is_some_and(|folder| folder.starts_with(setup.workspace.root()))
-    };
-    if is_open(&std::path::absolute(&args.ledger).unwrap_or_else(|_| args.ledger.clone()))
-        || is_open(&setup.home)
-    {
-        let notice = "the agent's commands can change its ledger or home folder, because it is \
-                      inside the workspace; move it with --ledger and --home";
+    drop(key);
+    if setup.endpoint.options().key.as_ref().is_some_and(|key| !key.is_distinct()) {
+        let notice = "the key is taken for a placeholder, because it is too short or a plain word; \
+                      it is not kept out of the ledger";
         conversation.notice(&setup.agent_id, notice);
     }
     let failed = |why| match why {
@@ -170,22 +177,29 @@ impl OpenAiArgs {
         // `Endpoint::new` refuses an empty name, with the options that give one.
         let mut options = EndpointOptions::new(base_url, self.model.clone().unwrap_or_default());
         options.key = key.map(Secret::new).transpose()?;
+        let is_distinct = options.key.as_ref().is_none_or(Secret::is_distinct);
         options.max_output_tokens = self.max_output_tokens;
         options.max_answer_bytes = self.max_answer_bytes;
         options.patience.first_byte = Duration::from_secs(self.first_output_timeout);
         options.patience.idle = Duration::from_secs(self.idle_timeout);
         options.patience.total = Duration::from_secs(self.answer_timeout);
-        Ok(Endpoint::new(options)?)
+        let endpoint = Endpoint::new(options)?;
+        // A server on this machine often needs no key and gets a placeholder.
+        if !is_distinct && !endpoint.is_here() {
+            return Err(OptionsError::KeyNotDistinct.into());
+        }
+        Ok(endpoint)
     }
 
-    fn key(&self) -> Result<Option<String>, CliError> {
+    fn key(&self) -> Result<Option<Zeroizing<String>>, CliError> {
         let text = match &self.api_key_file {
-            Some(file) => Some(read(file)?),
+            Some(file) => Some(Zeroizing::new(read(file)?)),
             None => ["WAKEFUL_API_KEY", "OPENAI_API_KEY"]
                 .iter()
-                .find_map(|name| env::var(name).ok().filter(|key| !key.is_empty())),
+                .find_map(|name| env::var(name).ok().filter(|key| !key.is_empty()))
+                .map(Zeroizing::new),
         };
-        Ok(text.map(|text| text.trim().to_owned()))
+        Ok(text.map(|text| Zeroizing::new(text.trim().to_owned())))
     }
 
     fn workspace(&self) -> Result<Workspace, CliError> {
@@ -193,6 +207,47 @@ impl OpenAiArgs {
             path: self.workspace.clone(),
             why: why.to_string(),
         })
+    }
+
+    /// Refuses a ledger, a folder or a program that the agent's commands could change.
+    fn require_apart(
+        &self,
+        workspace: &Workspace,
+        policy: &Policy,
+        ledger: &Path,
+        home: &Path,
+    ) -> Result<(), CliError> {
+        let program = env::current_exe().unwrap_or_default();
+        let mut open = policy.files.written(env::home_dir().as_deref());
+        open.push(workspace.root().to_owned());
+        let places = [
+            ("its ledger", ledger, "--ledger"),
+            ("its own folder", home, "--home"),
+            ("the program `wakeful`", &program, ""),
+        ];
+        for (what, path, option) in places {
+            // The file may not exist yet, so its folder is resolved.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            let real = path
+                .parent()
+                .and_then(|folder| folder.canonicalize().ok())
+                .map(|folder| folder.join(path.file_name().unwrap_or_default()));
+            let Some(folder) = real.and_then(|real| open.iter().find(|it| real.starts_with(it)))
+            else {
+                continue;
+            };
+            let opens = if folder == workspace.root() { "--workspace" } else { "--policy" };
+            let mend = match option {
+                "" => format!("install it elsewhere, or open another folder with {opens}"),
+                option => {
+                    format!(
+                        "open another folder with {opens}, or name a path outside with {option}"
+                    )
+                }
+            };
+            return Err(CliError::OpenToCommands { what, path, folder: folder.clone(), mend });
+        }
+        Ok(())
     }
 
     /// The agent's folder, as an absolute path.

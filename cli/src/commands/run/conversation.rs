@@ -4,14 +4,13 @@
 use std::{
     collections::BTreeMap,
     fmt::Display,
-    io::{self, ErrorKind, IsTerminal, Write},
+    io::{self, ErrorKind, IsTerminal},
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
-use anstream::ColorChoice;
 use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
 use wakeful_agent::{Audience, Ended, Handle};
 use wakeful_core::{
@@ -31,7 +30,7 @@ use wakeful_host::text;
 
 use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
-    CliError, log, status,
+    CliError, log, say, status,
     style::{BAD, FAINT, STRONG, painted},
     why,
 };
@@ -63,7 +62,6 @@ struct Shared {
 struct Out {
     /// Prints above the line that is being typed; `None` if there is no terminal.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
-    in_colour: bool,
     /// Text of each agent that does not end with a line break yet.
     said: BTreeMap<AgentId, String>,
 }
@@ -93,8 +91,7 @@ impl Conversation {
         } else {
             (Lines::Input, None)
         };
-        let in_colour = !matches!(anstream::AutoStream::choice(&io::stdout()), ColorChoice::Never);
-        let out = Mutex::new(Out { printer, in_colour, said: BTreeMap::new() });
+        let out = Mutex::new(Out { printer, said: BTreeMap::new() });
         let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), hurry, out };
         Ok((Self(Arc::new(shared)), lines))
     }
@@ -185,7 +182,7 @@ impl Conversation {
         let line = format!("{} {why}", painted(BAD, "refused:"));
         // With `--json` the output has only JSON.
         if self.0.json {
-            anstream::eprintln!("{line}");
+            mention!("{line}");
         } else {
             self.print(&line);
         }
@@ -297,16 +294,10 @@ fn decided(decision: &Decision) -> Option<String> {
 impl Out {
     /// Prints a text as separate lines.
     fn print(&mut self, text: &str) {
-        // The printer of the line editor does not remove colours as `anstream` does.
-        let text = if self.in_colour {
-            text.to_owned()
-        } else {
-            anstream::adapter::strip_str(text).to_string()
-        };
         // The agent continues even if the reader of the output is gone.
         match &mut self.printer {
-            Some(printer) => drop(printer.print(format!("{text}\n"))),
-            None => drop(writeln!(anstream::stdout(), "{text}")),
+            Some(printer) => drop(printer.print(format!("{}\n", say::as_printed(text)))),
+            None => drop(say::line(text)),
         }
     }
 
@@ -321,7 +312,9 @@ impl Out {
 impl Audience for Conversation {
     fn entry(&self, agent: &AgentId, entry: &Entry, bytes: &EntryBytes) {
         if self.0.json {
-            self.print(bytes.as_str());
+            // Also here one line at a time.
+            let _out = self.out();
+            drop(say::stored(bytes.as_str()));
             return;
         }
         let whose = self.whose(agent);
@@ -366,7 +359,7 @@ impl Audience for Conversation {
     fn notice(&self, agent: &AgentId, notice: &str) {
         let line = format!("{}{}{notice}", self.whose(agent), painted(STRONG, "notice      "));
         if self.0.json {
-            anstream::eprintln!("{line}");
+            mention!("{line}");
         } else {
             self.print(&line);
         }

@@ -43,10 +43,10 @@ const TOLD_TWICE: i32 = 130;
     \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
     Examples:\n\
     \x20 wakeful run --ledger agent.sqlite --story story.toml --virtual --until-rest\n\
-    \x20 wakeful run --ledger agent.sqlite --provider openai --model qwen3 --engine wasmtime\n\
-    \x20 wakeful run --ledger agent.sqlite --provider openai --model qwen3 --prompt \"Fix the \
+    \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model qwen3 --engine wasmtime\n\
+    \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model qwen3 --prompt \"Fix the \
     tests.\"\n\
-    \x20 wakeful run --ledger a.sqlite --provider openai --model qwen3 --base-url \
+    \x20 wakeful run --ledger a.sqlite --provider openai --workspace project --model qwen3 --base-url \
     http://localhost:11434/v1")]
 pub(super) struct RunArgs {
     /// The ledger file, which is created if missing

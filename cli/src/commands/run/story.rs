@@ -1,6 +1,6 @@
 //! Runs an agent that plays a story.
 
-use std::{io::Write, path::Path, process, sync::Arc};
+use std::{io, path::Path, process, sync::Arc};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::{
@@ -27,7 +27,7 @@ use super::{
 use crate::{
     case,
     commands::{
-        CliError, Verdict, ledger, log,
+        CliError, Verdict, ledger, log, say,
         style::{BAD, STRONG, painted},
     },
     run::{Audience, Ending, Run, Time, Until},
@@ -40,6 +40,7 @@ const CRASHED: i32 = 3;
 pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let (story, _) = case::load_story(story)?;
     let agent_id = args.agent.as_deref().map_or_else(|| story.agent_id.clone(), AgentId::from);
+    ledger::require_plain(&args.ledger, &agent_id)?;
     let time = match &args.story.recorded {
         Some(file) => Time::Recorded { clock: recorded(file, &agent_id)?, now: story.starts_at },
         None if args.story.is_virtual => Time::Virtual(story.starts_at),
@@ -61,7 +62,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
         Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
         // A crash must leave only what is on the disk, so nothing is cleaned up.
         Ending::Crashed => {
-            anstream::eprintln!(
+            mention!(
                 "{} as the story demands; run the same command again to continue",
                 painted(BAD, "crashed")
             );
@@ -87,37 +88,29 @@ struct Log {
 impl Log {
     fn notice(&self, said: &str) {
         let line = format!("{} {said}", painted(STRONG, "notice:"));
-        self.bar.suspend(|| writeln!(anstream::stderr(), "{line}").ok());
+        self.bar.suspend(|| say::beside(&line));
     }
 
-    fn print(&self, line: &str) {
+    fn print(&self, print: impl FnOnce() -> io::Result<()>) {
         // The agent continues even if the reader of the output is gone.
-        self.bar.suspend(|| writeln!(anstream::stdout(), "{line}").ok());
+        self.bar.suspend(|| print().ok());
     }
 }
 
 impl Watcher for Log {
     fn entry(&mut self, entry: &Entry, bytes: &EntryBytes) {
         if self.json {
-            self.print(bytes.as_str());
+            self.print(|| say::stored(bytes.as_str()));
         } else if let Some(line) = log::news(entry) {
-            self.print(&line);
+            self.print(|| say::line(&line));
         }
     }
 }
 
 impl Audience for Log {
     fn refused(&mut self, fact: &RawJson, why: &ErrorReport) {
-        self.bar.suspend(|| {
-            writeln!(
-                anstream::stderr(),
-                "{} {}: {}",
-                painted(BAD, "refused:"),
-                fact.as_str(),
-                why.message
-            )
-            .ok()
-        });
+        let line = format!("{} {}: {}", painted(BAD, "refused:"), fact.as_str(), why.message);
+        self.bar.suspend(|| say::beside(&line));
     }
 
     fn progress(&mut self, done: u64, of: u64, now: Timestamp) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 use wakeful_core::{AgentId, Chain, EntryBytes, Head, Ledger, LedgerError, Seq};
 
-use super::{SqliteError, SqliteFile, snapshots};
+use super::{super::PAGE_BYTES, SqliteError, SqliteFile, snapshots};
 
 /// The ledger of one agent in a [`SqliteFile`].
 #[derive(Clone, Debug)]
@@ -280,9 +280,6 @@ pub(super) fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head
     });
     Ok(found.optional()?.unwrap_or(Head::START))
 }
-
-/// The bytes at which a page ends. An entry that is longer is a page of its own.
-const PAGE_BYTES: usize = 4 << 20;
 
 pub(super) fn page(
     connection: &Connection,

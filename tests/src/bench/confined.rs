@@ -1,0 +1,77 @@
+//! What the wall around commands costs, beside the same command without it.
+
+use std::{fs, path::Path, sync::Arc, time::Duration};
+
+use wakeful_agent::{
+    command::{Limits, Running, Spec},
+    confine::{Confinement, Policy, Redactor, Surroundings, Wall, Workspace},
+};
+
+use super::{Depth, Figure, commands::wakeful, measure::elapsed};
+
+/// The goal: what the wall may add to a command, in nanoseconds.
+const GOAL: f64 = 15e6;
+
+/// Commands in a turn.
+const COMMANDS: u64 = 20;
+
+/// Figures.
+pub(super) fn figures(depth: Depth) -> Vec<Figure> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (work, scratch) = (folder.path().join("work"), folder.path().join("scratch"));
+    [&work, &scratch].into_iter().try_for_each(fs::create_dir).expect("folders");
+    let behind = |wall| {
+        let around = Surroundings {
+            wall,
+            launcher: wakeful(),
+            home: None,
+            scratch: scratch.clone(),
+            output: folder.path().to_owned(),
+            also_read: Vec::new(),
+            also_write: Vec::new(),
+        };
+        let workspace = Workspace::new(&work).expect("it is there");
+        Confinement::new(Policy::default(), workspace, &around)
+            .unwrap_or_else(|why| panic!("the bench needs both walls: {why}"))
+    };
+    let [bubblewrap, landlock] = [Wall::Bubblewrap, Wall::Landlock].map(behind);
+    let output = folder.path().join("output");
+    let [walled, weaker, bare] = elapsed(
+        depth.turns(),
+        [Some(&bubblewrap), Some(&landlock), None].map(|confinement| {
+            let (work, output) = (&work, &output);
+            Box::new(move || (0..COMMANDS).map(|_| run(work, output, confinement)).sum())
+                as Box<dyn FnMut() -> u64>
+        }),
+    );
+    vec![
+        Figure::new("a command behind bubblewrap", walled, "the same bare", bare),
+        Figure::new("a command behind Landlock alone", weaker, "the same bare", bare),
+        Figure::new("what bubblewrap adds to a command", walled - bare, "the goal", GOAL)
+            .within(1.0),
+    ]
+}
+
+/// Runs a command to its end.
+fn run(work: &Path, output: &Path, confinement: Option<&Confinement>) -> u64 {
+    let spec = Spec {
+        cmd: "true".to_owned(),
+        workdir: work.to_owned(),
+        shell: Some("sh".to_owned()),
+        login: false,
+        tty: false,
+        accepts_input: false,
+        environment: confinement
+            .map(|confinement| confinement.environment(std::env::vars_os()))
+            .unwrap_or_default(),
+        mark: "bench".to_owned(),
+        redactor: Arc::new(Redactor::default()),
+    };
+    // Each command creates its own file.
+    drop(fs::remove_file(output));
+    let running =
+        Running::start(&spec, &Limits::default(), confinement, output).expect("it starts");
+    let exit = running.wait(Duration::from_mins(1)).expect("it ends");
+    assert!(exit.is_success(), "{exit:?}: {}", running.stderr().text);
+    1
+}
