@@ -8,6 +8,7 @@ import { trace } from "@shell/play.mjs";
 import { compare } from "../case/compare.ts";
 import type { Trace, Verdict } from "../case/trace.ts";
 import type { Answer, Document, Look, Opened, Progress, Trouble } from "./messages.ts";
+import { visible, visibleIn } from "../parts/visible.ts";
 import { rowOf, type Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
@@ -43,7 +44,7 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
         const head = scheduler.head();
         const opened = {
           ...about(source),
-          agentId: read.agentId,
+          agentId: visible(read.agentId),
           length: head.seq,
           head,
           verdict: read.verdict,
@@ -60,7 +61,7 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
       });
     },
     async see(look) {
-      return answer(() => seen(folded(), look));
+      return answer(() => visibleIn(seen(folded(), look)));
     },
     async state(seq) {
       return answer(() => folded().stateAt(seq));
@@ -69,7 +70,7 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
       return lines[seq - 1] ?? "";
     },
     async whyNot(seq, boundary, decision) {
-      return answer(() => folded().whyNotAt(boundary, decision, seq));
+      return answer(() => visibleIn(folded().whyNotAt(boundary, decision, seq)));
     },
     async decided(from, to, edition) {
       return answer(() => folded().decisionsIn(from, to, edition === undefined ? {} : { edition }));
@@ -95,7 +96,7 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
 }
 
 function about({ name, kind, shows }: Source) {
-  return { name, kind, shows };
+  return { name: visible(name), kind, shows: visible(shows) };
 }
 
 function seen(scheduler: Scheduler, look: Look) {
@@ -247,7 +248,7 @@ async function answer<T>(act: () => T | Promise<T>): Promise<Answer<T>> {
   try {
     return { ok: await act() };
   } catch (error) {
-    return { error: report(error) };
+    return { error: visibleIn(report(error)) };
   }
 }
 

@@ -2,6 +2,7 @@
 // Nothing is derived here.
 import { entrySummary } from "../case/entry-summary.ts";
 import type { Entry } from "../case/trace.ts";
+import { visible } from "../parts/visible.ts";
 
 /** The lanes of the timeline, from top to bottom. */
 export const LANES = [
@@ -58,8 +59,8 @@ export function rowOf(line: string): Row {
     seq: entry.seq,
     at: entry.at,
     class: entry.class,
-    says: entrySummary(entry),
+    says: visible(entrySummary(entry)),
     lane: LANES.indexOf(lane),
-    subject: typeof subject === "string" ? subject : "",
+    subject: typeof subject === "string" ? visible(subject) : "",
   };
 }

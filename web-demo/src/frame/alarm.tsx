@@ -1,6 +1,7 @@
 // An error, in the core's own words, with its place.
 import type { Trouble } from "../document/messages.ts";
 import { Said } from "../parts/said.tsx";
+import { visible } from "../parts/visible.ts";
 
 /** An alarm. It can be dismissed if the previous document is still open. */
 export function Alarm({
@@ -14,9 +15,9 @@ export function Alarm({
 }) {
   return (
     <section className="alarm" role="alert">
-      <h2>{title}</h2>
+      <h2>{visible(title)}</h2>
       <p>
-        <Said sentence={error.message} />
+        <Said sentence={visible(error.message)} />
       </p>
       {dismiss !== undefined && (
         <button type="button" className="quiet" onClick={dismiss}>

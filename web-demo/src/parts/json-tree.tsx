@@ -1,6 +1,8 @@
 // A JSON value as a tree that opens and closes.
 import { JsonView, type Props } from "react-json-view-lite";
 
+import { visibleIn } from "./visible.ts";
+
 const STYLE: NonNullable<Props["style"]> = {
   container: "json",
   basicChildStyle: "json-child",
@@ -27,7 +29,7 @@ const STYLE: NonNullable<Props["style"]> = {
 export function JsonTree({ value, depth, label }: { value: object; depth: number; label: string }) {
   return (
     <JsonView
-      data={value}
+      data={visibleIn(value)}
       style={STYLE}
       shouldExpandNode={(level) => level < depth}
       clickToExpandNode

@@ -1,0 +1,38 @@
+// Tests of texts whose unseen characters are written out.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { rowOf } from "../document/rows.ts";
+import { visible, visibleIn } from "./visible.ts";
+
+test("what a page obeys and a reader does not see is written out", () => {
+  for (const [text, shown] of [
+    ["plain ÄÖ 漢 🎉", "plain ÄÖ 漢 🎉"],
+    ["two\nlines\tand a tab", "two\nlines\tand a tab"],
+    ["👩\u200d🚀", "👩\u200d🚀"],
+    ["\u001b[31mred", "\\u001b[31mred"],
+    ["\r", "\\u000d"],
+    ["a\u007fb\u009bc", "a\\u007fb\\u009bc"],
+    ["invoice\u202efdp.exe", "invoice\\u202efdp.exe"],
+    ["\u2066x\u2069", "\\u2066x\\u2069"],
+    ["\ufeff\u200b", "\\ufeff\\u200b"],
+    ["\u{e0041}", "\\udb40\\udc41"],
+  ] as const) {
+    assert.equal(visible(text), shown);
+  }
+});
+
+test("it is written out in all texts and names of a value", () => {
+  const value = { "a\u202e": ["\u001b", { deep: "\u0000", number: 7, none: null }] };
+  assert.deepEqual(visibleIn(value), {
+    "a\\u202e": ["\\u001b", { deep: "\\u0000", number: 7, none: null }],
+  });
+});
+
+test("an entry is indexed without unseen characters", () => {
+  const record = { id: "m\u202e1", body: { type: "text", text: "\u001b]0;title\u0007" } };
+  const line = JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: "messages", record });
+  const row = rowOf(line);
+  assert.equal(row.subject, "m\\u202e1");
+  assert.match(row.says, /\\u001b\]0;title\\u0007/);
+});
