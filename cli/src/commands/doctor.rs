@@ -1,7 +1,12 @@
 //! `wakeful doctor`: reports what is wrong with a ledger, if anything is. It repairs nothing.
 
 use clap::Args;
-use wakeful_core::{check, host::LedgerError, id::Seq, json};
+use wakeful_core::{
+    check,
+    host::LedgerError,
+    id::{AgentId, Seq},
+    json,
+};
 use wakeful_host::{
     doctor::{self, ArchiveFound, Examination, Recorded, SnapshotFound, Thoroughness},
     ledger::Format,
@@ -22,7 +27,7 @@ const LISTED: usize = 10;
 #[command(after_help = "\
     Nothing is repaired. Pending obligations and past diagnostics do not affect the exit \
     code.\n\n\
-    --json prints one object: agent_id, head {seq, chain}, batches, checked, damage, archive, \
+    --json prints one object per agent: agent_id, head {seq, chain}, batches, checked, damage, archive, \
     snapshot, breaches [{id, says, seq}], obligations, diagnostics, recorded [{seq, at, \
     message}].\n\n\
     Exit codes:\n\
@@ -39,19 +44,28 @@ pub(super) struct Doctor {
     /// are checked. The hash chain is always verified over all entries
     #[arg(long)]
     thorough: bool,
-    /// Print one JSON object
+    /// Print one JSON object per agent
     #[arg(long)]
     json: bool,
 }
 
 impl Doctor {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, mut ledger) = self.ledger.open_unverified()?;
-        let unreadable = |why: LedgerError| self.ledger.unreadable(&agent, why);
+        let between = || {
+            if !self.json {
+                say!("");
+            }
+        };
+        self.ledger.for_each(between, |agent| self.examine(agent))
+    }
+
+    fn examine(&self, agent: &AgentId) -> Result<Verdict, CliError> {
+        let mut ledger = self.ledger.open_of_unverified(agent)?;
+        let unreadable = |why: LedgerError| self.ledger.unreadable(agent, why);
         let bar = style::progress(ledger.head().map_err(unreadable)?.seq.0);
         let thoroughness = if self.thorough { Thoroughness::Each } else { Thoroughness::Spread };
         let found =
-            doctor::examine(&agent, &mut ledger, thoroughness, |seq| bar.set_position(seq.0))
+            doctor::examine(agent, &mut ledger, thoroughness, |seq| bar.set_position(seq.0))
                 .map_err(unreadable)?;
         bar.finish_and_clear();
         if self.json {

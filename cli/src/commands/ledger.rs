@@ -17,7 +17,7 @@ use wakeful_host::{
     ledger::{Format, SqliteFile, SqliteLedger, read_lines},
 };
 
-use super::{CliError, style};
+use super::{CliError, Verdict, complain, style};
 
 /// The most ids that an error lists.
 const LISTED: usize = 20;
@@ -28,7 +28,7 @@ pub(super) struct LedgerArg {
     /// JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
-    /// The agent [default: the only one in the file]
+    /// The agent [default: the only one in the file; `status` and `doctor` take all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }
@@ -47,6 +47,41 @@ impl LedgerArg {
     /// Opens the agent's ledger for writing. A missing file is not created.
     pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
         to_write(&self.ledger, self.agent.as_deref())
+    }
+
+    /// As [`Self::open`], for one of the agents.
+    pub(super) fn open_of(&self, agent: &AgentId) -> Result<SqliteLedger, CliError> {
+        to_read(&self.ledger, Some(agent.as_str())).map(|(_, ledger)| ledger)
+    }
+
+    /// As [`Self::open_unverified`], for one of the agents.
+    pub(super) fn open_of_unverified(&self, agent: &AgentId) -> Result<SqliteLedger, CliError> {
+        to_read_unverified(&self.ledger, Some(agent.as_str())).map(|(_, ledger)| ledger)
+    }
+
+    /// Does something for the named agent, or for each agent in the file. If there are several, an
+    /// error about one is printed, and the others come next. `between` is called between two.
+    pub(super) fn for_each(
+        &self,
+        between: impl Fn(),
+        act: impl Fn(&AgentId) -> Result<Verdict, CliError>,
+    ) -> Result<Verdict, CliError> {
+        let agents = agents_in(&self.ledger, self.agent.as_deref())?;
+        if let [only] = agents.as_slice() {
+            return act(only);
+        }
+        let mut whole = Verdict::Well;
+        for (at, agent) in agents.iter().enumerate() {
+            if at > 0 {
+                between();
+            }
+            let verdict = act(agent).unwrap_or_else(|why| {
+                complain(why);
+                Verdict::Unreadable
+            });
+            whole = whole.max(verdict);
+        }
+        Ok(whole)
     }
 
     /// The path of the file.
@@ -115,6 +150,15 @@ pub(super) fn to_read_unverified(
     let agent = choose(path, file.agents()?, asked)?;
     let ledger = file.ledger(&agent);
     Ok((agent, ledger))
+}
+
+/// The named agent, otherwise all agents in the file; at least one.
+pub(super) fn agents_in(path: &Path, asked: Option<&str>) -> Result<Vec<AgentId>, CliError> {
+    if asked.is_some() || Format::from_file(path) == Some(Format::Lines) {
+        return to_read_unverified(path, asked).map(|(agent, _)| vec![agent]);
+    }
+    let agents = SqliteFile::open_read_only(path)?.agents()?;
+    if agents.is_empty() { Err(CliError::NoAgents(path.to_owned())) } else { Ok(agents) }
 }
 
 /// Refuses the id of a new agent if it has control characters (contract 2.3). An agent that has

@@ -3,6 +3,7 @@
 #[macro_use]
 mod say;
 
+mod agents;
 mod archive;
 mod conformance;
 mod crosscheck;
@@ -86,6 +87,8 @@ enum Command {
     Explain(explain::Explain),
     /// Say in one sentence what an agent does and why, and what would change the decision
     Why(why::Why),
+    /// List all agents of a file: what each does, what it waits for, and what is odd
+    Agents(agents::Agents),
     /// Show the state of an agent on one screen
     Status(status::Status),
     /// Print the entries of a ledger, one per line
@@ -462,7 +465,7 @@ impl From<EngineError> for CliError {
 }
 
 /// How a command ended that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Well,
     Differs,
@@ -488,6 +491,7 @@ pub fn main() -> ExitCode {
         Command::Replay(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Why(command) => command.run(),
+        Command::Agents(command) => command.run(),
         Command::Status(command) => command.run(),
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),

@@ -36,16 +36,25 @@ use super::{
 pub(super) struct Status {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Print one JSON object: an `AgentSummary` (see `wakeful schema`)
+    /// Print one JSON object per agent: an `AgentSummary` (see `wakeful schema`)
     #[arg(long)]
     json: bool,
 }
 
 impl Status {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, mut ledger) = self.ledger.open()?;
+        let between = || {
+            if !self.json {
+                say!("");
+            }
+        };
+        self.ledger.for_each(between, |agent| self.show(agent))
+    }
+
+    fn show(&self, agent: &AgentId) -> Result<Verdict, CliError> {
+        let mut ledger = self.ledger.open_of(agent)?;
         let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-        let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(&agent, why))?;
+        let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(agent, why))?;
         let summary = machine.summary();
         if self.json {
             say!("{}", json::write(&summary));
@@ -54,7 +63,7 @@ impl Status {
         // The time of the newest entry, as `wakeful why` does it.
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at());
         let past =
-            Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
+            Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(agent, why))?;
         super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
         Ok(Verdict::Well)
     }

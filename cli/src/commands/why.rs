@@ -25,7 +25,7 @@ use wakeful_host::{
 use super::{
     CliError, Verdict,
     explain::{last_explanation, word},
-    ledger::to_read,
+    ledger::{agents_in, to_read},
     style::{BAD, FAINT, STRONG, painted},
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(super) struct Why {
     /// another process writes to them
     #[arg(required = true, value_name = "CASE|LEDGER")]
     subjects: Vec<PathBuf>,
-    /// The agent of a ledger file [default: the only one in the file]
+    /// The agent of a ledger file [default: all in the file]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Say what would have to change for this decision instead
@@ -119,7 +119,8 @@ impl Why {
 
     fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
         if Format::from_file(path).is_some() {
-            return of_ledger(path, self.agent.as_deref()).map(|subject| vec![subject]);
+            let agents = agents_in(path, self.agent.as_deref())?;
+            return agents.iter().map(|agent| of_ledger(path, Some(agent.as_str()))).collect();
         }
         case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()
     }

@@ -163,18 +163,85 @@ fn an_agent_is_named_where_the_file_holds_several() {
     }
     drop(observed("a", ledger(&file, "a")));
     drop(observed("b", ledger(&file, "b")));
+    let ran = wakeful(["log", &arg(&path)]);
+    let said = format!(
+        "error: `{}` holds 2 agents: name one of them with --agent: `a`, `b`\n",
+        path.display()
+    );
+    assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
     for command in ["status", "why", "log", "doctor"] {
-        let ran = wakeful([command, &arg(&path)]);
-        let said = format!(
-            "error: `{}` holds 2 agents: name one of them with --agent: `a`, `b`\n",
-            path.display()
-        );
-        assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
         assert_eq!(wakeful([command, &arg(&path), "--agent", "b"]).code, 0);
         let ran = wakeful([command, &arg(&path), "--agent", "c"]);
         let said = format!("error: `{}` holds no agent `c`; it holds: `a`, `b`\n", path.display());
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
     }
+}
+
+#[test]
+fn all_agents_of_a_file_are_shown_one_after_the_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = SqliteFile::open(&path).expect("it opens");
+    ["a", "b"].iter().for_each(|id| drop(observed(id, ledger(&file, id))));
+    for command in ["status", "why", "doctor"] {
+        let both = wakeful([command, &arg(&path)]);
+        assert_eq!(both.code, 0, "{command}: {}", both.err);
+        let each = ["a", "b"].map(|id| wakeful([command, &arg(&path), "--agent", id]).out);
+        assert_eq!(both.out, each.join("\n"), "{command}");
+        let lines = wakeful([command, &arg(&path), "--json"]).out;
+        let objects = lines.lines().map(serde_json::from_str::<Value>);
+        assert_eq!(objects.filter_map(Result::ok).count(), 2, "{command}: {lines}");
+    }
+}
+
+#[test]
+fn agents_are_listed_with_what_they_wait_for_and_what_is_odd() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = SqliteFile::open(&path).expect("it opens");
+    let nobody = wakeful(["agents", &arg(&path)]);
+    assert!(nobody.code == 2 && nobody.err.contains("holds no agent yet"), "{}", nobody.err);
+    let facts: [(&str, &[&str]); 3] = [
+        ("calm", &[]),
+        (
+            "waiting",
+            &[
+                r#"{"fact":"work_item_created","work_item_id":"i","objective":"It."}"#,
+                r#"{"fact":"wait_condition_registered","wait_condition_id":"w","work_item_id":"i",
+                    "kind":"operator","waiting_for":"a word","wake_sources":[{"kind":"operator_input"}]}"#,
+            ],
+        ),
+        (
+            "stuck",
+            &[
+                r#"{"fact":"work_item_created","work_item_id":"i","objective":"It."}"#,
+                r#"{"fact":"work_item_blocked","work_item_id":"i","blocked_by":"the weather"}"#,
+            ],
+        ),
+    ];
+    for (id, facts) in facts {
+        let mut agent = observed(id, ledger(&file, id));
+        for fact in facts {
+            agent.propose(fact).expect("it is recorded");
+        }
+    }
+    let shown = wakeful(["agents", &arg(&path)]);
+    assert_eq!(shown.code, 1, "one is odd: {}", shown.err);
+    let lines: Vec<&str> = shown.out.lines().collect();
+    assert!(lines[0].starts_with("agent    posture"), "{}", shown.out);
+    assert!(lines.iter().any(|line| line.starts_with("calm ")), "{}", shown.out);
+    assert!(
+        lines.iter().any(|line| line.starts_with("waiting ") && line.ends_with(": a word")),
+        "{}",
+        shown.out
+    );
+    let odd = wakeful(["agents", &arg(&path), "--odd", "--json"]);
+    let rows: Vec<Value> =
+        odd.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [row] = rows.as_slice() else { panic!("one is odd: {rows:?}") };
+    assert_eq!(row["agent"]["agent_id"], "stuck");
+    assert_eq!(row["oldest_wait"], Value::Null);
+    assert!(row["odd"][0]["message"].is_string() && row["head"]["seq"].is_u64(), "{row}");
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! `wakeful agents`: lists the agents of a file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use wakeful_core::{
+    derive::summary::{AgentListEntry, AgentSummary},
+    host::{Clock, opening},
+    id::AgentId,
+    machine::Options,
+    record::{chain::Head, decision::Boundary, diagnostic::Diagnostic},
+    time::Timestamp,
+};
+use wakeful_host::clock::SystemClock;
+
+use super::{
+    CliError, Verdict, complain,
+    explain::word,
+    ledger::{agents_in, to_read_unverified},
+    style::{BAD, FAINT, STRONG, painted},
+};
+
+/// The longest text of a column, in characters.
+const WIDEST: usize = 80;
+
+#[derive(Args)]
+#[command(after_help = "\
+    Each agent is read from its newest snapshot on. `wakeful doctor` verifies the whole \
+    ledgers.\n\n\
+    --json prints one object per agent: {agent, head {seq, chain}, next_wake, oldest_wait {id, \
+    work_item_id, waiting_for, since}, odd}. `agent` is an `AgentListEntry`, and `odd` holds what \
+    is a `Diagnostic` (see `wakeful schema`).\n\n\
+    Exit codes:\n\
+    \x20 0  printed\n\
+    \x20 1  something is odd about an agent\n\
+    \x20 2  the file or the ledger of an agent cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful agents agents.sqlite\n\
+    \x20 wakeful agents agents.sqlite --odd\n\
+    \x20 wakeful agents agents.sqlite --json | jq -r 'select(.odd != []) | .agent.agent_id'")]
+pub(super) struct Agents {
+    /// The ledger file. Other processes may be writing to it
+    #[arg(value_name = "LEDGER")]
+    ledger: PathBuf,
+    /// List only agents about which something is odd
+    #[arg(long)]
+    odd: bool,
+    /// Print one JSON object per agent
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is said about an agent.
+#[derive(Serialize)]
+struct Row {
+    agent: AgentListEntry,
+    head: Head,
+    next_wake: Option<Timestamp>,
+    oldest_wait: Option<Wait>,
+    odd: Vec<Diagnostic>,
+}
+
+/// A wait of the agent or of one of its items.
+#[derive(Serialize)]
+struct Wait {
+    id: String,
+    work_item_id: Option<String>,
+    waiting_for: String,
+    since: Timestamp,
+}
+
+impl Agents {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let now = SystemClock.now();
+        let mut rows = Vec::new();
+        let mut verdict = Verdict::Well;
+        for agent in agents_in(&self.ledger, None)? {
+            match self.row(&agent, now) {
+                Ok(row) => {
+                    if !row.odd.is_empty() {
+                        verdict = verdict.max(Verdict::Differs);
+                    }
+                    rows.extend(Some(row).filter(|row| !self.odd || !row.odd.is_empty()));
+                }
+                // One that cannot be read does not hide the others.
+                Err(why) => {
+                    complain(why);
+                    verdict = Verdict::Unreadable;
+                }
+            }
+        }
+        if self.json {
+            for row in &rows {
+                let text = serde_json::to_string(row).map_err(|why| CliError::Trace {
+                    case: row.agent.agent_id.to_string(),
+                    why: why.into(),
+                })?;
+                say!("{text}");
+            }
+        } else {
+            super::say::text(format_args!("{}", table(&rows, now)));
+        }
+        Ok(verdict)
+    }
+
+    fn row(&self, agent: &AgentId, now: Timestamp) -> Result<Row, CliError> {
+        let (_, mut ledger) = to_read_unverified(&self.ledger, Some(agent.as_str()))?;
+        let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+        let (machine, _) = opened.map_err(|why| CliError::Unreadable {
+            path: self.ledger.clone(),
+            agent: agent.clone(),
+            why: Box::new(why),
+        })?;
+        let at = machine.state().at();
+        // A ledger can be ahead of the system clock.
+        let explanation = machine.explain(Boundary::RunLoopIdle, now.max(at));
+        Ok(Row {
+            agent: AgentListEntry::new(machine.state()),
+            head: machine.head(),
+            // From the newest entry on, so that an instant that has passed is named.
+            next_wake: machine.next_wake(at),
+            oldest_wait: oldest(machine.summary()),
+            odd: explanation.diagnostics,
+        })
+    }
+}
+
+/// The wait that has lasted longest.
+fn oldest(summary: AgentSummary) -> Option<Wait> {
+    let intents = summary.active_waiting_intents.into_iter().map(|intent| Wait {
+        id: intent.id.to_string(),
+        work_item_id: intent.work_item_id.map(|id| id.to_string()),
+        waiting_for: intent.description,
+        since: intent.created_at,
+    });
+    let conditions = summary.active_wait_conditions.into_iter().map(|wait| Wait {
+        id: wait.id.to_string(),
+        work_item_id: wait.work_item_id.map(|id| id.to_string()),
+        waiting_for: wait.waiting_for,
+        since: wait.created_at,
+    });
+    intents.chain(conditions).min_by_key(|wait| wait.since)
+}
+
+/// The rows as a table for people. What is odd follows its row.
+fn table(rows: &[Row], now: Timestamp) -> String {
+    let head = ["agent", "posture", "queue", "wakes", "oldest wait"].map(str::to_owned);
+    let cells: Vec<[String; 5]> = rows.iter().map(|row| cells(row, now)).collect();
+    let widths: [usize; 5] = std::array::from_fn(|column| {
+        let all = cells.iter().chain([&head]).map(|row| row[column].chars().count());
+        all.max().unwrap_or_default()
+    });
+    let line = |row: &[String; 5]| {
+        let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut out = String::new();
+    add!(out, "{}", painted(FAINT, &line(&head)));
+    for (row, cells) in rows.iter().zip(&cells) {
+        // The name is bold, and its padding stays outside the style.
+        let name = &cells[0];
+        add!(out, "{}{}", painted(STRONG, name), &line(cells)[name.len()..]);
+        for odd in &row.odd {
+            add!(out, "  {}", painted(BAD, &odd.message));
+        }
+    }
+    let odd = rows.iter().filter(|row| !row.odd.is_empty()).count();
+    add!(out, "{}", painted(FAINT, &format!("{} agents, {odd} with something odd", rows.len())));
+    out
+}
+
+fn cells(row: &Row, now: Timestamp) -> [String; 5] {
+    let wakes = |at: Timestamp| if at <= now { format!("due since {at}") } else { at.to_string() };
+    let wait = row.oldest_wait.as_ref().map(|wait| {
+        let of =
+            wait.work_item_id.as_ref().map_or_else(String::new, |item| format!(" of `{item}`"));
+        format!("`{}`{of} since {}: {}", wait.id, wait.since, wait.waiting_for)
+    });
+    [
+        row.agent.agent_id.to_string(),
+        word(row.agent.scheduling_posture.posture),
+        row.agent.pending.to_string(),
+        row.next_wake.map_or_else(|| "-".to_owned(), wakes),
+        wait.unwrap_or_else(|| "-".to_owned()),
+    ]
+    .map(|cell| cut(&cell))
+}
+
+/// A cell of at most [`WIDEST`] characters, on one line.
+fn cut(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line == text && line.chars().count() <= WIDEST {
+        return line.to_owned();
+    }
+    line.chars().take(WIDEST - 3).collect::<String>() + " .."
+}
