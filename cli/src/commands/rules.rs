@@ -48,13 +48,13 @@ struct Line {
     needs: Vec<&'static str>,
 }
 
-impl From<&Rule> for Line {
-    fn from(rule: &Rule) -> Self {
+impl Line {
+    fn of_edition(edition: Edition, rule: &Rule) -> Self {
         Self {
             rule: rule.id,
             says: rule.says,
             decides: rule.kind,
-            needs: rule.guard.iter().map(|atom| atom.name).collect(),
+            needs: edition.conditions_of(rule).map(|atom| atom.name).collect(),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Rules {
         let editions: Vec<OfEdition> = editions
             .map(|edition| OfEdition {
                 edition,
-                rules: edition.rules().iter().map(Line::from).collect(),
+                rules: edition.rules().iter().map(|rule| Line::of_edition(edition, rule)).collect(),
             })
             .collect();
         if self.json {

@@ -2,6 +2,7 @@
 
 use crate::{
     ladder::{
+        atom::{Atom, NO_RUNNABLE_WORK},
         rule::{self, Rule, RuleOutcome},
         view::View,
     },
@@ -24,6 +25,13 @@ impl Edition {
         let row = |id| self.rules().iter().position(|rule| rule.id == id);
         // Every edition has both rules, so this compares two places.
         row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
+    }
+
+    /// The conditions of a rule that can fail in this edition. If waits come before work, it does
+    /// not matter to a wait whether there is work.
+    pub fn conditions_of(self, rule: &Rule) -> impl Iterator<Item = &'static Atom> {
+        let ignores_work = !self.work_before_waits();
+        rule.guard.iter().filter(move |atom| !ignores_work || atom.name != NO_RUNNABLE_WORK.name)
     }
 
     /// The active wait above this row, if there is one. What the row would do is then held, not
