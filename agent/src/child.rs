@@ -3,8 +3,9 @@
 //! that was made for the child is cleaned up when its task ends.
 
 use std::{
+    fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     thread,
 };
@@ -191,12 +192,19 @@ pub(crate) fn make_worktree(
     cancel: &Cancel,
 ) -> Result<Worktree, ToolError> {
     let folder = context.workspace.root();
-    confinement_of(context, folder)
-        .and_then(|confinement| {
+    let layout = worktree::layout(folder).map_err(|why| failed(why.to_string()))?;
+    let path = layout.path_of(name);
+    // It must exist before git is confined to it: what does not exist is left out.
+    fs::create_dir(&path)
+        .map_err(|why| failed(format!("cannot create `{}`: {why}", path.display())))?;
+    let made = context.confinement_of_git(&layout, &path).map_err(|why| why.to_string()).and_then(
+        |confinement| {
             worktree::create(folder, name, Some(&confinement), cancel)
                 .map_err(|why| why.to_string())
-        })
-        .map_err(failed)
+        },
+    );
+    // Only if it is empty: then git has not begun with it.
+    made.inspect_err(|_| drop(fs::remove_dir(&path))).map_err(failed)
 }
 
 fn failed(why: String) -> ToolError {
@@ -353,8 +361,11 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
     let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
     let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
     let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
+    let mut policy = inherited.policy.clone();
+    policy.environment.set_for_git(&[("safe.directory", "*"), ("core.logAllRefUpdates", "false")]);
     Ok(Setup {
         workspace,
+        policy,
         // Git in a worktree writes to the `.git` of the repository, which is outside the worktree.
         // The settings and hooks there stay closed: its parent and the operator execute them.
         also_write: [context.also_write.clone(), layout.of_worktree(&worktree)].concat(),
@@ -366,18 +377,19 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
 impl Supervision {
     /// Cleans up the child's worktree, and adds the result to the detail.
     fn cleaned_up(mut self, context: &Context) -> Self {
-        self.worktree = self.worktree.map(|described| cleaned(context, described));
+        self.worktree = self.worktree.take().map(|described| {
+            self.worktree = Some(described.clone());
+            cleaned(context, &self, described)
+        });
         self
     }
 }
 
 /// Cleans up the worktree that `described` names, and adds the result to it.
-fn cleaned(context: &Context, described: Value) -> Value {
+fn cleaned(context: &Context, supervision: &Supervision, described: Value) -> Value {
     let cleanup = match serde_json::from_value::<Worktree>(described.clone()) {
-        Ok(worktree) => match confinement_of(context, &worktree.original_cwd) {
-            Ok(confinement) => worktree::cleanup(&worktree, Some(&confinement)),
-            Err(error) => Cleanup::Failed { error },
-        },
+        Ok(worktree) => cleanup(context, supervision, &worktree)
+            .unwrap_or_else(|error| Cleanup::Failed { error }),
         Err(why) => Cleanup::Failed { error: why.to_string() },
     };
     match (described, json!(cleanup)) {
@@ -389,11 +401,31 @@ fn cleaned(context: &Context, described: Value) -> Value {
     }
 }
 
-/// The confinement of git while it creates and removes worktrees.
-fn confinement_of(context: &Context, folder: &Path) -> Result<Confinement, String> {
-    let layout = worktree::layout(folder).map_err(|why| why.to_string())?;
-    let worktrees = Workspace::new(&layout.worktrees).map_err(|why| why.to_string())?;
-    context.confinement_of_git(&layout, worktrees).map_err(|why| why.to_string())
+fn cleanup(
+    context: &Context,
+    supervision: &Supervision,
+    worktree: &Worktree,
+) -> Result<Cleanup, String> {
+    let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
+    let confinement = context
+        .confinement_of_git(&layout, &worktree.worktree_path)
+        .map_err(|why| why.to_string())?;
+    // Without its folder there is nothing that its commands could have left for git.
+    let of_commands = match worktree.worktree_path.is_dir() {
+        true => Some(confinement_of_commands(context, supervision)?),
+        false => None,
+    };
+    let of_commands = of_commands.as_ref().unwrap_or(&confinement);
+    Ok(worktree::cleanup(worktree, Some(of_commands), Some(&confinement)))
+}
+
+/// The confinement of the commands of a child.
+fn confinement_of_commands(
+    context: &Context,
+    supervision: &Supervision,
+) -> Result<Confinement, String> {
+    let setup = setup_of(context, supervision)?;
+    setup.confinement_without_network().map_err(|why| why.to_string())
 }
 
 fn worktree_of(supervision: &Supervision) -> Option<Worktree> {

@@ -1,7 +1,7 @@
 //! What the turns, commands and children of an agent share, and what the host provides.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -102,27 +102,29 @@ impl Context {
             .iter()
             .map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64))
             .sum();
-        let confinement =
-            Confinement::new(setup.policy.clone(), setup.workspace.clone(), &surroundings(&setup))?;
+        let confinement = setup.confinement()?;
         let limits = setup.policy.limits.of_commands();
         let budget = Mutex::new(Budget::new(setup.context_tokens));
         Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes, budget })
     }
 
-    /// The confinement of git while it makes and removes worktrees. Programs that a repository
-    /// names can read its files, write the worktrees and its `.git`, and use no network.
+    /// The confinement of git while it makes and removes a worktree: that of the agent's own
+    /// commands, without network, with the worktree and the `.git`. Commands can choose what git
+    /// runs for their repository, so that must not have more rights than they.
     pub(crate) fn confinement_of_git(
         &self,
         layout: &Layout,
-        worktrees: Workspace,
+        worktree: &Path,
     ) -> Result<Confinement, ConfineError> {
+        // Git forgets the worktrees that it does not see.
+        let seen = vec![layout.repository.clone(), layout.worktrees.clone()];
         let setup = Setup {
-            also_read: vec![layout.repository.clone()],
-            also_write: vec![layout.git.clone()],
+            also_read: [self.also_read.clone(), seen].concat(),
+            also_write: [self.also_write.clone(), vec![layout.git.clone(), worktree.to_owned()]]
+                .concat(),
             ..self.setup.clone()
         };
-        let policy = Policy { network: Network::Closed, ..self.policy.clone() };
-        Confinement::of_host(policy, worktrees, &surroundings(&setup))
+        setup.confinement_without_network()
     }
 
     /// The tools that the model sees.
@@ -206,15 +208,28 @@ fn output_folder(setup: &Setup) -> PathBuf {
     setup.home.join("output")
 }
 
-fn surroundings(setup: &Setup) -> Surroundings {
-    Surroundings {
-        wall: setup.wall,
-        launcher: setup.launcher.clone(),
-        home: std::env::home_dir(),
-        scratch: setup.home.join("tmp"),
-        output: output_folder(setup),
-        also_read: setup.also_read.clone(),
-        also_write: setup.also_write.clone(),
+impl Setup {
+    /// The confinement of the agent's commands.
+    fn confinement(&self) -> Result<Confinement, ConfineError> {
+        Confinement::new(self.policy.clone(), self.workspace.clone(), &self.surroundings())
+    }
+
+    /// The same for a program that needs no network.
+    pub(crate) fn confinement_without_network(&self) -> Result<Confinement, ConfineError> {
+        let policy = Policy { network: Network::Closed, ..self.policy.clone() };
+        Confinement::new(policy, self.workspace.clone(), &self.surroundings())
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            wall: self.wall,
+            launcher: self.launcher.clone(),
+            home: std::env::home_dir(),
+            scratch: self.home.join("tmp"),
+            output: output_folder(self),
+            also_read: self.also_read.clone(),
+            also_write: self.also_write.clone(),
+        }
     }
 }
 

@@ -78,14 +78,20 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// What git in a worktree writes of the repository's `.git`: objects, branches, and what it
-    /// keeps about this worktree. A link in their place is left out: it could lead anywhere.
+    /// The path of the worktree of a task.
+    pub(crate) fn path_of(&self, task_id: &str) -> PathBuf {
+        self.worktrees.join(format!("task-{task_id}"))
+    }
+
+    /// What git in a worktree writes of the repository's `.git`: objects, its own branch, and what
+    /// is kept about this worktree. All else stays closed: the parent and the operator obey it, and
+    /// they follow links there. A link in place of one of these is left out.
     pub(crate) fn of_worktree(&self, worktree: &Worktree) -> Vec<PathBuf> {
         let name = worktree.worktree_path.file_name().unwrap_or_default();
-        let places = ["objects", "refs", "logs"].map(|part| self.git.join(part));
-        let own = self.git.join("worktrees").join(name);
+        let branch = self.git.join("refs/heads").join(name);
+        let places = [self.git.join("objects"), branch, self.git.join("worktrees").join(name)];
         let is_here = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
-        places.into_iter().chain([own]).filter(is_here).collect()
+        places.into_iter().filter(is_here).collect()
     }
 }
 
@@ -321,8 +327,9 @@ pub fn create(
     let original_branch =
         branch.map_err(|why| WorktreeError::DetachedHead { folder: folder.to_owned(), why })?;
 
-    let worktree_branch = format!("task-{task_id}");
-    let path = layout.worktrees.join(&worktree_branch);
+    // In a folder of its own, which is all that a child may write of the branches.
+    let worktree_branch = format!("task-{task_id}/work");
+    let path = layout.path_of(task_id);
     let failed = |why| WorktreeError::Git { path: path.clone(), why };
     let Some(text) = path.to_str() else {
         return Err(failed("its path is not valid UTF-8".to_owned()));
@@ -342,8 +349,16 @@ pub fn create(
 
 /// Removes a worktree that has no changes, and its branch if no commit would be lost. Returns what
 /// became of them.
-pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanup {
+///
+/// What is in the worktree, git reads behind the wall of the commands that worked there, because
+/// they could choose what git runs for it.
+pub fn cleanup(
+    worktree: &Worktree,
+    of_commands: Option<&Confinement>,
+    confinement: Option<&Confinement>,
+) -> Cleanup {
     let never = Cancel::new();
+    let inspect = |folder: &Path, arguments: &[&str]| git(folder, of_commands, arguments, &never);
     let git = |folder: &Path, arguments: &[&str]| git(folder, confinement, arguments, &never);
     let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } =
         worktree;
@@ -355,14 +370,14 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
         let _untidy = git(origin, &["worktree", "prune"]);
         return Cleanup::AlreadyRemoved { meanwhile: false };
     }
-    match git(path, &["rev-parse", "--abbrev-ref", "HEAD"]) {
+    match inspect(path, &["rev-parse", "--abbrev-ref", "HEAD"]) {
         Err(error) => return Cleanup::Unreadable { what: Inspection::Branch, error },
         Ok(actual_branch) if actual_branch != *branch => {
             return Cleanup::BranchMismatch { actual_branch };
         }
         Ok(_) => {}
     }
-    match git(
+    match inspect(
         path,
         // A rename would be two paths, which `changed` does not read.
         &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"],
@@ -373,10 +388,14 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
         }
         Ok(_) => {}
     }
-    match git(origin, &["worktree", "remove", "--", &path.to_string_lossy()]) {
-        Ok(_) => Cleanup::Cleaned { branch: delete(branch, &|arguments| git(origin, arguments)) },
-        Err(_) if is_gone() => Cleanup::AlreadyRemoved { meanwhile: true },
-        Err(error) => Cleanup::Failed { error },
+    // By force, because without it git would read the worktree again, with more rights.
+    let removed = git(origin, &["worktree", "remove", "--force", "--", &path.to_string_lossy()]);
+    // Behind the wall the folder is a mount, so git can only empty it.
+    let is_emptied = removed.is_err() && fs::remove_dir(path).is_ok();
+    match removed {
+        Err(_) if !is_emptied && is_gone() => Cleanup::AlreadyRemoved { meanwhile: true },
+        Err(error) if !is_emptied => Cleanup::Failed { error },
+        _ => Cleanup::Cleaned { branch: delete(branch, &|arguments| git(origin, arguments)) },
     }
 }
 
@@ -426,8 +445,10 @@ fn git(
     let (mut command, _inherited) = confine::command(confinement, program, false);
     // Hooks and the file monitor are programs that the repository chooses.
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
-    // Commands may have another user than the host. Whose the repository is, the host has decided.
-    command.args(["-c", "safe.directory=*"]).args(arguments);
+    // Commands may have another user than the host, which has decided whose the repository is.
+    command.args(["-c", "safe.directory=*"]);
+    // A child could make a link of the log of its branch, and git would write through it.
+    command.args(["-c", "core.logAllRefUpdates=false"]).args(arguments);
     // A host that runs inside a git hook inherits variables that name another repository.
     let is_gits = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
     match confinement {

@@ -72,7 +72,7 @@ fn a_worktree_is_beside_its_repository_and_on_its_own_branch() {
     let made = repository.create("7f3a");
     let expected = json!({
         "worktree_path": repository.path(".wakeful-worktrees-project/task-7f3a"),
-        "worktree_branch": "task-7f3a",
+        "worktree_branch": "task-7f3a/work",
         "projection_kind": "git_worktree_root",
         "original_cwd": repository.path("project"),
         "original_branch": "main",
@@ -83,7 +83,7 @@ fn a_worktree_is_beside_its_repository_and_on_its_own_branch() {
         fs::read_to_string(made.worktree_path.join("src/a")).expect("it is checked out"),
         "a\n"
     );
-    assert_eq!(git(&made.worktree_path, &["branch", "--show-current"]), "task-7f3a");
+    assert_eq!(git(&made.worktree_path, &["branch", "--show-current"]), "task-7f3a/work");
     assert_eq!(repository.git(&["branch", "--show-current"]), "main");
 }
 
@@ -161,7 +161,7 @@ fn a_clean_worktree_goes_with_its_branch() {
     let made = repository.create("1");
     fs::create_dir(made.worktree_path.join("target")).expect("a folder");
     fs::write(made.worktree_path.join("target/built"), "what git ignores").expect("it is written");
-    let cleaned = worktree::cleanup(&made, None);
+    let cleaned = worktree::cleanup(&made, None, None);
     let expected = json!({
         "cleanup_status": "cleaned",
         "cleanup_reason": "clean_worktree",
@@ -180,7 +180,7 @@ fn a_branch_with_commits_of_its_own_stays() {
     let repository = Repository::new();
     let made = repository.create("1");
     git(&made.worktree_path, &["commit", "-q", "--allow-empty", "-m", "work"]);
-    let cleaned = detail(&worktree::cleanup(&made, None));
+    let cleaned = detail(&worktree::cleanup(&made, None, None));
     assert_eq!(
         (&cleaned["cleanup_status"], &cleaned["branch_cleanup_status"]),
         (&json!("cleaned"), &json!("retained"))
@@ -191,7 +191,7 @@ fn a_branch_with_commits_of_its_own_stays() {
             .is_some_and(|why| why.contains("not fully merged")),
         "{cleaned}"
     );
-    assert_eq!(repository.git(&["log", "-1", "--format=%s", "task-1"]), "work");
+    assert_eq!(repository.git(&["log", "-1", "--format=%s", "task-1/work"]), "work");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_worktree_with_changes_stays_for_review() {
         "retained_for_review": true,
         "changed_files": ["src/a", "folder/inner", "new file"],
     });
-    assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
+    assert_eq!(detail(&worktree::cleanup(&made, None, None)), expected);
     assert!(made.worktree_path.join("new file").exists());
 }
 
@@ -224,14 +224,14 @@ fn a_worktree_that_was_removed_by_hand_is_no_error_and_not_in_the_way() {
         "cleanup_reason": "worktree_path_missing",
         "auto_cleaned_up": true,
     });
-    assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
-    assert_eq!(detail(&worktree::cleanup(&made, None)), expected, "and again");
+    assert_eq!(detail(&worktree::cleanup(&made, None, None)), expected);
+    assert_eq!(detail(&worktree::cleanup(&made, None, None)), expected, "and again");
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1, "git no longer knows it");
 
     let other = repository.create("2");
     fs::remove_dir_all(&other.worktree_path).expect("it is removed");
     repository.git(&["worktree", "prune"]);
-    repository.git(&["branch", "-D", "task-2"]);
+    repository.git(&["branch", "-D", "task-2/work"]);
     assert_eq!(repository.create("2"), other, "its path is free");
 }
 
@@ -249,7 +249,7 @@ fn a_worktree_on_another_branch_stays() {
             "cleanup_reason": "branch_mismatch",
             "actual_branch": actual,
         });
-        assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
+        assert_eq!(detail(&worktree::cleanup(&made, None, None)), expected);
         assert!(made.worktree_path.exists());
     }
 }
@@ -260,9 +260,9 @@ fn a_branch_that_was_deleted_by_hand_is_gone_already() {
     let made = repository.create("1");
     // Git does not delete a branch that a worktree has checked out, so the test detaches it first.
     git(&made.worktree_path, &["checkout", "-q", "--detach"]);
-    repository.git(&["branch", "-q", "-D", "task-1"]);
-    git(&made.worktree_path, &["symbolic-ref", "HEAD", "refs/heads/task-1"]);
-    let cleanup = detail(&worktree::cleanup(&made, None));
+    repository.git(&["branch", "-q", "-D", "task-1/work"]);
+    git(&made.worktree_path, &["symbolic-ref", "HEAD", "refs/heads/task-1/work"]);
+    let cleanup = detail(&worktree::cleanup(&made, None, None));
     assert_eq!(
         (&cleanup["cleanup_status"], &cleanup["cleanup_reason"]),
         (&json!("retained"), &json!("branch_inspection_failed"))
@@ -275,7 +275,7 @@ fn what_is_no_worktree_any_more_stays_untouched() {
     let repository = Repository::new();
     let made = repository.create("1");
     fs::remove_file(made.worktree_path.join(".git")).expect("it is removed");
-    let cleanup = detail(&worktree::cleanup(&made, None));
+    let cleanup = detail(&worktree::cleanup(&made, None, None));
     assert_eq!(
         (&cleanup["cleanup_status"], &cleanup["cleanup_reason"]),
         (&json!("retained"), &json!("branch_inspection_failed"))
@@ -286,7 +286,7 @@ fn what_is_no_worktree_any_more_stays_untouched() {
     let index =
         git(&other.worktree_path, &["rev-parse", "--path-format=absolute", "--git-path", "index"]);
     fs::write(index, "no index").expect("it is written");
-    let cleanup = detail(&worktree::cleanup(&other, None));
+    let cleanup = detail(&worktree::cleanup(&other, None, None));
     assert_eq!(
         (&cleanup["cleanup_status"], &cleanup["cleanup_reason"]),
         (&json!("retained"), &json!("change_detection_failed"))
@@ -299,7 +299,7 @@ fn a_worktree_that_cannot_be_removed_is_told() {
     let repository = Repository::new();
     let made = repository.create("1");
     repository.git(&["worktree", "lock", made.worktree_path.to_str().expect("text")]);
-    let cleanup = detail(&worktree::cleanup(&made, None));
+    let cleanup = detail(&worktree::cleanup(&made, None, None));
     assert_eq!(cleanup["cleanup_status"], "failed");
     assert!(cleanup["cleanup_error"].as_str().is_some_and(|why| why.contains("lock")), "{cleanup}");
     assert!(cleanup.get("cleanup_reason").is_none());
@@ -372,7 +372,10 @@ fn what_git_runs_for_a_repository_is_confined_too() {
         worktree::create(&folder, "held", Some(&confinement), &Cancel::new()).expect("a worktree");
     assert!(!victim.exists(), "neither the hook nor the filter wrote outside");
     fs::remove_file(folder.join(".git/info/attributes")).expect("it was there");
-    assert_eq!(detail(&worktree::cleanup(&made, Some(&confinement)))["cleanup_status"], "cleaned");
+    assert_eq!(
+        detail(&worktree::cleanup(&made, Some(&confinement), Some(&confinement)))["cleanup_status"],
+        "cleaned"
+    );
 
     fs::write(folder.join(".git/info/attributes"), "* filter=odd\n").expect("it is written");
     worktree::create(&folder, "free", None, &Cancel::new()).expect("a worktree");

@@ -176,31 +176,10 @@ impl Confinement {
         workspace: Workspace,
         around: &Surroundings,
     ) -> Result<Self, ConfineError> {
-        Self::with_user(policy, workspace, around, User::of_commands(&around.scratch))
-    }
-
-    /// As [`Confinement::new`], for programs that the host runs for itself. What they create
-    /// belongs to its user.
-    ///
-    /// # Errors
-    /// As [`Confinement::new`].
-    pub fn of_host(
-        policy: Policy,
-        workspace: Workspace,
-        around: &Surroundings,
-    ) -> Result<Self, ConfineError> {
-        Self::with_user(policy, workspace, around, None)
-    }
-
-    fn with_user(
-        policy: Policy,
-        workspace: Workspace,
-        around: &Surroundings,
-        user: Option<User>,
-    ) -> Result<Self, ConfineError> {
         if around.wall == Wall::Landlock && policy.network.hosts().is_some() {
             return Err(ConfineError::Hosts);
         }
+        let user = User::of_commands(&around.scratch);
         let held = Held::here();
         let missing = not_held(&policy, held);
         // Inside bubblewrap, Landlock is the second layer.
@@ -209,8 +188,17 @@ impl Confinement {
             return Err(ConfineError::Kernel { missing: missing.join("; ") });
         }
         let home = around.home.as_deref();
+        let written = policy.files.written(home);
+        // What lies in a folder that commands write is theirs already. A link that they leave there
+        // must not open what it leads to when the host starts again.
+        let is_theirs = |path: &PathBuf| {
+            let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+            let mut own = written.iter().map(PathBuf::as_path).chain([workspace.root()]);
+            folder.is_some_and(|folder| own.any(|place| folder.starts_with(place)))
+        };
         let open = |places: &[Place]| {
-            places.iter().filter_map(|place| place.path(home)).collect::<Vec<_>>()
+            let paths = places.iter().filter_map(|place| place.path(home));
+            paths.filter(|path| !is_theirs(path)).collect::<Vec<_>>()
         };
         let read = open(&policy.files.read);
         let write = [open(&policy.files.write), vec![around.scratch.clone()]].concat();
@@ -350,9 +338,7 @@ impl Confinement {
         all.insert("TMPDIR".to_owned(), self.scratch.to_string_lossy().into_owned());
         if self.user.is_some() && !all.contains_key("GIT_CONFIG_COUNT") {
             // Commands do not own the workspace, and git asks for that.
-            let own = [("COUNT", "1"), ("KEY_0", "safe.directory"), ("VALUE_0", "*")];
-            let own = own.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned()));
-            all.extend(own);
+            all.extend(for_git(&[("safe.directory", "*")]));
         }
         if self.bubblewrap.as_ref().is_some_and(Bubblewrap::has_proxy) {
             all.extend(network::variables());
@@ -378,6 +364,18 @@ impl Confinement {
     pub(crate) fn shows_home(&self) -> bool {
         self.places.shows_home()
     }
+}
+
+/// Variables that give git these settings.
+fn for_git(settings: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let count = ("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string());
+    let each = settings.iter().enumerate().flat_map(|(at, (name, value))| {
+        [
+            (format!("GIT_CONFIG_KEY_{at}"), (*name).to_owned()),
+            (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
+        ]
+    });
+    each.chain([count]).collect()
 }
 
 /// The command that starts a program, under a confinement if there is one, and what must stay open

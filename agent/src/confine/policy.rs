@@ -114,6 +114,15 @@ pub struct Environment {
     pub set: BTreeMap<String, String>,
 }
 
+impl Environment {
+    /// Gives git these settings in all commands, unless the policy gives it some.
+    pub(crate) fn set_for_git(&mut self, settings: &[(&str, &str)]) {
+        if !self.set.contains_key("GIT_CONFIG_COUNT") {
+            self.set.extend(super::for_git(settings));
+        }
+    }
+}
+
 /// The name of a variable, or the beginning of one with a `*` at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(try_from = "String")]

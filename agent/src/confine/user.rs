@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 /// The users that systems keep free for services which have no name (systemd's `DynamicUser`).
 const FREE: std::ops::RangeInclusive<u32> = 61_184..=65_519;
 
-/// The capabilities that commands keep if the host is root. Owners of files do not matter then;
-/// mounts and Landlock say which files may be used.
-const LEFT_TO_ROOT: CapabilitySet =
-    CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
+/// The capability that commands keep if the host is root: they may use files of other owners, and
+/// mounts and Landlock say which. They may not change owners or modes of such files, because the
+/// devices are files of the whole machine.
+const LEFT_TO_ROOT: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
 
 /// A user without a name, for the commands of a host that is root. The kernel does not limit the
 /// number of root's processes.

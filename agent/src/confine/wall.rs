@@ -59,10 +59,9 @@ const ALWAYS: [&str; 9] = [
     "/dev",
 ];
 
-/// The rights that root keeps: owners of files do not matter to it in its own mounts. The launcher
+/// The rights that root keeps: what belongs to others in its own mounts, it may use. The launcher
 /// needs the last three to become another user, and gives them up.
-const KEPT_BY_ROOT: [&str; 6] =
-    ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
+const KEPT_BY_ROOT: [&str; 4] = ["CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
 
 /// What one agent's commands may use, beside the system.
 pub(super) struct Open {
@@ -186,7 +185,11 @@ fn of_the_system(program: &Path, network: bool) -> Vec<OsString> {
     ABOUT_THE_MACHINE.iter().for_each(|path| arguments.words(["--ro-bind-try", path, path]));
     // Root reads what belongs to it. Others may not read it, so commands may not either.
     if geteuid().is_root() {
-        hidden(&system).iter().for_each(|path| arguments.hide(path));
+        let about = children("/proc").into_iter().filter(|path| path.is_file());
+        let of_kernel: Vec<_> = about.collect();
+        hidden(&[system.as_slice(), &of_kernel].concat())
+            .iter()
+            .for_each(|path| arguments.hide(path));
     }
     arguments.0
 }

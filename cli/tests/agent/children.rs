@@ -350,7 +350,7 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
                 let moved = Command::new("git")
                     .arg("-C")
                     .arg(&folder)
-                    .args(["checkout", "-q", "-b", "by-hand"])
+                    .args(["-c", "safe.directory=*", "checkout", "-q", "-b", "by-hand"])
                     .status();
                 assert!(moved.expect("git starts").success());
             }
@@ -505,4 +505,54 @@ fn a_child_works_on_its_branch_and_writes_nothing_that_others_execute() {
     let made = fs::read_dir(made).expect("worktrees").next().expect("a worktree").expect("it");
     let said = fs::read_to_string(made.path().join("said")).expect("it committed");
     assert_eq!(said, "own\n");
+}
+
+#[test]
+fn a_child_writes_no_branch_and_no_log_but_its_own() {
+    const WORK: &str = "d=$(git rev-parse --path-format=absolute --git-common-dir); \
+                        echo x >> $d/logs/HEAD; ln -sf $d/hooks/pre-commit $d/logs/planted; \
+                        ln -sf $d/hooks/pre-commit $d/refs/heads/planted; echo x > \
+                        $d/refs/heads/main; echo x > $d/packed-refs; git -c user.name=c -c \
+                        user.email=c@d.e commit -q --allow-empty -m own; git log -1 --format=%s > \
+                        said";
+    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
+        (true, 0) => Answer::calls(&[exec(WORK, 30_000)]),
+        (true, _) => Answer::says("Done."),
+        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
+        _ => Answer::says("So be it."),
+    });
+    let git = place.workspace().join(".git");
+    let of = |name: &str| fs::read(git.join(name)).unwrap_or_default();
+    let before = ["logs/HEAD", "refs/heads/main", "packed-refs"].map(of);
+    place.rest(&["--prompt", "go"]);
+    assert_eq!(["logs/HEAD", "refs/heads/main", "packed-refs"].map(of), before);
+    for planted in ["logs/planted", "refs/heads/planted"] {
+        assert!(fs::symlink_metadata(git.join(planted)).is_err(), "{planted}");
+    }
+    let made = place.folder().join(".wakeful-worktrees-parser");
+    let made = fs::read_dir(made).expect("worktrees").next().expect("a worktree").expect("it");
+    let said = fs::read_to_string(made.path().join("said")).expect("it committed");
+    assert_eq!(said, "own\n");
+}
+
+#[test]
+fn what_a_child_lets_git_run_at_its_end_has_no_more_rights_than_the_child() {
+    // Git at the child's end is led to settings of the child, whose filter writes a hook.
+    const WORK: &str = "d=$(git rev-parse --path-format=absolute --git-common-dir); \
+                        o=$(git rev-parse --absolute-git-dir); mkdir fake; cp -r $d/refs $d/HEAD \
+                        $d/objects $d/config fake/; git config -f fake/config filter.evil.clean \
+                        \"sh $PWD/evil.sh $d\"; echo 'echo ran >> '$PWD'/ran; echo x > \
+                        $1/hooks/planted; echo x >> $1/config; cat' > evil.sh; echo '* filter=evil' \
+                        > .gitattributes; echo changed >> README; echo $PWD/fake > $o/commondir";
+    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
+        (true, 0) => Answer::calls(&[exec(WORK, 30_000)]),
+        (true, _) => Answer::says("Done."),
+        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
+        _ => Answer::says("So be it."),
+    });
+    let git = place.workspace().join(".git");
+    let before = fs::read(git.join("config")).expect("settings");
+    place.rest(&["--prompt", "go"]);
+    assert_eq!(fs::read(git.join("config")).expect("settings"), before);
+    assert!(!git.join("hooks/planted").exists());
 }

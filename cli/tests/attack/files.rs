@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    kinds::{CLOSED, METADATA},
+    kinds::{CALLS, CLOSED, METADATA},
     row::{ROW, Row, Who},
     scene::{SECRET, unique},
 };
@@ -202,6 +202,7 @@ pub(crate) const ROWS: &[Row] = &[
             let mode = fs::metadata(victim).expect("it is there").permissions().mode();
             ran.if_so(mode & 0o777 == 0o777, "everybody may write it")
         },
+        who: Who::Others("commands of root are another user, who may not change what root owns"),
         ..ROW
     },
     Row {
@@ -212,11 +213,12 @@ pub(crate) const ROWS: &[Row] = &[
             let ran = scene.python(&format!("os.utime('{victim}', (1, 1))"));
             ran.if_so(fs::metadata(victim).expect("it is there").mtime() == 1, "it is from 1970")
         },
+        who: Who::Others("commands of root are another user, who may not change what root owns"),
         ..ROW
     },
     Row {
         name: "changes the owner of a file outside",
-        kind: &METADATA,
+        kind: &CALLS,
         tries: |scene, _| {
             let victim = scene.text("outside/victim");
             let ran = scene.sh(&format!("chown 1:1 {victim}"));

@@ -25,6 +25,19 @@ fn called(scene: &Scene, code: &str) -> Outcome {
 
 pub(crate) const ROWS: &[Row] = &[
     Row {
+        name: "changes the mode of a device of the machine",
+        kind: &CALLS,
+        tries: |scene, _| {
+            // To the mode that it has, so that the machine stays as it is.
+            let code = "m = os.stat('/dev/zero').st_mode & 0o777\n\
+                        os.chmod('/dev/zero', m); print('changed')";
+            let ran = scene.python(code);
+            ran.if_so(ran.out.contains("changed"), "the kernel let it")
+        },
+        who: Who::Root("others do not own devices"),
+        ..ROW
+    },
+    Row {
         name: "reads a file outside by io_uring",
         kind: &CALLS,
         tries: |scene, _| {

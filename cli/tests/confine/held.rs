@@ -8,7 +8,7 @@ use wakeful_agent::{
     confine::{ConfineError, Confinement, Policy, Redactor, Wall},
 };
 
-use super::{House, SECRET, WALLS};
+use super::{House, SECRET, WALLS, link};
 use crate::command::ended;
 
 #[test]
@@ -303,4 +303,21 @@ fn a_command_may_make_terminals_of_its_own() {
     let cmd = "python3 -c 'import pty; pty.spawn([\"sh\", \"-c\", \"test -t 0 && tty\"])'";
     let house = House::new();
     assert!(house.run("", cmd).is_well(cmd).contains("/dev/pts/"));
+}
+
+#[test]
+fn a_link_that_a_command_leaves_is_not_opened_by_the_policy_at_the_next_start() {
+    for wall in WALLS {
+        let house = House::behind(wall);
+        fs::create_dir(house.path("shared")).expect("a folder");
+        link(house.path(".ssh"), &house.path("work/keys"));
+        link(house.path(".ssh"), &house.path("shared/keys"));
+        let policy =
+            "[files]\nread = [\"~/work/keys\", \"~/shared/keys\"]\nwrite = [\"~/shared\"]\n";
+        for folder in ["keys", "../shared/keys"] {
+            let cmd = format!("cat {folder}/id_ed25519");
+            house.run(policy, &cmd).is_held(&cmd);
+        }
+        house.run(policy, "echo > ../shared/own").is_well("what the policy opens is open");
+    }
 }
