@@ -207,6 +207,20 @@ pub(crate) fn make_worktree(
     made.inspect_err(|_| drop(fs::remove_dir(&path))).map_err(failed)
 }
 
+/// Removes a worktree in which no child has begun.
+pub(crate) fn unmake_worktree(context: &Context, worktree: &Worktree) {
+    let confinement = worktree::layout(&worktree.original_cwd)
+        .map_err(|why| why.to_string())
+        .and_then(|layout| {
+            let path = &worktree.worktree_path;
+            context.confinement_of_git(&layout, path).map_err(|why| why.to_string())
+        });
+    // It is empty of work, so one that stays is only untidy.
+    if let Ok(confinement) = confinement {
+        drop(worktree::cleanup(worktree, Some(&confinement), Some(&confinement)));
+    }
+}
+
 fn failed(why: String) -> ToolError {
     ToolError::new("task_spawn_failed", why)
 }
@@ -377,10 +391,9 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
 impl Supervision {
     /// Cleans up the child's worktree, and adds the result to the detail.
     fn cleaned_up(mut self, context: &Context) -> Self {
-        self.worktree = self.worktree.take().map(|described| {
-            self.worktree = Some(described.clone());
-            cleaned(context, &self, described)
-        });
+        if let Some(described) = self.worktree.clone() {
+            self.worktree = Some(cleaned(context, &self, described));
+        }
         self
     }
 }

@@ -37,7 +37,6 @@ use std::{
 use judge::Judge;
 use kernel::{Held, Rights};
 use mounts::{Mounted, opened_program};
-
 use places::Places;
 use report::not_held;
 use rustix::process::geteuid;
@@ -72,6 +71,15 @@ pub enum Wall {
     Landlock,
 }
 
+impl fmt::Display for Wall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "Landlock alone",
+        })
+    }
+}
+
 /// What belongs to the host, around a workspace.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
@@ -92,15 +100,6 @@ pub struct Surroundings {
     pub also_read: Vec<PathBuf>,
     /// Other real paths that commands may write, such as the branches of that repository.
     pub also_write: Vec<PathBuf>,
-}
-
-impl fmt::Display for Wall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bubblewrap => "bubblewrap",
-            Self::Landlock => "Landlock alone",
-        })
-    }
 }
 
 /// Why commands cannot be confined.

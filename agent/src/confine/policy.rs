@@ -315,6 +315,7 @@ mod tests {
     fn the_template_says_what_holds_without_a_file() {
         let template = Policy::read(TEMPLATE).expect("a policy");
         assert_eq!(template.limits.of_commands(), Limits::default());
+        assert_eq!(template.limits.resources(), PolicyLimits::default().resources());
         let without_limits = Policy { limits: PolicyLimits::default(), ..template };
         assert_eq!(without_limits, Policy::default());
         assert_eq!(Policy::read("").expect("a policy"), Policy::default());
@@ -326,15 +327,25 @@ mod tests {
 
     #[test]
     fn limits_are_in_the_units_of_their_names() {
-        let policy = Policy::read("[limits]\nseconds = 2\noutput_bytes = 3\nstop_grace_ms = 4\n")
-            .expect("a policy");
-        let expected = Limits {
+        let policy = "[limits]\nseconds = 2\noutput_bytes = 3\nstop_grace_ms = 4\ndisk_bytes = \
+                      5\ndisk_free_bytes = 6\nprocesses = 7\nmemory_bytes = 8\ncpu_seconds = \
+                      9\nopen_files = 10\nfile_bytes = 11\n";
+        let limits = Policy::read(policy).expect("a policy").limits;
+        let of_commands = Limits {
             output_bytes: 3,
             wall: Some(Duration::from_secs(2)),
+            disk_bytes: Some(5),
+            disk_free_bytes: 6,
             stop_grace: Duration::from_millis(4),
-            ..Limits::default()
         };
-        assert_eq!(policy.limits.of_commands(), expected);
+        let resources = Resources {
+            processes: Some(7),
+            memory_bytes: Some(8),
+            cpu_seconds: Some(9),
+            open_files: Some(10),
+            file_bytes: Some(11),
+        };
+        assert_eq!((limits.of_commands(), limits.resources()), (of_commands, resources));
     }
 
     #[test]

@@ -27,9 +27,8 @@ impl Confinement {
     /// The parts of the policy that are not enforced here, one sentence each.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
-        // Behind the stronger wall, namespaces hold what Landlock cannot.
         let mut all = match self.wall() {
-            Wall::Bubblewrap => Vec::new(),
+            Wall::Bubblewrap => second_layer(self.held),
             Wall::Landlock => not_held(&self.policy, self.held),
         };
         if !self.are_counted {
@@ -58,6 +57,13 @@ impl Confinement {
         );
         all
     }
+}
+
+/// What is missing of Landlock behind bubblewrap, where namespaces hold what it cannot.
+fn second_layer(held: Held) -> Vec<String> {
+    let missing = "commands have no second layer behind bubblewrap: this needs Linux 6.2 with \
+                   Landlock (`lsm=landlock,...`)";
+    (!held.files).then(|| missing.to_owned()).into_iter().collect()
 }
 
 /// The parts of a policy that the kernel cannot enforce.
@@ -94,5 +100,12 @@ mod tests {
         assert_eq!(missing(true, false, false), [tcp]);
         assert_eq!(missing(false, false, true), [files]);
         assert_eq!(missing(false, false, false), [files, tcp]);
+    }
+
+    #[test]
+    fn a_second_layer_that_is_missing_is_named() {
+        let held = |files| Held { files, tcp: false, scopes: false };
+        assert!(second_layer(held(true)).is_empty());
+        assert!(second_layer(held(false))[0].starts_with("commands have no second layer"));
     }
 }

@@ -12,7 +12,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use rustix::process::geteuid;
@@ -169,8 +169,7 @@ fn of_the_system(program: &Path, network: bool) -> Vec<OsString> {
         arguments.words(["--cap-drop", "ALL"]);
         KEPT_BY_ROOT.iter().for_each(|kept| arguments.words(["--cap-add", kept]));
     }
-    let system = OF_THE_SYSTEM.map(PathBuf::from);
-    system.iter().for_each(|path| arguments.as_it_is(path));
+    OF_THE_SYSTEM.iter().for_each(|path| arguments.as_it_is(Path::new(path)));
     // As a whole, because bubblewrap takes a while for each mount.
     arguments.words(["--ro-bind", "/etc", "/etc"]);
     // A link that leads out of it, such as the one to the name servers, leads to what is mounted
@@ -185,11 +184,7 @@ fn of_the_system(program: &Path, network: bool) -> Vec<OsString> {
     ABOUT_THE_MACHINE.iter().for_each(|path| arguments.words(["--ro-bind-try", path, path]));
     // Root reads what belongs to it. Others may not read it, so commands may not either.
     if geteuid().is_root() {
-        let about = children("/proc").into_iter().filter(|path| path.is_file());
-        let of_kernel: Vec<_> = about.collect();
-        hidden(&[system.as_slice(), &of_kernel].concat())
-            .iter()
-            .for_each(|path| arguments.hide(path));
+        hidden_of_the_system().iter().for_each(|path| arguments.hide(path));
     }
     arguments.0
 }
@@ -252,6 +247,17 @@ fn is_for_all(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| {
         let wanted = if metadata.is_dir() { 0o005 } else { 0o004 };
         metadata.permissions().mode() & wanted == wanted
+    })
+}
+
+/// What of the system and of the kernel not everybody may read. It is looked for once, because the
+/// system has many files and each child has a confinement of its own.
+fn hidden_of_the_system() -> &'static [PathBuf] {
+    static HIDDEN: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    HIDDEN.get_or_init(|| {
+        let of_kernel = children("/proc").into_iter().filter(|path| path.is_file());
+        let places: Vec<_> = OF_THE_SYSTEM.iter().map(PathBuf::from).chain(of_kernel).collect();
+        hidden(&places)
     })
 }
 

@@ -84,8 +84,9 @@ impl Tool for SpawnAgent {
                 Some(child::make_worktree(&caller.context, &name, &caller.cancel)?)
             }
         };
+        let made = worktree.clone();
         let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
-            let (task_handle, child_agent_id) = child::spawn(actor, &wanted, worktree.as_ref())?;
+            let (task_handle, child_agent_id) = child::spawn(actor, &wanted, made.as_ref())?;
             let record =
                 actor.state().tasks().active.get(&task_handle.task_id).map(|task| &task.record);
             let child_supervision = record.and_then(ChildSupervision::from_task);
@@ -97,7 +98,12 @@ impl Tool for SpawnAgent {
                 task_handle,
                 child_supervision,
             })
-        })??;
+        });
+        // If the agent has ended, nothing supervises the worktree.
+        if let (Err(_), Some(worktree)) = (&spawned, &worktree) {
+            child::unmake_worktree(&caller.context, worktree);
+        }
+        let spawned = spawned??;
         Ok(Success::new(
             format!(
                 "child {} runs as task {}",

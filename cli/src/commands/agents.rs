@@ -12,12 +12,12 @@ use wakeful_core::{
     record::{chain::Head, decision::Boundary, diagnostic::Diagnostic},
     time::Timestamp,
 };
-use wakeful_host::clock::SystemClock;
+use wakeful_host::{clock::SystemClock, ledger::SqliteLedger};
 
 use super::{
     CliError, Verdict, complain,
     explain::word,
-    ledger::{agents_in, to_read_unverified},
+    ledger::all_to_read,
     style::{BAD, FAINT, STRONG, painted},
 };
 
@@ -75,8 +75,8 @@ impl Agents {
         let now = SystemClock.now();
         let mut rows = Vec::new();
         let mut verdict = Verdict::Well;
-        for agent in agents_in(&self.ledger, None)? {
-            match self.row(&agent, now) {
+        for (agent, ledger) in all_to_read(&self.ledger)? {
+            match self.row(agent, ledger, now) {
                 Ok(row) => {
                     if !row.odd.is_empty() {
                         verdict = verdict.max(Verdict::Differs);
@@ -104,12 +104,16 @@ impl Agents {
         Ok(verdict)
     }
 
-    fn row(&self, agent: &AgentId, now: Timestamp) -> Result<Row, CliError> {
-        let (_, mut ledger) = to_read_unverified(&self.ledger, Some(agent.as_str()))?;
+    fn row(
+        &self,
+        agent: AgentId,
+        mut ledger: SqliteLedger,
+        now: Timestamp,
+    ) -> Result<Row, CliError> {
         let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
         let (machine, _) = opened.map_err(|why| CliError::Unreadable {
             path: self.ledger.clone(),
-            agent: agent.clone(),
+            agent,
             why: Box::new(why),
         })?;
         let at = machine.state().at();

@@ -152,13 +152,24 @@ pub(super) fn to_read_unverified(
     Ok((agent, ledger))
 }
 
+/// Opens the ledgers of all agents in a file for reading only; at least one. The caller verifies
+/// what it reads.
+pub(super) fn all_to_read(path: &Path) -> Result<Vec<(AgentId, SqliteLedger)>, CliError> {
+    if Format::from_file(path) == Some(Format::Lines) {
+        return to_read_unverified(path, None).map(|one| vec![one]);
+    }
+    let file = SqliteFile::open_read_only(path)?;
+    let agents = file.agents()?.into_iter();
+    let all: Vec<_> = agents.map(|agent| (agent.clone(), file.ledger(&agent))).collect();
+    if all.is_empty() { Err(CliError::NoAgents(path.to_owned())) } else { Ok(all) }
+}
+
 /// The named agent, otherwise all agents in the file; at least one.
 pub(super) fn agents_in(path: &Path, asked: Option<&str>) -> Result<Vec<AgentId>, CliError> {
-    if asked.is_some() || Format::from_file(path) == Some(Format::Lines) {
-        return to_read_unverified(path, asked).map(|(agent, _)| vec![agent]);
+    match asked {
+        Some(_) => to_read_unverified(path, asked).map(|(agent, _)| vec![agent]),
+        None => Ok(all_to_read(path)?.into_iter().map(|(agent, _)| agent).collect()),
     }
-    let agents = SqliteFile::open_read_only(path)?.agents()?;
-    if agents.is_empty() { Err(CliError::NoAgents(path.to_owned())) } else { Ok(agents) }
 }
 
 /// Refuses the id of a new agent if it has control characters (contract 2.3). An agent that has

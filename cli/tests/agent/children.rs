@@ -481,6 +481,23 @@ fn ten_children_work_at_once_and_each_result_comes_once() {
     assert_eq!(results(&entries).len(), 10);
 }
 
+/// A parent with a child in a worktree that runs this command.
+fn with_a_child_that_runs(cmd: &'static str) -> Place {
+    Place::scripted(move |asked| match (asked.is_child(), asked.rounds()) {
+        (true, 0) => Answer::calls(&[exec(cmd, 30_000)]),
+        (true, _) => Answer::says("Done."),
+        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
+        _ => Answer::says("So be it."),
+    })
+}
+
+/// What the child left in a file of its worktree.
+fn left_by_the_child(place: &Place, name: &str) -> String {
+    let made = place.folder().join(".wakeful-worktrees-parser");
+    let made = fs::read_dir(made).expect("worktrees").next().expect("a worktree").expect("it");
+    fs::read_to_string(made.path().join(name)).expect("it is there")
+}
+
 #[test]
 fn a_child_works_on_its_branch_and_writes_nothing_that_others_execute() {
     const WORK: &str = "git config user.name c; d=$(git rev-parse --path-format=absolute \
@@ -488,12 +505,7 @@ fn a_child_works_on_its_branch_and_writes_nothing_that_others_execute() {
                         $d/hooks/pre-commit; mkdir $d/hooks; echo x > $d/info/attributes; git -c \
                         user.name=c -c user.email=c@d.e commit -q --allow-empty -m own; git log -1 \
                         --format=%s > said";
-    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
-        (true, 0) => Answer::calls(&[exec(WORK, 30_000)]),
-        (true, _) => Answer::says("Done."),
-        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
-        _ => Answer::says("So be it."),
-    });
+    let place = with_a_child_that_runs(WORK);
     let config = fs::read(place.workspace().join(".git/config")).expect("settings");
     let hooks = fs::read_dir(place.workspace().join(".git/hooks")).expect("hooks").count();
     place.rest(&["--prompt", "go"]);
@@ -501,10 +513,7 @@ fn a_child_works_on_its_branch_and_writes_nothing_that_others_execute() {
     assert_eq!(String::from_utf8_lossy(&after), String::from_utf8_lossy(&config));
     assert!(!place.workspace().join(".git/info/attributes").exists());
     assert_eq!(fs::read_dir(place.workspace().join(".git/hooks")).expect("hooks").count(), hooks);
-    let made = place.folder().join(".wakeful-worktrees-parser");
-    let made = fs::read_dir(made).expect("worktrees").next().expect("a worktree").expect("it");
-    let said = fs::read_to_string(made.path().join("said")).expect("it committed");
-    assert_eq!(said, "own\n");
+    assert_eq!(left_by_the_child(&place, "said"), "own\n");
 }
 
 #[test]
@@ -515,12 +524,7 @@ fn a_child_writes_no_branch_and_no_log_but_its_own() {
                         $d/refs/heads/main; echo x > $d/packed-refs; git -c user.name=c -c \
                         user.email=c@d.e commit -q --allow-empty -m own; git log -1 --format=%s > \
                         said";
-    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
-        (true, 0) => Answer::calls(&[exec(WORK, 30_000)]),
-        (true, _) => Answer::says("Done."),
-        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
-        _ => Answer::says("So be it."),
-    });
+    let place = with_a_child_that_runs(WORK);
     let git = place.workspace().join(".git");
     let of = |name: &str| fs::read(git.join(name)).unwrap_or_default();
     let before = ["logs/HEAD", "refs/heads/main", "packed-refs"].map(of);
@@ -529,10 +533,7 @@ fn a_child_writes_no_branch_and_no_log_but_its_own() {
     for planted in ["logs/planted", "refs/heads/planted"] {
         assert!(fs::symlink_metadata(git.join(planted)).is_err(), "{planted}");
     }
-    let made = place.folder().join(".wakeful-worktrees-parser");
-    let made = fs::read_dir(made).expect("worktrees").next().expect("a worktree").expect("it");
-    let said = fs::read_to_string(made.path().join("said")).expect("it committed");
-    assert_eq!(said, "own\n");
+    assert_eq!(left_by_the_child(&place, "said"), "own\n");
 }
 
 #[test]
@@ -544,15 +545,11 @@ fn what_a_child_lets_git_run_at_its_end_has_no_more_rights_than_the_child() {
                         \"sh $PWD/evil.sh $d\"; echo 'echo ran >> '$PWD'/ran; echo x > \
                         $1/hooks/planted; echo x >> $1/config; cat' > evil.sh; echo '* filter=evil' \
                         > .gitattributes; echo changed >> README; echo $PWD/fake > $o/commondir";
-    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
-        (true, 0) => Answer::calls(&[exec(WORK, 30_000)]),
-        (true, _) => Answer::says("Done."),
-        (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
-        _ => Answer::says("So be it."),
-    });
+    let place = with_a_child_that_runs(WORK);
     let git = place.workspace().join(".git");
     let before = fs::read(git.join("config")).expect("settings");
     place.rest(&["--prompt", "go"]);
     assert_eq!(fs::read(git.join("config")).expect("settings"), before);
     assert!(!git.join("hooks/planted").exists());
+    assert!(left_by_the_child(&place, "ran").starts_with("ran\n"), "git did run the filter");
 }

@@ -451,6 +451,20 @@ fn what_commands_could_change_is_refused_with_what_to_do() {
     let home = arg(&place.workspace().join("home"));
     let ran = run(&place.ledger(), &place.workspace(), &["--home", &home]);
     assert!(ran.code == 2 && ran.err.contains("with --home"), "{}", ran.err);
+    let (real, linked) =
+        (place.workspace().join("real.sqlite"), place.folder().join("linked.sqlite"));
+    fs::write(&real, "").expect("a file");
+    symlink(&real, &linked).expect("a link");
+    let ran = run(&linked, &place.workspace(), &[]);
+    assert!(ran.code == 2 && ran.err.contains("could change its ledger"), "{}", ran.err);
+    let shared = place.folder().join("shared");
+    fs::create_dir(&shared).expect("a folder");
+    let policy = place.folder().join("policy.toml");
+    let opens = format!("[files]\nwrite = [\"{}\"]\n", shared.display());
+    fs::write(&policy, opens).expect("a policy");
+    let more = ["--policy", policy.to_str().expect("text")];
+    let ran = run(&shared.join("agents.sqlite"), &place.workspace(), &more);
+    assert!(ran.code == 2 && ran.err.contains("open another folder with --policy"), "{}", ran.err);
     let around = Path::new(env!("CARGO_BIN_EXE_wakeful")).parent().expect("a folder");
     let ran = run(&place.ledger(), around, &[]);
     assert!(ran.code == 2 && ran.err.contains("install it elsewhere"), "{}", ran.err);

@@ -226,12 +226,13 @@ impl OpenAiArgs {
             ("the program `wakeful`", &program, ""),
         ];
         for (what, path, option) in places {
-            // The file may not exist yet, so its folder is resolved.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            let real = path
-                .parent()
-                .and_then(|folder| folder.canonicalize().ok())
-                .map(|folder| folder.join(path.file_name().unwrap_or_default()));
+            // A link counts as what it leads to. What does not exist yet will be in its folder.
+            let in_folder = || {
+                let folder = path.parent()?.canonicalize().ok()?;
+                Some(folder.join(path.file_name().unwrap_or_default()))
+            };
+            let real = path.canonicalize().ok().or_else(in_folder);
             let Some(folder) = real.and_then(|real| open.iter().find(|it| real.starts_with(it)))
             else {
                 continue;
