@@ -21,7 +21,7 @@ pub(crate) enum Expected {
 /// What came of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Result {
+pub(crate) enum Ending {
     /// Each way succeeded.
     Succeeded,
     /// Some ways did.
@@ -36,7 +36,7 @@ pub(crate) enum Result {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) expected: Expected,
-    pub(crate) came: Result,
+    pub(crate) came: Ending,
     /// What the host saw, for each way.
     pub(crate) seen: Vec<String>,
 }
@@ -45,9 +45,9 @@ impl Cell {
     pub(crate) fn judged(expected: Expected, ways: &[(&str, Outcome)]) -> Self {
         let count = ways.iter().filter(|(_, outcome)| outcome.is_ok()).count();
         let came = match count {
-            0 => Result::Held,
-            all if all == ways.len() => Result::Succeeded,
-            _ => Result::SucceededInPart,
+            0 => Ending::Held,
+            all if all == ways.len() => Ending::Succeeded,
+            _ => Ending::SucceededInPart,
         };
         let seen = ways.iter().map(|(way, outcome)| {
             let (verb, text) = match outcome {
@@ -61,25 +61,25 @@ impl Cell {
     }
 
     pub(crate) fn broken(expected: Expected, why: Cow<'_, str>) -> Self {
-        Self { expected, came: Result::Broken, seen: vec![why.into_owned()] }
+        Self { expected, came: Ending::Broken, seen: vec![why.into_owned()] }
     }
 
     fn is_right(&self) -> bool {
         match self.expected {
-            Expected::Succeeds | Expected::Open => self.came == Result::Succeeded,
-            Expected::Held => self.came == Result::Held,
+            Expected::Succeeds | Expected::Open => self.came == Ending::Succeeded,
+            Expected::Held => self.came == Ending::Held,
         }
     }
 
     fn word(&self) -> &'static str {
         match (self.is_right(), self.came, self.expected) {
-            (true, Result::Succeeded, Expected::Open) => "open",
-            (true, Result::Succeeded, _) => "succeeds",
+            (true, Ending::Succeeded, Expected::Open) => "open",
+            (true, Ending::Succeeded, _) => "succeeds",
             (true, ..) => "held",
-            (false, Result::Broken, _) => "BROKEN",
-            (false, Result::Held, _) => "HELD",
-            (false, Result::SucceededInPart, _) => "IN PART",
-            (false, Result::Succeeded, _) => "SUCCEEDS",
+            (false, Ending::Broken, _) => "BROKEN",
+            (false, Ending::Held, _) => "HELD",
+            (false, Ending::SucceededInPart, _) => "IN PART",
+            (false, Ending::Succeeded, _) => "SUCCEEDS",
         }
     }
 
