@@ -12,7 +12,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use rustix::process::geteuid;
@@ -250,15 +250,12 @@ fn is_for_all(path: &Path) -> bool {
     })
 }
 
-/// What of the system and of the kernel not everybody may read. It is looked for once, because the
-/// system has many files and each child has a confinement of its own.
-fn hidden_of_the_system() -> &'static [PathBuf] {
-    static HIDDEN: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    HIDDEN.get_or_init(|| {
-        let of_kernel = children("/proc").into_iter().filter(|path| path.is_file());
-        let places: Vec<_> = OF_THE_SYSTEM.iter().map(PathBuf::from).chain(of_kernel).collect();
-        hidden(&places)
-    })
+/// What of the system and of the kernel not everybody may read. It is looked for again for each
+/// confinement, because a service may have come since the last one.
+fn hidden_of_the_system() -> Vec<PathBuf> {
+    let of_kernel = children("/proc").into_iter().filter(|path| path.is_file());
+    let places: Vec<_> = OF_THE_SYSTEM.iter().map(PathBuf::from).chain(of_kernel).collect();
+    hidden(&places)
 }
 
 /// What below these places not everybody may read. Links are not followed.
