@@ -10,13 +10,10 @@ use crate::{
     derive::{
         answer,
         continuation::{self, Met, Satisfied},
-        head,
+        head, hint,
     },
     fact::work,
-    id::{
-        AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId,
-        WorkItemId,
-    },
+    id::{AgentId, MessageId, RunId, Seq, WaitConditionId, WorkItemId},
     ladder::{
         rule,
         ruling::{Ruling, Tick},
@@ -24,7 +21,7 @@ use crate::{
     record::{
         Record,
         continuation::Resolution,
-        control::{ControlRecord, EpochsMoved, Marker, ParkCause, WakeHint},
+        control::{ControlRecord, EpochsMoved, ParkCause},
         decision::{Decision, DecisionKind},
         diagnostic,
         effect::{Effect, OperatorWait, TurnRequest},
@@ -40,7 +37,7 @@ use crate::{
         text,
         turn::{TurnBinding, TurnRecord},
     },
-    state::{State, autonomy, control::PendingHint, queue::lanes::Held, work::Item},
+    state::{State, autonomy, queue::lanes::Held, work::Item},
     time::Timestamp,
 };
 
@@ -91,7 +88,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     let met = continuation::resolve(state, held);
     if let Some(met) = &met {
         records.push(resolved(state, message, met, at));
-        records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
+        records.extend(met.satisfied.records(state, message, at));
     }
     // contract 5.17, D29: the turn that learns of a recheck consumes it, without a snapshot. A host
     // may write the same note, but only the core's own message counts.
@@ -209,7 +206,7 @@ fn reduce(
         // contract 5.15: an interjected answer ends waits as an admitted one does.
         let met = continuation::resolve(state, held);
         if let Some(met) = &met {
-            records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
+            records.extend(met.satisfied.records(state, message, at));
         }
         may_answer(state, message, met.as_ref(), records);
         records.push(entry(QueueStatus::Interjected, None));
@@ -268,16 +265,12 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
     // The tick was decided in this state, so its subject is there. The core never panics all the
     // same (contract 2.2).
     match tick {
-        Tick::WakeHint => {
-            let Some(pending) = &state.control.hint else {
-                return Vec::new();
-            };
-            let text = text::wake_hint(&pending.hint.reason);
-            let tick = hint_tick(state, pending, message("wake_hint", Priority::Next, text));
-            // contract 5.21: the batch that emits the tick clears the hint.
-            let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
-            admission::records(tick, at).into_iter().chain([cleared]).collect()
-        }
+        Tick::WakeHint => state
+            .control
+            .hint
+            .iter()
+            .flat_map(|pending| hint::records(state, pending, seq, at))
+            .collect(),
         Tick::WorkItem(id, reason, offer) => {
             let Some(item) = state.work.items.get(id) else {
                 return Vec::new();
@@ -329,34 +322,4 @@ fn work_note(reason: TickReason, item: &Item, offer: Option<u64>) -> RawJson {
         objective: item.record.objective.clone(),
     };
     note::metadata(NoteKey::WorkQueue, &note)
-}
-
-fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> MessageRecord {
-    #[derive(Serialize)]
-    struct Note<'a> {
-        idempotency_key: Key,
-        #[serde(flatten)]
-        hint: &'a WakeHint,
-        #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        waiting_intent_ids: &'a [WaitingIntentId],
-        #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        external_trigger_ids: &'a [ExternalTriggerId],
-    }
-    let hint = &pending.hint;
-    let note = Note {
-        idempotency_key: Key::hint(&pending.hint, pending.generation()),
-        hint,
-        waiting_intent_ids: &pending.coalesced.intents,
-        external_trigger_ids: &pending.coalesced.triggers,
-    };
-    // As in the reference runtime, the tick is about the item of the named intent
-    // (`observed-decisions.md` 4.9.6).
-    let intent = hint.waiting_intent_id.as_ref().and_then(|id| state.waiting.intents.get(id));
-    MessageRecord {
-        work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
-        correlation_id: hint.correlation_id.clone(),
-        causation_id: hint.causation_id.clone(),
-        metadata: Some(note::metadata(NoteKey::WakeHint, &note)),
-        ..tick
-    }
 }

@@ -115,7 +115,7 @@ pub use self::{
         posture::{AgentPosture, Posture},
         summary::{
             AgentListEntry, AgentSummary, ConditionSummary, IntentSummary, Lifecycle, SetAside,
-            Tombstones,
+            Tombstones, TriggerSummary,
         },
     },
     explain::{
@@ -128,6 +128,10 @@ pub use self::{
             AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
         },
         control::{ClockRight, Restarted},
+        ingress::{
+            ExternalTriggerCreated, ExternalTriggerDelivered, ExternalTriggerNamed,
+            ExternalTriggerRotated, TokenHash,
+        },
         outcome::{Answer, Refusal},
         queue::{MessageQueued, NewMessage, observed::MessageNamed},
         task::{TaskChanged, TaskResultMoved},
@@ -151,8 +155,8 @@ pub use self::{
         suite,
     },
     id::{
-        AgentId, DelegationId, ExternalTriggerId, MessageId, RunId, Seq, TaskId, TimerId,
-        WaitConditionId, WaitingIntentId, WorkItemId,
+        AgentId, DelegationId, DeliveryId, ExternalTriggerId, MessageId, RunId, Seq, TaskId,
+        TimerId, WaitConditionId, WaitingIntentId, WorkItemId,
     },
     ladder::rule::{RuleOutcome, RuleTrace, Spent},
     machine::{Machine, OpenError, Options, Proposal, ProposeError, import::Import},
@@ -174,6 +178,7 @@ pub use self::{
         effect::{DeferredMessage, Effect, OperatorWait, TurnRequest, UnknownCall},
         entry::{Entry, EntryBytes, EntryError, seal_all},
         event::{EventKind, EventRecord},
+        ingress::{ExternalTriggerRecord, ExternalTriggerStatus, ExternalTrust},
         key::{Epoch, Key, TickReason},
         policy::{Delays, Policy},
         queue::{

@@ -91,6 +91,7 @@ impl WaitFor {
             }
             Wake::External => WakeSource::ExternalIngress {
                 external_trigger_id: self.resource.as_deref().map(ExternalTriggerId::from),
+                after: None,
             },
             Wake::Timer => {
                 let after = self

@@ -69,5 +69,8 @@ pub(super) fn i24(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     let intent = waiting.intents.keys().find(|id| waiting.ended_intents.contains_key(*id));
     hold("I24", intent.is_none(), None, || format!("the ended intent {intent:?} is still active"))?;
     let timer = waiting.timers.keys().find(|id| waiting.ended_timers.contains_key(*id));
-    hold("I24", timer.is_none(), None, || format!("the ended timer {timer:?} is still active"))
+    hold("I24", timer.is_none(), None, || format!("the ended timer {timer:?} is still active"))?;
+    let ingress = &after.ingress;
+    let trigger = ingress.open.keys().find(|id| ingress.ended.contains_key(*id));
+    hold("I24", trigger.is_none(), None, || format!("the ended trigger {trigger:?} is still open"))
 }

@@ -23,7 +23,11 @@ use crate::{
 
 pub(super) fn i03(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
     let refused = |state: &State| {
-        state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused
+        state.queue.refused
+            + state.tasks.refused
+            + state.work.refused
+            + state.waiting.refused
+            + state.ingress.refused
     };
     // The folds count refused records, so an unchanged count saves the search.
     if refused(before) == refused(after) {

@@ -9,6 +9,7 @@ use crate::{
         decision::{Decision, IgnoredReason},
         entry::Entry,
         event::EventKind,
+        ingress::ExternalTriggerRecord,
         waiting::{EndedBy, WaitConditionKind, WaitConditionStatus, WaitingIntentStatus},
     },
     state::State,
@@ -60,6 +61,16 @@ pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             Record::WaitCondition(wait) if wait.status != WaitConditionStatus::Active => {
                 (wait.id.to_string(), state.waiting.conditions.contains_key(&wait.id))
             }
+            // contract 15.2: a delivery that is told again does not count again.
+            Record::ExternalTrigger(trigger) => {
+                let known = trigger
+                    .last_delivery()
+                    .filter(|_| counts_another(state, trigger))
+                    .and_then(|key| state.ingress.delivered(&trigger.external_trigger_id, key));
+                return hold("I12", known.is_none(), Some(entry.seq), || {
+                    format!("entry {} counts a delivery again", entry.seq)
+                });
+            }
             Record::WaitingIntent(intent) if intent.status == WaitingIntentStatus::Cancelled => {
                 (intent.id.to_string(), state.waiting.intents.contains_key(&intent.id))
             }
@@ -70,6 +81,12 @@ pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             format!("entry {} ends the wait `{id}`, which has ended", entry.seq)
         })
     })
+}
+
+/// Whether this record counts one delivery more than the newest one of its trigger.
+fn counts_another(state: &State, trigger: &ExternalTriggerRecord) -> bool {
+    let open = state.ingress.open.get(&trigger.external_trigger_id);
+    open.is_some_and(|open| trigger.delivery_count > open.record.delivery_count)
 }
 
 pub(super) fn i13(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {

@@ -5,8 +5,8 @@ use alloc::{format, string::ToString, vec::Vec};
 use wakeful_json::sort::sort_by_key;
 
 use crate::{
-    derive::obligation::ObligationKind,
-    id::Seq,
+    derive::{hint, obligation::ObligationKind},
+    id::{ExternalTriggerId, Seq},
     record::{
         Record,
         diagnostic::{Diagnostic, DiagnosticKind, HOST_NOW},
@@ -39,6 +39,9 @@ pub fn due(state: &State, now: Timestamp) -> Vec<Arrival<'_>> {
 /// The instant of the next arrival, if there is one; it may be in the past.
 #[must_use]
 pub fn next(state: &State) -> Option<Timestamp> {
+    if hint::arrives(state) {
+        return Some(state.at);
+    }
     coming(state, Timestamp::MAX, 1).first().map(Arrival::at)
 }
 
@@ -60,7 +63,9 @@ fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
 fn arrives(state: &State, arrival: &Arrival<'_>) -> bool {
     let message = match arrival {
         Arrival::Timer(timer) => timer.record.tick_message_id.as_ref(),
-        Arrival::Deadline(wait) => state.waiting.deadlines_told.get(&wait.record.id),
+        // contract 15.6: what was delivered before its trigger ended ends the wait first.
+        Arrival::Deadline(wait, _) if is_still_met(state, &wait.record) => return false,
+        Arrival::Deadline(wait, _) => state.waiting.deadlines_told.get(&wait.record.id),
         Arrival::Recheck(item) => item.recheck.as_ref().map(|told| &told.message_id),
         // A retry arrives once: its message is then in the queue or in a run, and a new failure
         // owes a new retry.
@@ -106,6 +111,10 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     {
         records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
     }
+    if let Some(pending) = state.control.hint.as_ref().filter(|_| hint::arrives(state)) {
+        let seq = state.head.seq.plus(records.len() + 1);
+        records.extend(hint::records(state, pending, seq, now));
+    }
     // contract 10: arrivals beyond the limit of a batch follow in the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
     for arrival in due(state, now).into_iter().take(room) {
@@ -138,12 +147,31 @@ fn deadline_tick(
     seq: Seq,
     at: Timestamp,
 ) -> MessageRecord {
-    let note = DeadlineNote { wait_condition_id: wait.id.clone(), deadline };
-    let text = text::deadline(&wait.waiting_for);
+    let trigger = last_trigger(state, wait);
+    let text = match trigger {
+        Some(_) => text::trigger_ended(&wait.waiting_for),
+        None => text::deadline(&wait.waiting_for),
+    };
+    let note = DeadlineNote {
+        wait_condition_id: wait.id.clone(),
+        deadline,
+        external_trigger_id: trigger.cloned(),
+    };
     MessageRecord {
         work_item_id: wait.work_item_id.clone(),
         ..tick(state, seq, NoteKey::WaitDeadline, (Priority::Next, &text), &note, at)
     }
+}
+
+/// The trigger whose end leaves nothing that ends this wait (contract 15.6).
+fn last_trigger<'a>(state: &State, wait: &'a WaitConditionRecord) -> Option<&'a ExternalTriggerId> {
+    wait.only_triggers()?.into_iter().max_by_key(|id| state.ingress.ends_at(id))
+}
+
+/// Whether something was delivered that will still end this wait.
+fn is_still_met(state: &State, wait: &WaitConditionRecord) -> bool {
+    let triggers = wait.only_triggers();
+    triggers.into_iter().flatten().any(|id| state.is_delivering(id, None))
 }
 
 fn recheck_tick(
@@ -250,7 +278,7 @@ impl<'a> Arrival<'a> {
     pub fn kind(&self) -> ObligationKind {
         match self {
             Self::Timer(_) => ObligationKind::Timer,
-            Self::Deadline(_) => ObligationKind::Deadline,
+            Self::Deadline(..) => ObligationKind::Deadline,
             Self::Retry(_) => ObligationKind::Retry,
             Self::Recheck(_) => ObligationKind::Recheck,
         }
@@ -265,8 +293,8 @@ impl<'a> Arrival<'a> {
                 // The message goes first, because its id names the entry at `seq`.
                 admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
             }
-            Self::Deadline(wait) => {
-                admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at)
+            Self::Deadline(wait, deadline) => {
+                admission::records(deadline_tick(state, &wait.record, *deadline, seq, at), at)
                     .into()
             }
             Self::Retry(retry) => admission::records(retry_of(state, retry, seq, at), at).into(),

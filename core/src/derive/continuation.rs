@@ -20,7 +20,7 @@ use crate::{
         continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
         queue::{
             message::{MessageRecord, TriggerKind},
-            note::NoteKey,
+            note::{DeadlineNote, NoteKey},
         },
         task::TaskWaitPolicy,
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
@@ -63,11 +63,24 @@ impl Satisfied {
         intents.chain(conditions).chain(self.others.iter().copied()).collect()
     }
 
-    /// The records that consume the waits in the batch that admits the turn (contract 5.16).
+    /// The records that consume the waits in the batch that admits the turn of this message
+    /// (contract 5.16).
     #[must_use]
-    pub(crate) fn records(&self, state: &State, by: EndedBy, at: Timestamp) -> Vec<Record> {
+    pub(crate) fn records(
+        &self,
+        state: &State,
+        message: &MessageRecord,
+        at: Timestamp,
+    ) -> Vec<Record> {
         let waiting = &state.waiting;
-        let intents = self.intents.iter().flat_map(|id| waiting.intent_satisfied(id, at));
+        let by = ended_by(message);
+        let intents = self.intents.iter().filter_map(|id| waiting.intents.get(id));
+        let intents = intents.flat_map(|intent| {
+            // contract 15.6: a standing intent ends with its trigger, after the last delivery.
+            let trigger = &intent.record.external_trigger_id;
+            let is_last = state.has_run_dry(trigger, Some(&message.id));
+            intent.record.satisfied(by, is_last, at)
+        });
         let conditions =
             self.conditions.iter().filter_map(|id| waiting.condition_satisfied(id, by, at));
         intents.chain(conditions).collect()
@@ -342,15 +355,7 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
         // contract 5.15: a `task_restart` names its tasks; a deadline or system wait names its
         // condition.
         TriggerKind::SystemTick if !names.tasks.is_empty() => task_waits(state, names),
-        TriggerKind::SystemTick if names.condition.is_some() => Satisfied {
-            conditions: names
-                .condition
-                .iter()
-                .filter(|id| state.waiting.conditions.contains_key(*id))
-                .cloned()
-                .collect(),
-            ..Satisfied::default()
-        },
+        TriggerKind::SystemTick if names.condition.is_some() => condition_named(state, names),
         // A hint ends external waits even without content; other triggers need content.
         TriggerKind::ExternalEvent | TriggerKind::SystemTick if trigger.contentful || is_hint => {
             external_waits(state, names)
@@ -364,6 +369,7 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
         || names.timer.is_some()
         || !names.intents.is_empty()
         || !names.triggers.is_empty()
+        || names.without_proof
         || trigger.meets_as == TriggerKind::OperatorInput;
     match (names_something, satisfied.is_empty()) {
         (true, false) => Found::ById(satisfied),
@@ -415,6 +421,16 @@ fn only_asker(state: &State) -> Option<WorkItemId> {
     askers.all(|other| other == first).then(|| first.clone())
 }
 
+/// The condition that a tick names, or the intent that it mirrors.
+fn condition_named(state: &State, names: &Names) -> Satisfied {
+    let named = names.condition.as_ref().and_then(|id| state.waiting.conditions.get(id));
+    let Some(wait) = named.map(|wait| &wait.record) else { return Satisfied::default() };
+    match wait.mirrors().filter(|intent| state.waiting.intents.contains_key(intent)) {
+        Some(intent) => Satisfied { intents: Vec::from([intent]), ..Satisfied::default() },
+        None => Satisfied { conditions: Vec::from([wait.id.clone()]), ..Satisfied::default() },
+    }
+}
+
 fn task_waits(state: &State, names: &Names) -> Satisfied {
     let is_named = |source: &WakeSource| {
         matches!(
@@ -443,29 +459,36 @@ fn timer_waits(state: &State, names: &Names) -> Satisfied {
 }
 
 /// The external waits that these names meet. Waits without a trigger id are met by every trigger,
-/// except one that names only intents.
+/// except one that names only intents. A trigger of an item meets only the waits of that item
+/// (contract 15.4).
 fn external_waits(state: &State, names: &Names) -> Satisfied {
     let by_intent = names.triggers.is_empty() && !names.intents.is_empty();
-    let unnamed = |trigger: &ExternalTriggerId| trigger.as_str().is_empty() && !by_intent;
+    let serves = |trigger: &ExternalTriggerId, owner: Option<&WorkItemId>| {
+        state.ingress.only_item(trigger).is_none_or(|item| Some(item) == owner)
+    };
+    let is_named = |trigger: &ExternalTriggerId, owner: Option<&WorkItemId>| {
+        names.triggers.contains(trigger) && serves(trigger, owner)
+    };
+    let meets_unnamed = |owner: Option<&WorkItemId>| {
+        !by_intent
+            && (names.triggers.is_empty()
+                || names.triggers.iter().any(|trigger| serves(trigger, owner)))
+    };
     let intents = state.waiting.intents.values().filter(|wait| {
         let trigger = &wait.record.external_trigger_id;
+        let owner = wait.record.owner();
         names.intents.contains(&wait.record.id)
-            || names.triggers.contains(trigger)
-            || unnamed(trigger)
+            || is_named(trigger, owner)
+            || trigger.as_str().is_empty() && meets_unnamed(owner)
     });
     let is_plain =
         |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.is_mirror();
     let conditions = readiness::conditions(state).filter(|wait| {
-        let mut named = wait.record.wake_sources.iter().filter_map(|source| match source {
-            WakeSource::ExternalIngress { external_trigger_id } => external_trigger_id.as_ref(),
-            _ => None,
-        });
+        let owner = wait.record.work_item_id.as_ref();
+        let mut named = wait.record.wake_sources.iter().filter_map(WakeSource::trigger);
         let met = match named.next() {
-            Some(trigger) => {
-                names.triggers.contains(trigger)
-                    || named.any(|other| names.triggers.contains(other))
-            }
-            None => !by_intent,
+            Some(trigger) => is_named(trigger, owner) || named.any(|other| is_named(other, owner)),
+            None => meets_unnamed(owner),
         };
         is_plain(&wait.record) && met
     });
@@ -493,7 +516,11 @@ pub fn ended_by(message: &MessageRecord) -> EndedBy {
         EndedBy::Operator
     // A host may write this note too, but it counts only on a message of the runtime.
     } else if message.is_runtime_owned() && message.raw_note(NoteKey::WaitDeadline).is_some() {
-        EndedBy::Deadline
+        let note = message.note::<DeadlineNote>();
+        match note.and_then(|note| note.external_trigger_id) {
+            Some(_) => EndedBy::TriggerEnded,
+            None => EndedBy::Deadline,
+        }
     } else {
         EndedBy::Trigger
     }

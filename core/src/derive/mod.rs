@@ -6,6 +6,7 @@ pub mod arrival;
 pub mod closure;
 pub mod continuation;
 pub mod head;
+pub(crate) mod hint;
 pub mod obligation;
 pub mod posture;
 pub mod projection;

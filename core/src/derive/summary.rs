@@ -11,13 +11,15 @@ use crate::{
         posture::{self, AgentPosture},
         projection, status,
     },
-    id::{AgentId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{AgentId, ExternalTriggerId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     record::{
         continuation::WaitingReason,
         control::AgentStatus,
+        ingress::{ExternalTriggerRecord, ExternalTrust},
         turn::TurnTerminalKind,
         waiting::{
-            ExternalTriggerScope, WaitConditionKind, WakeSource, recoverability::Recoverability,
+            CallbackDeliveryMode, ExternalTriggerScope, WaitConditionKind, WakeSource,
+            recoverability::Recoverability,
         },
     },
     state::{State, readiness},
@@ -56,6 +58,8 @@ pub struct AgentSummary {
     pub active_waiting_intents: Vec<IntentSummary>,
     /// The active conditions that count, by id.
     pub active_wait_conditions: Vec<ConditionSummary>,
+    /// The external triggers that can be delivered to, the newest first.
+    pub active_external_triggers: Vec<TriggerSummary>,
     /// The entry of the newest checkpoint, if no work item has changed since (contract 5.22).
     pub checkpoint: Option<Seq>,
     /// Records of the ledger that do not count (contract 3.3, 3.6).
@@ -117,6 +121,50 @@ pub struct ConditionSummary {
     pub created_at: Timestamp,
 }
 
+/// An external trigger that can be delivered to. The hash of its token is not shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TriggerSummary {
+    /// The id of the trigger.
+    pub external_trigger_id: ExternalTriggerId,
+    /// The item whose waits alone it ends; `None` if it serves the agent.
+    pub work_item_id: Option<WorkItemId>,
+    /// What is delivered, in words.
+    pub description: alloc::string::String,
+    /// What a delivery becomes.
+    pub delivery_mode: CallbackDeliveryMode,
+    /// How far those who deliver are trusted.
+    pub trust: ExternalTrust,
+    /// Whether its first delivery ends it.
+    pub one_shot: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// The number of deliveries.
+    pub delivery_count: u64,
+    /// When something was last delivered.
+    pub last_delivered_at: Option<Timestamp>,
+}
+
+impl TriggerSummary {
+    fn new(record: &ExternalTriggerRecord) -> Self {
+        Self {
+            external_trigger_id: record.external_trigger_id.clone(),
+            work_item_id: record.only_item().cloned(),
+            description: record.description.clone(),
+            delivery_mode: record.delivery_mode,
+            trust: record.trust,
+            one_shot: record.one_shot,
+            created_at: record.created_at,
+            expires_at: record.expires_at,
+            delivery_count: record.delivery_count,
+            last_delivered_at: record.last_delivered_at,
+        }
+    }
+}
+
 /// The numbers of records that do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -151,6 +199,8 @@ pub struct Tombstones {
     pub wait_conditions: usize,
     /// Ended timers.
     pub timers: usize,
+    /// Ended external triggers.
+    pub external_triggers: usize,
 }
 
 /// The line of an agent in a list.
@@ -192,8 +242,15 @@ impl AgentSummary {
         let status = status::status(state);
         let mut intents: Vec<_> = state.waiting.intents.values().map(|wait| &wait.record).collect();
         sort_by(&mut intents, |a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
-        let refused =
-            state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
+        let mut triggers: Vec<_> = state.external_triggers().collect();
+        sort_by(&mut triggers, |a, b| {
+            (b.created_at, &a.external_trigger_id).cmp(&(a.created_at, &b.external_trigger_id))
+        });
+        let refused = state.queue.refused
+            + state.tasks.refused
+            + state.work.refused
+            + state.waiting.refused
+            + state.ingress.refused;
         Self {
             agent_id: state.control.agent_id.clone(),
             status,
@@ -228,6 +285,7 @@ impl AgentSummary {
                     created_at: wait.record.created_at,
                 })
                 .collect(),
+            active_external_triggers: triggers.into_iter().map(TriggerSummary::new).collect(),
             checkpoint: state.context.valid_checkpoint(),
             set_aside: SetAside {
                 foreign_records: state.foreign_records,
@@ -242,6 +300,7 @@ impl AgentSummary {
                 waiting_intents: state.waiting.ended_intents.len(),
                 wait_conditions: state.waiting.ended_conditions.len(),
                 timers: state.waiting.ended_timers.len(),
+                external_triggers: state.ingress.ended.len(),
             },
         }
     }

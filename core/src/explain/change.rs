@@ -363,7 +363,7 @@ fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
     let source = match kind {
         WaitConditionKind::Task => task.map(|id| WakeSource::TaskResult { task_id: id.clone() }),
         WaitConditionKind::External => {
-            Some(WakeSource::ExternalIngress { external_trigger_id: None })
+            Some(WakeSource::ExternalIngress { external_trigger_id: None, after: None })
         }
         WaitConditionKind::Operator => Some(WakeSource::OperatorInput),
         WaitConditionKind::Timer => Some(WakeSource::Timer {

@@ -292,7 +292,7 @@ fn told(source: &WakeSource) -> String {
         WakeSource::TaskResult { task_id } => {
             format!("TaskResult {{ task_id: {:?} }}", task_id.as_str())
         }
-        WakeSource::ExternalIngress { external_trigger_id } => {
+        WakeSource::ExternalIngress { external_trigger_id, .. } => {
             let id = external_trigger_id.as_ref().map(|id| id.as_str());
             format!("ExternalIngress {{ external_trigger_id: {id:?} }}")
         }

@@ -292,8 +292,10 @@ fn may_come(state: &State, source: &WakeSource) -> bool {
 fn waker(source: &WakeSource) -> String {
     match source {
         WakeSource::TaskResult { task_id } => format!("the result of task `{task_id}`"),
-        WakeSource::ExternalIngress { external_trigger_id: Some(id) } => format!("trigger `{id}`"),
-        WakeSource::ExternalIngress { external_trigger_id: None } => "an external event".into(),
+        WakeSource::ExternalIngress { external_trigger_id: Some(id), .. } => {
+            format!("trigger `{id}`")
+        }
+        WakeSource::ExternalIngress { external_trigger_id: None, .. } => "an external event".into(),
         WakeSource::Timer { timer_id: Some(id), .. } => format!("timer `{id}`"),
         WakeSource::Timer { wake_at, .. } => format!("the instant {wake_at}"),
         WakeSource::OperatorInput => "operator input".into(),

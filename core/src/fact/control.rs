@@ -32,6 +32,9 @@ pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     if let Some(seq) = state.control.stopped {
         return Outcome::ignored(Refusal::Stopped, seq);
     }
+    // contract 15.4: a hint that others submit is not a delivery and names no trigger of ours.
+    let external_trigger_id = hint.external_trigger_id.filter(|id| !state.ingress.knows(id));
+    let hint = WakeHint { delivery_id: None, external_trigger_id, ..hint };
     Outcome::accepted(record(ControlRecord::WakeHintPending(hint)))
 }
 

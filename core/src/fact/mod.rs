@@ -3,6 +3,7 @@
 
 pub mod context;
 pub mod control;
+pub mod ingress;
 pub mod outcome;
 pub mod queue;
 pub mod task;
@@ -20,6 +21,10 @@ use crate::{
             AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
         },
         control::{ClockRight, Restarted},
+        ingress::{
+            ExternalTriggerCreated, ExternalTriggerDelivered, ExternalTriggerNamed,
+            ExternalTriggerRotated,
+        },
         outcome::{Answer, Outcome, Refusal},
         queue::{
             MessageQueued,
@@ -143,6 +148,14 @@ vocabulary! {
         "timer_completed" => TimerCompleted(TimerNamed),
         /// A timer was cancelled.
         "timer_cancelled" => TimerCancelled(TimerNamed),
+        /// The outside may deliver with a token.
+        "external_trigger_created" => ExternalTriggerCreated(ExternalTriggerCreated),
+        /// A trigger has a new token.
+        "external_trigger_rotated" => ExternalTriggerRotated(ExternalTriggerRotated),
+        /// Nothing is delivered to a trigger any more.
+        "external_trigger_revoked" => ExternalTriggerRevoked(ExternalTriggerNamed),
+        /// Someone outside delivered.
+        "external_trigger_delivered" => ExternalTriggerDelivered(ExternalTriggerDelivered),
         /// The agent should look again.
         "wake_hint_submitted" => WakeHintSubmitted(WakeHint),
         /// Another runtime coalesced a hint into the pending one.
@@ -234,6 +247,8 @@ impl Fact {
             Self::WaitingIntentCreated(fact) => fact.waiting_intent_id.as_str(),
             Self::WaitConditionRegistered(fact) => fact.wait_condition_id.as_str(),
             Self::TimerCreated(fact) => fact.timer_id.as_str(),
+            Self::ExternalTriggerCreated(fact) => fact.external_trigger_id.as_str(),
+            Self::ExternalTriggerDelivered(fact) => fact.delivery_id.as_str(),
             _ => return None,
         })
     }
@@ -243,6 +258,7 @@ impl Fact {
         match self {
             Self::MessageQueued(fact) => Some(&fact.message.body),
             Self::WakeHintSubmitted(hint) | Self::WakeHintCoalesced(hint) => hint.body.as_ref(),
+            Self::ExternalTriggerDelivered(fact) => fact.content.as_ref(),
             _ => None,
         }
     }
@@ -311,6 +327,10 @@ impl Fact {
             Self::TimerFired(fact) => timer::fired(state, &fact, at),
             Self::TimerCompleted(fact) => timer::completed(state, &fact),
             Self::TimerCancelled(fact) => timer::cancelled(state, &fact, at),
+            Self::ExternalTriggerCreated(fact) => ingress::created(state, fact, at),
+            Self::ExternalTriggerRotated(fact) => ingress::rotated(state, &fact, at),
+            Self::ExternalTriggerRevoked(fact) => ingress::revoked(state, &fact, at),
+            Self::ExternalTriggerDelivered(fact) => ingress::delivered(state, fact, at),
             Self::WakeHintSubmitted(fact) => control::wake_hint(state, fact),
             Self::WakeHintCoalesced(fact) => control::hint_coalesced(state, fact, at),
             Self::WakeHintIgnored(fact) => control::hint_ignored(&fact, at),

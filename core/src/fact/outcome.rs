@@ -43,6 +43,10 @@ names! {
         FollowsItsIntent,
         /// Only operator input ends a wait for the operator.
         OperatorOnly,
+        /// The token was rotated away.
+        WrongToken,
+        /// Its external trigger serves another work item.
+        OtherOwner,
     }
 }
 

@@ -67,6 +67,7 @@ pub(super) fn record(
         Class::Transcript
         | Class::WaitConditions
         | Class::Turns
+        | Class::ExternalTriggers
         | Class::Control
         | Class::Carried => one(Record::decode(class, text)?),
     })

@@ -5,7 +5,7 @@ use alloc::{string::ToString, vec::Vec};
 
 use crate::{
     derive::{
-        arrival,
+        arrival, hint,
         obligation::{Obligation, ObligationKind},
     },
     ladder::{View, view::KeyView},
@@ -49,7 +49,9 @@ pub fn all(state: &State) -> Vec<Obligation> {
         }
     };
     if let Some(hint) = &view.hint {
-        owe(Kind::WakeHint, "4.", &hint.key, hint.seq);
+        // A hint that arrives by itself is held by nothing.
+        let row = if hint::arrives(state) { "1." } else { "4." };
+        owe(Kind::WakeHint, row, &hint.key, hint.seq);
     }
     if let Some((item, _)) =
         view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable)

@@ -38,7 +38,9 @@ use crate::{
         edition::Edition,
         effect::Effect,
         entry::{self, Entry, EntryBytes, EntryError},
+        ingress::DELIVERY,
         policy::Policy,
+        waiting::MIRROR,
     },
     state::{
         State,
@@ -357,7 +359,9 @@ impl Machine {
             at = now;
         }
         let policy = &self.state.control.policy;
-        if let Some(id) = fact.new_id().filter(|id| self.is_made_by_core(id)) {
+        // The sender of a delivery names it, and the core makes the id of its message.
+        let is_senders = matches!(fact, Fact::ExternalTriggerDelivered(_));
+        if let Some(id) = fact.new_id().filter(|id| !is_senders && self.is_made_by_core(id)) {
             return Err(ProposeError::ReservedId { id: id.to_string() });
         }
         within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
@@ -537,7 +541,7 @@ impl Machine {
                 !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
             })
         };
-        made(":message-") || made(":run-") || id.starts_with("waiting_intent:")
+        made(":message-") || made(":run-") || id.starts_with(MIRROR) || id.starts_with(DELIVERY)
     }
 
     fn not_busy(&self) -> Result<(), ProposeError> {

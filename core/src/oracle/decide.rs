@@ -143,6 +143,7 @@ impl Ladder<'_> {
             scope: None,
             waiting_intent_id,
             external_trigger_id,
+            delivery_id: None,
             resource: None,
             body: None,
             content_type: None,
@@ -154,6 +155,7 @@ impl Ladder<'_> {
             created_at: Some(created_at),
             hint,
             coalesced: control::Coalesced::default(),
+            deliveries: 0,
         };
         let key = Key::hint(&pending.hint, pending.generation());
         let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");

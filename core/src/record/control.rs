@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    id::{AgentId, ExternalTriggerId, MessageId, RunId, WaitingIntentId, WorkItemId},
+    id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, RunId, WaitingIntentId, WorkItemId},
     record::{
         edition::Edition, policy::Policy, queue::envelope::MessageBody, turn::TurnTerminalKind,
         waiting::ExternalTriggerScope,
@@ -237,6 +237,9 @@ pub struct WakeHint {
     /// The external trigger that the hint names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger_id: Option<ExternalTriggerId>,
+    /// The delivery that the hint is. Only the core sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<DeliveryId>,
     /// The thing that changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
@@ -265,6 +268,7 @@ impl WakeHint {
             scope: None,
             waiting_intent_id: None,
             external_trigger_id: None,
+            delivery_id: None,
             resource: None,
             body: None,
             content_type: None,

@@ -15,6 +15,12 @@ names! {
 }
 
 impl Edition {
+    /// Whether active waits come before hints, and so hold them back (contract 7.3).
+    #[must_use]
+    pub fn waits_before_hints(self) -> bool {
+        self == Self::Rfc20260508
+    }
+
     /// Whether an item without progress is offered again after an interval (contract 9.4).
     #[must_use]
     pub fn has_offers(self) -> bool {

@@ -11,6 +11,7 @@ pub mod edition;
 pub mod effect;
 pub mod entry;
 pub mod event;
+pub mod ingress;
 pub mod key;
 pub mod policy;
 pub mod queue;
@@ -29,6 +30,7 @@ use crate::record::{
     context::{BriefRecord, ToolExecutionRecord, TranscriptRecord},
     control::ControlRecord,
     event::EventRecord,
+    ingress::ExternalTriggerRecord,
     queue::{entry::QueueEntryRecord, message::MessageRecord},
     task::TaskRecord,
     turn::TurnRecord,
@@ -109,6 +111,8 @@ classes! {
     "wait_conditions" => WaitConditions, WaitCondition(WaitConditionRecord);
     /// Timers.
     "timers" => Timers, Timer(TimerRecord);
+    /// External triggers.
+    "external_triggers" => ExternalTriggers, ExternalTrigger(ExternalTriggerRecord);
     /// Tool calls that were executed.
     "tools" => Tools, Tool(ToolExecutionRecord);
     /// Briefs.

@@ -39,6 +39,18 @@ pub(crate) fn deadline(waiting_for: &str) -> String {
     format!("Deadline reached, still waiting for: {waiting_for}")
 }
 
+pub(crate) fn trigger_ended(waiting_for: &str) -> String {
+    format!("The external trigger has ended, still waiting for: {waiting_for}")
+}
+
+/// The reason of the hint that a delivery becomes, and the body of a message without content.
+pub(crate) fn delivered(description: &str) -> String {
+    match description.trim() {
+        "" => "external trigger fired".into(),
+        description => format!("external trigger fired: {description}"),
+    }
+}
+
 pub(crate) fn recheck(objective: &str) -> String {
     format!("Recheck is due, inspect the blocker and refresh or clear it: {objective}")
 }

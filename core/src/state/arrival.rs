@@ -11,11 +11,10 @@ impl<'a> Arrival<'a> {
     /// The instant at which it becomes a message.
     #[must_use]
     pub fn at(&self) -> Timestamp {
-        // The index lists only waits with a deadline and items with a pending recheck, so no
-        // default is ever used.
+        // The index lists only items with a pending recheck, so no default is ever used.
         match self {
             Self::Timer(timer) => timer.record.due_at(),
-            Self::Deadline(wait) => wait.record.deadline().unwrap_or_default(),
+            Self::Deadline(_, at) => *at,
             Self::Retry(retry) => retry.due_at,
             Self::Recheck(item) => recheck::pending_at(item).unwrap_or_default(),
         }
@@ -26,7 +25,7 @@ impl<'a> Arrival<'a> {
     pub fn id(&self) -> &'a str {
         match self {
             Self::Timer(timer) => timer.record.id.as_str(),
-            Self::Deadline(wait) => wait.record.id.as_str(),
+            Self::Deadline(wait, _) => wait.record.id.as_str(),
             Self::Retry(retry) => retry.retry_of.as_str(),
             Self::Recheck(item) => item.record.id.as_str(),
         }
@@ -37,7 +36,7 @@ impl<'a> Arrival<'a> {
     pub fn seq(&self) -> Seq {
         match self {
             Self::Timer(timer) => timer.seq,
-            Self::Deadline(wait) => wait.seq,
+            Self::Deadline(wait, _) => wait.seq,
             Self::Retry(retry) => retry.seq,
             Self::Recheck(item) => item.seq,
         }
@@ -54,8 +53,8 @@ impl<'a> Arrival<'a> {
 pub enum Arrival<'a> {
     /// A timer fires (contract 5.20).
     Timer(&'a Active<TimerRecord>),
-    /// A condition reaches its deadline (contract 5.17).
-    Deadline(&'a Active<WaitConditionRecord>),
+    /// A condition reaches its deadline, or its last external trigger ends (contract 5.17, 15.6).
+    Deadline(&'a Active<WaitConditionRecord>, Timestamp),
     /// A failed turn is retried (contract 5.6).
     Retry(&'a Retry),
     /// The recheck of a blocked item is due (contract 5.17).

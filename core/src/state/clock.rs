@@ -95,6 +95,16 @@ impl State {
             shift.past(&mut wait.record.created_at);
             shift.past(&mut wait.record.updated_at);
         }
+        for open in self.ingress.open.values_mut() {
+            let record = &mut open.record;
+            if record.expires_in_ms.is_some() && shift.moves(record.created_at, open.seq) {
+                record.expires_at.iter_mut().for_each(|at| shift.future(at));
+            }
+            shift.past(&mut record.created_at);
+            record.last_delivered_at.iter_mut().for_each(|at| shift.past(at));
+        }
+        // So that the end of a trigger is not later than now.
+        self.ingress.ended.values_mut().for_each(|ended| shift.past(&mut ended.at));
         for intent in self.waiting.intents.values_mut() {
             shift.past(&mut intent.record.created_at);
             intent.record.last_triggered_at.iter_mut().for_each(|at| shift.past(at));

@@ -31,6 +31,14 @@ pub struct PendingHint {
     /// The ids that earlier hints named.
     #[serde(default, skip_serializing_if = "Coalesced::is_empty")]
     pub coalesced: Coalesced,
+    /// The number of deliveries among these hints (contract 15.3).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub deliveries: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl PendingHint {
@@ -76,7 +84,11 @@ impl Coalesced {
         }
         if let Some(id) = hint.external_trigger_id.as_ref().filter(|id| !self.triggers.contains(id))
         {
-            match waiting.names_trigger(id) || is_room(self.intents.len() + self.triggers.len()) {
+            // A delivery may be faster than the wait for it (contract 15.5).
+            match hint.delivery_id.is_some()
+                || waiting.names_trigger(id)
+                || is_room(self.intents.len() + self.triggers.len())
+            {
                 true => self.triggers.push(id.clone()),
                 false => self.overflow += 1,
             }
@@ -176,6 +188,7 @@ impl Control {
                     created_at: Some(recorded.created_at),
                     hint: recorded.hint.clone(),
                     coalesced: Coalesced::default(),
+                    deliveries: 0,
                 });
             }
             // The fold passes these to the planes that they change.
@@ -185,6 +198,8 @@ impl Control {
             | ControlRecord::ClockCorrected(_) => {}
             ControlRecord::WakeHintPending(hint) => {
                 let before = self.hint.take();
+                let deliveries = before.as_ref().map_or(0, |before| before.deliveries)
+                    + u64::from(hint.delivery_id.is_some());
                 let (hint, coalesced) = before.map_or_else(
                     || (hint.clone(), Coalesced::default()),
                     |before| {
@@ -194,7 +209,13 @@ impl Control {
                         (hint.clone().with_content_of(before.hint), coalesced)
                     },
                 );
-                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint, coalesced });
+                self.hint = Some(PendingHint {
+                    seq: place.seq,
+                    created_at: None,
+                    hint,
+                    coalesced,
+                    deliveries,
+                });
             }
             ControlRecord::WakeHintCleared(_) => self.hint = None,
             ControlRecord::StartRequested(_) => {

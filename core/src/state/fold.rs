@@ -66,6 +66,7 @@ impl State {
             Record::Tool(record) => &record.agent_id,
             Record::Brief(record) => &record.agent_id,
             Record::Turn(record) => &record.agent_id,
+            Record::ExternalTrigger(record) => &record.target_agent_id,
             // These records name no owner.
             Record::Event(_) | Record::Control(_) | Record::Carried(_) => return true,
         };
@@ -128,6 +129,7 @@ impl State {
                 self.wait_ended(place, ended_by, record.work_item_id.as_ref());
             }
             Record::Timer(record) => self.waiting.apply_timer(place, record),
+            Record::ExternalTrigger(record) => self.ingress.apply(place, record),
             Record::Tool(record) => {
                 self.context.tool_executions += 1;
                 if place.live {

@@ -21,6 +21,10 @@ pub(crate) enum List {
     Intents,
     /// System waits.
     System,
+    /// Conditions by each external trigger that they name.
+    Named,
+    /// External triggers by the instant at which they expire.
+    Expiring,
     /// What arrives on its own, by instant: timers, deadlines of conditions, rechecks of blocked
     /// items.
     Arrivals,
@@ -78,9 +82,13 @@ impl Subject {
 impl List {
     /// The common beginning of all places in this list under one owner, or under none.
     pub(super) fn prefix(self, owner: Option<&WorkItemId>) -> Listing {
+        self.prefix_of(owner.map(WorkItemId::as_str))
+    }
+
+    /// The same, if the owner is not an item.
+    pub(super) fn prefix_of(self, owner: Option<&str>) -> Listing {
         // The length is stored plus one: an empty id is valid and differs from no owner.
-        let (owner, length) =
-            owner.map_or(("", 0), |owner| (owner.as_str(), owner.as_str().len() as u64 + 1));
+        let (owner, length) = owner.map_or(("", 0), |owner| (owner, owner.len() as u64 + 1));
         let mut listing = Listing(Vec::from([self as u8])).then(length);
         listing.0.extend_from_slice(owner.as_bytes());
         listing
@@ -147,6 +155,12 @@ impl Index {
     /// The subjects of a list under one owner, or under none.
     pub(super) fn under_owner(&self, list: List, owner: Option<&WorkItemId>) -> Listed<'_> {
         let whole = list.prefix(owner);
+        self.between(&whole, whole.clone())
+    }
+
+    /// The conditions that name an external trigger.
+    pub(super) fn naming(&self, trigger: &str) -> Listed<'_> {
+        let whole = List::Named.prefix_of(Some(trigger));
         self.between(&whole, whole.clone())
     }
 

@@ -16,6 +16,7 @@ use crate::{
         Record,
         entry::Place,
         event::EventKind,
+        ingress::ExternalTriggerRecord,
         queue::message::MessageRecord,
         task::{TaskRecord, TaskStatus},
         waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
@@ -130,6 +131,7 @@ enum Content<'a> {
     Intent(&'a WaitingIntentRecord),
     Condition(&'a WaitConditionRecord),
     Timer(&'a TimerRecord),
+    Trigger(&'a ExternalTriggerRecord),
     Other(&'a str),
 }
 
@@ -145,6 +147,9 @@ fn identified(record: &Record) -> Option<(Digest, Content<'_>)> {
             ('c', it.id.as_str().to_owned(), Content::Condition(it))
         }
         Record::Timer(it) => ('r', it.id.as_str().to_owned(), Content::Timer(it)),
+        Record::ExternalTrigger(it) => {
+            ('x', it.external_trigger_id.as_str().to_owned(), Content::Trigger(it))
+        }
         Record::Event(it) if it.known() == Some(EventKind::WorkItemDelegated) => {
             ('d', it.particular("delegation_id")?, Content::Other(it.data.as_ref()?.as_str()))
         }
@@ -192,6 +197,11 @@ impl Content<'_> {
             Self::Timer(it) => {
                 json::write(&TimerRecord { created_at: never, next_fire_at: None, ..(*it).clone() })
             }
+            Self::Trigger(it) => json::write(&ExternalTriggerRecord {
+                created_at: never,
+                expires_at: it.expires_at.filter(|_| it.expires_in_ms.is_none()),
+                ..(*it).clone()
+            }),
             Self::Other(text) => return Digest::new(text),
         };
         Digest::new(&text)

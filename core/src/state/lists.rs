@@ -66,7 +66,8 @@ impl State {
     pub(crate) fn arrivals(&self, until: Timestamp) -> impl Iterator<Item = Arrival<'_>> {
         self.index.until(List::Arrivals, until).filter_map(|listed| {
             if listed.is(CONDITION) {
-                return self.waiting.conditions.get(&listed.id().into()).map(Arrival::Deadline);
+                let wait = self.waiting.conditions.get(&listed.id().into())?;
+                return self.deadline_of(&wait.record).map(|at| Arrival::Deadline(wait, at));
             }
             if listed.is(TIMER) {
                 return self.waiting.timers.get(&listed.id().into()).map(Arrival::Timer);
@@ -102,6 +103,9 @@ impl State {
             Record::WaitCondition(record) => self.list(Subject::new(CONDITION, record.id.as_str())),
             Record::WaitingIntent(record) => self.list(Subject::new(INTENT, record.id.as_str())),
             Record::Timer(record) => self.list(Subject::new(TIMER, record.id.as_str())),
+            Record::ExternalTrigger(record) => {
+                self.list_trigger(Subject::new(TRIGGER, record.external_trigger_id.as_str()))
+            }
             // Policy and edition say when a resting item is offered again (contract 9.4).
             Record::Control(ControlRecord::PolicySet(_)) => self.relist_all(),
             // From this entry on it matters which entries a driver recorded.
@@ -111,6 +115,10 @@ impl State {
                 self.relist_all()
             }
             _ => {}
+        }
+        while let Some(trigger) = self.index.until(List::Expiring, self.at).next().cloned() {
+            self.ingress.expire(&trigger.id().into());
+            self.list_trigger(trigger);
         }
         // The plane notes each item it changes; a listed wait adds its owner. An item has no owner
         // itself, so the loop ends.
@@ -133,6 +141,9 @@ impl State {
         for id in self.waiting.intents.keys() {
             all.push(Subject::new(INTENT, id.as_str()));
         }
+        for id in self.ingress.open.keys() {
+            all.push(Subject::new(TRIGGER, id.as_str()));
+        }
         for id in self.waiting.timers.keys() {
             all.push(Subject::new(TIMER, id.as_str()));
         }
@@ -148,6 +159,15 @@ impl State {
         }
         // All items were listed after the waits that touched them.
         self.work.touched.clear();
+    }
+
+    /// Lists a trigger, and the conditions that name it: they end with their last trigger.
+    fn list_trigger(&mut self, trigger: Subject) {
+        let naming: Vec<_> = self.index.naming(trigger.id()).cloned().collect();
+        self.list(trigger);
+        for condition in naming {
+            self.list(condition);
+        }
     }
 
     fn list(&mut self, subject: Subject) {
@@ -168,7 +188,7 @@ impl State {
         } else if subject.is(CONDITION)
             && let Some(wait) = self.waiting.conditions.get(&id.into())
         {
-            standing.of_condition(&wait.record);
+            standing.of_condition(self, &wait.record);
         } else if subject.is(INTENT)
             && let Some(intent) = self.waiting.intents.get(&id.into())
             && intent.record.scope == ExternalTriggerScope::WorkItem
@@ -178,6 +198,11 @@ impl State {
             && let Some(timer) = self.waiting.timers.get(&id.into())
         {
             standing.at(List::Arrivals, timer.record.due_at());
+        } else if subject.is(TRIGGER)
+            && let Some(open) = self.ingress.open.get(&id.into())
+            && let Some(at) = open.record.expires_at
+        {
+            standing.at(List::Expiring, at);
         } else if subject.is(ITEM)
             && let Some(item) = self.item(subject)
         {
@@ -201,15 +226,20 @@ const INTENT: char = 'i';
 
 const TIMER: char = 'r';
 
+const TRIGGER: char = 'x';
+
 const ITEM: char = 'w';
 
 impl Standing {
-    fn of_condition(&mut self, record: &WaitConditionRecord) {
+    fn of_condition(&mut self, state: &State, record: &WaitConditionRecord) {
         self.under(List::Conditions, record.work_item_id.as_ref());
+        for trigger in record.only_triggers().into_iter().flatten() {
+            self.listings.push(List::Named.prefix_of(Some(trigger.as_str())));
+        }
         if record.kind == WaitConditionKind::System {
             self.listings.push(List::System.prefix(None));
         }
-        if let Some(at) = record.deadline() {
+        if let Some(at) = state.deadline_of(record) {
             self.at(List::Arrivals, at);
         }
     }

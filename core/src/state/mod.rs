@@ -9,6 +9,7 @@ pub mod control;
 pub mod failing;
 pub mod fold;
 pub mod index;
+pub mod ingress;
 pub mod introduced;
 pub mod lists;
 pub mod progress;
@@ -31,6 +32,7 @@ use crate::{
     record::{
         chain::Head,
         edition::Edition,
+        ingress::ExternalTriggerRecord,
         policy::Policy,
         queue::message::MessageRecord,
         task::TaskRecord,
@@ -41,6 +43,7 @@ use crate::{
         context::Context,
         control::Control,
         index::Index,
+        ingress::Ingress,
         introduced::Introduced,
         queue::lanes::Queue,
         task::Tasks,
@@ -77,6 +80,9 @@ pub struct State {
     pub(crate) work: Work,
     /// Waits and timers.
     pub(crate) waiting: Waiting,
+    /// External triggers.
+    #[serde(default)]
+    pub(crate) ingress: Ingress,
     /// Evidence: errors, briefs, checkpoints.
     pub(crate) context: Context,
     /// What each id was first used for (contract 2.2).
@@ -194,6 +200,12 @@ impl State {
         self.waiting.conditions.values().map(|wait| &wait.record)
     }
 
+    /// The external triggers that can be delivered to, by id. One that expired stays until the next
+    /// entry.
+    pub fn external_triggers(&self) -> impl Iterator<Item = &ExternalTriggerRecord> {
+        self.ingress.open.values().map(|trigger| &trigger.record)
+    }
+
     /// The active timers, by id.
     pub fn timers(&self) -> impl Iterator<Item = &TimerRecord> {
         self.waiting.timers.values().map(|wait| &wait.record)
@@ -266,6 +278,12 @@ impl State {
     #[must_use]
     pub fn waiting(&self) -> &Waiting {
         &self.waiting
+    }
+
+    /// External triggers.
+    #[must_use]
+    pub fn ingress(&self) -> &Ingress {
+        &self.ingress
     }
 
     /// Mutable planes, to make a state that no ledger gives. Adversaries and the tests of the

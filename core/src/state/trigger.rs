@@ -43,6 +43,13 @@ impl Trigger {
     #[must_use]
     pub fn from_held(state: &State, held: &Held) -> Option<Self> {
         let mut trigger = Self::read(held)?;
+        // contract 15.4: only its deliveries name a trigger that was made here, not metadata that
+        // others write.
+        if !held.is_delivery() && !held.is_core_made() {
+            let named = trigger.names.triggers.len();
+            trigger.names.triggers.retain(|id| !state.ingress.knows(id));
+            trigger.names.without_proof = trigger.names.triggers.len() < named;
+        }
         if trigger.kind == TriggerKind::TaskResult {
             // contract 5.11: the metadata comes first, because the origin may name another task.
             let task = trigger.names.tasks.first().cloned().or_else(|| held.record.task_id.clone());
@@ -141,6 +148,9 @@ impl Trigger {
             .field("body")
             .and_then(|raw| raw.read::<MessageBody>().ok())
             .is_some_and(|body| body.is_contentful());
+        // A delivery is news, also if its content is told apart from the hint (contract 15.3).
+        self.contentful |=
+            hint.field("deliveries").and_then(|raw| raw.read::<u64>().ok()).is_some();
         self.wake_hint_source = text("source");
         let all = |key: &str| {
             hint.field(key).and_then(|raw| raw.read::<Vec<String>>().ok()).unwrap_or_default()
@@ -177,6 +187,8 @@ pub struct Names {
     pub condition: Option<WaitConditionId>,
     /// Whether it names no wait on purpose: a tick about work ends no wait.
     pub no_wait: bool,
+    /// Whether it named an external trigger to which it was not delivered.
+    pub without_proof: bool,
 }
 
 fn external_names(message: &MessageRecord) -> Names {

@@ -1,7 +1,5 @@
 //! The plane of waits: the active ones, and how the others ended.
 
-use alloc::vec::Vec;
-
 use serde::Serialize;
 
 use crate::{
@@ -12,7 +10,6 @@ use crate::{
         waiting::{
             EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord,
             WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
-            intent::{self, with_mirror},
         },
     },
     time::Timestamp,
@@ -79,12 +76,7 @@ impl Waiting {
     #[must_use]
     pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
         let by_intent = self.intents.values().any(|wait| wait.record.external_trigger_id == *id);
-        let ingress = |source: &WakeSource| {
-            matches!(
-                source,
-                WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id
-            )
-        };
+        let ingress = |source: &WakeSource| source.trigger() == Some(id);
         by_intent
             || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
     }
@@ -97,21 +89,6 @@ impl Waiting {
         self.intents.values().filter(move |intent| intent.record.scope == scope)
     }
 
-    /// The records by which the turn of a trigger consumes an intent (contract 5.16, D20).
-    pub(crate) fn intent_satisfied(&self, id: &WaitingIntentId, at: Timestamp) -> Vec<Record> {
-        let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
-            return Vec::new();
-        };
-        let triggered = intent::once_more(intent, at);
-        // An agent-scoped intent is standing: it only counts the trigger.
-        match intent.scope {
-            ExternalTriggerScope::Agent => with_mirror(triggered).into(),
-            ExternalTriggerScope::WorkItem => {
-                intent::ended(&triggered, EndedBy::Trigger, at).into()
-            }
-        }
-    }
-
     /// The record by which the turn of a trigger consumes a condition (contract 5.16).
     pub(crate) fn condition_satisfied(
         &self,
@@ -120,10 +97,11 @@ impl Waiting {
         at: Timestamp,
     ) -> Option<Record> {
         let condition = self.conditions.get(id)?;
-        if by == EndedBy::Deadline {
-            return Some(condition.record.ended_by_deadline(at));
-        }
-        Some(condition.record.ended(WaitConditionStatus::Resolved, by, at))
+        Some(match by {
+            EndedBy::Deadline => condition.record.ended_by_deadline(at),
+            EndedBy::TriggerEnded => condition.record.ended(WaitConditionStatus::Cancelled, by, at),
+            _ => condition.record.ended(WaitConditionStatus::Resolved, by, at),
+        })
     }
 
     pub(crate) fn apply_intent(&mut self, place: &Place, record: &WaitingIntentRecord) {

@@ -204,9 +204,10 @@ impl Telling<'_> {
         let source = match &wait.on {
             Waker::Nothing => None,
             Waker::Task(task_id) => Some(WakeSource::TaskResult { task_id: task_id.clone() }),
-            Waker::Trigger(id) => {
-                Some(WakeSource::ExternalIngress { external_trigger_id: Some(id.clone()) })
-            }
+            Waker::Trigger(id) => Some(WakeSource::ExternalIngress {
+                external_trigger_id: Some(id.clone()),
+                after: None,
+            }),
             Waker::After(ms, timer_id) => Some(WakeSource::Timer {
                 wake_at: self.now.plus_ms(*ms),
                 wake_in_ms: Some(*ms),
@@ -215,7 +216,7 @@ impl Telling<'_> {
             Waker::Kind => Some(match wait.kind {
                 WaitConditionKind::Operator => WakeSource::OperatorInput,
                 WaitConditionKind::System => WakeSource::SystemTick,
-                _ => WakeSource::ExternalIngress { external_trigger_id: None },
+                _ => WakeSource::ExternalIngress { external_trigger_id: None, after: None },
             }),
         };
         self.say(&Fact::WaitConditionRegistered(WaitConditionRegistered {

@@ -52,10 +52,12 @@ fn waits(kind: &str) -> Value {
 #[test]
 fn each_way_in_which_a_wait_ends_moves_the_epoch_or_does_not() {
     for by in EndedBy::ALL {
-        // contract 8.2: a trigger, a deadline or the operator moves it. The model, superseding and
-        // completion do not.
+        // contract 8.2: a trigger, the end of one, a deadline or the operator moves it. The model,
+        // superseding and completion do not.
         let expected = match by {
-            EndedBy::Trigger | EndedBy::Deadline | EndedBy::Operator => "1~1",
+            EndedBy::Trigger | EndedBy::TriggerEnded | EndedBy::Deadline | EndedBy::Operator => {
+                "1~1"
+            }
             EndedBy::Model | EndedBy::Superseded | EndedBy::Completion => "1",
         };
         assert_eq!(moved_by(&[waits("external"), ended(*by)]), expected, "{by}");

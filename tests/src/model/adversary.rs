@@ -63,7 +63,7 @@ impl Adversary {
                 let sources =
                     waiting.conditions.values_mut().flat_map(|wait| &mut wait.record.wake_sources);
                 for source in sources {
-                    if let WakeSource::ExternalIngress { external_trigger_id } = source {
+                    if let WakeSource::ExternalIngress { external_trigger_id, .. } = source {
                         *external_trigger_id = None;
                     }
                 }

@@ -226,6 +226,10 @@ pub(super) fn summary(record: &Record) -> String {
             let next = record.next_fire_at.map_or_else(String::new, |at| format!(" fires at {at}"));
             format!("{} {}{next}", record.id, record.status)
         }
+        Record::ExternalTrigger(record) => format!(
+            "{} {} deliveries {}",
+            record.external_trigger_id, record.status, record.delivery_count
+        ),
         Record::Tool(record) => format!("{} {}", record.id, record.tool_name),
         Record::Brief(record) => format!("{} {}", record.id, record.kind),
         Record::Turn(record) => {

@@ -9,6 +9,7 @@ use wakeful_core::{
         control::ControlRecord,
         decision::Decision,
         event::{EventKind, EventRecord},
+        ingress::ExternalTriggerRecord,
         queue::envelope::QueueStatus,
         turn::TurnRecord,
         waiting::{TimerRecord, TimerStatus},
@@ -127,6 +128,7 @@ pub(super) fn said(record: &Record) -> Said {
             )
         }
         Record::Timer(record) => plain("timer", timer(record)),
+        Record::ExternalTrigger(record) => plain("trigger", trigger(record)),
         Record::Tool(record) => plain(
             "tool",
             format!("{} {}: {}", record.tool_name, word(record.status), cut(&record.summary)),
@@ -257,6 +259,22 @@ fn timer(record: &TimerRecord) -> String {
         TimerStatus::Completed | TimerStatus::Cancelled => String::new(),
     };
     format!("`{}` {}{due}{every}{summary}", record.id, word(record.status))
+}
+
+fn trigger(record: &ExternalTriggerRecord) -> String {
+    let of = about(record.only_item());
+    let delivered = match record.delivery_count {
+        0 => String::new(),
+        1 => ", 1 delivery".into(),
+        count => format!(", {count} deliveries"),
+    };
+    let expires = record.expires_at.map_or_else(String::new, |at| format!(", expires at {at}"));
+    format!(
+        "`{}` {}{of}{delivered}{expires}: {}",
+        record.external_trigger_id,
+        word(record.status),
+        cut(&record.description)
+    )
 }
 
 fn turn(record: &TurnRecord) -> String {

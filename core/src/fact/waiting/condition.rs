@@ -6,7 +6,11 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    fact::outcome::{Outcome, Refusal},
+    fact::{
+        ingress,
+        outcome::{Outcome, Refusal},
+        work::can_be_owned,
+    },
     id::{Seq, WaitConditionId, WorkItemId},
     record::{
         Record,
@@ -71,7 +75,7 @@ pub struct WaitConditionNamed {
 pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Timestamp) -> Outcome {
     let seen = state.waiting.seen_condition(&fact.wait_condition_id);
     if seen.is_none()
-        && let Err((reason, because)) = admissible(state, &fact)
+        && let Err((reason, because)) = admissible(state, &fact, at)
     {
         return Outcome::ignored(reason, because);
     }
@@ -115,15 +119,13 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
 }
 
 /// Whether a condition is accepted; if not, why, and the entry that decides this.
-fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refusal, Seq)> {
-    if let Some(item) = &fact.work_item_id {
-        if let Some(seq) = state.work.ended.get(item) {
-            return Err((Refusal::AlreadyTerminal, *seq));
-        }
-        if !state.work.items.contains_key(item) {
-            return Err((Refusal::Unknown, state.head.seq));
-        }
-    }
+fn admissible(
+    state: &State,
+    fact: &WaitConditionRegistered,
+    at: Timestamp,
+) -> Result<(), (Refusal, Seq)> {
+    let owner = fact.work_item_id.as_ref();
+    owner.map_or(Ok(()), |item| can_be_owned(state, item))?;
     // contract 5.17 is live: an observer records what the other runtime waits for.
     if state.control.live_from.is_none() {
         return Ok(());
@@ -133,11 +135,19 @@ fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refu
     if fact.wake_sources.is_empty() && !has_deadline {
         return Err((Refusal::NoWaker, state.head.seq));
     }
-    fact.wake_sources.iter().try_for_each(|source| can_come(state, source))
+    fact.wake_sources.iter().try_for_each(|source| can_come(state, source, owner, at))
 }
 
-fn can_come(state: &State, source: &WakeSource) -> Result<(), (Refusal, Seq)> {
+fn can_come(
+    state: &State,
+    source: &WakeSource,
+    owner: Option<&WorkItemId>,
+    at: Timestamp,
+) -> Result<(), (Refusal, Seq)> {
     match source {
+        WakeSource::ExternalIngress { external_trigger_id: Some(id), after } => {
+            ingress::can_come(state, id, owner, *after, at)
+        }
         WakeSource::TaskResult { task_id } => match state.tasks.ended.get(task_id) {
             Some((_, seq)) => Err((Refusal::AlreadySatisfied, *seq)),
             None if state.tasks.active.contains_key(task_id) => Ok(()),

@@ -6,7 +6,11 @@ use alloc::string::String;
 use serde::Serialize;
 
 use crate::{
-    fact::outcome::{Outcome, Refusal},
+    fact::{
+        ingress,
+        outcome::{Outcome, Refusal},
+        work::can_be_owned,
+    },
     id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
     record::{
         Record,
@@ -57,7 +61,7 @@ pub struct WaitingIntentNamed {
 pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) -> Outcome {
     let seen = state.waiting.seen_intent(&fact.waiting_intent_id);
     if seen.is_none()
-        && let Err((reason, because)) = can_be_owned(state, &fact)
+        && let Err((reason, because)) = admissible(state, &fact, at)
     {
         return Outcome::ignored(reason, because);
     }
@@ -88,20 +92,19 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
     }
 }
 
-/// Whether the intent may be created. A wait of an item ends with its item (contract 5.14), so a
-/// completed or unknown item cannot have a new one. The agent always can.
-fn can_be_owned(state: &State, fact: &WaitingIntentCreated) -> Result<(), (Refusal, Seq)> {
-    if fact.scope == ExternalTriggerScope::Agent {
-        return Ok(());
-    }
-    let Some(item) = &fact.work_item_id else {
-        return Err((Refusal::Unknown, state.head.seq));
+/// Whether the intent may be created: an item that owns it is open, and its trigger can come.
+fn admissible(
+    state: &State,
+    fact: &WaitingIntentCreated,
+    at: Timestamp,
+) -> Result<(), (Refusal, Seq)> {
+    let owner = match (fact.scope, &fact.work_item_id) {
+        (ExternalTriggerScope::Agent, _) => None,
+        (ExternalTriggerScope::WorkItem, Some(item)) => Some(item),
+        (ExternalTriggerScope::WorkItem, None) => return Err((Refusal::Unknown, state.head.seq)),
     };
-    match state.work.ended.get(item) {
-        Some(seq) => Err((Refusal::AlreadyTerminal, *seq)),
-        None if state.work.items.contains_key(item) => Ok(()),
-        None => Err((Refusal::Unknown, state.head.seq)),
-    }
+    owner.map_or(Ok(()), |item| can_be_owned(state, item))?;
+    ingress::can_come(state, &fact.external_trigger_id, owner, None, at)
 }
 
 /// The transition of `waiting_intent_cancelled`.

@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use crate::{
     fact::{
+        ingress,
         outcome::{Answer, Outcome, Refusal},
         waiting,
     },
-    id::WorkItemId,
+    id::{Seq, WorkItemId},
     record::{
         Record,
         control::{ControlRecord, FocusCause, FocusSet, ItemParked, ParkCause},
@@ -177,6 +178,7 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
             records.push(focus(None, FocusCause::Completion));
         }
         records.extend(waiting::end_with_item(state, &fact.work_item_id, at));
+        records.extend(ingress::end_with_item(state, &fact.work_item_id, at));
         records
     });
     // A refused completion ends no turn.
@@ -193,6 +195,16 @@ fn clear_blocker(next: &mut WorkItemRecord) {
 
 fn focus(work_item_id: Option<WorkItemId>, cause: FocusCause) -> Record {
     Record::Control(ControlRecord::FocusSet(FocusSet { work_item_id, cause }))
+}
+
+/// Whether an item can own something new. A wait or trigger of an item ends with it (contract 5.14),
+/// so a completed or unknown item cannot have another one.
+pub(crate) fn can_be_owned(state: &State, item: &WorkItemId) -> Result<(), (Refusal, Seq)> {
+    match state.work.ended.get(item) {
+        Some(seq) => Err((Refusal::AlreadyTerminal, *seq)),
+        None if state.work.items.contains_key(item) => Ok(()),
+        None => Err((Refusal::Unknown, state.head.seq)),
+    }
 }
 
 fn on_open_item(

@@ -5,7 +5,7 @@ use alloc::string::String;
 use serde::Serialize;
 
 use crate::{
-    id::{MessageId, RunId, TimerId, WaitConditionId, WorkItemId},
+    id::{ExternalTriggerId, MessageId, RunId, TimerId, WaitConditionId, WorkItemId},
     record::{
         key::TickReason,
         queue::{
@@ -98,6 +98,9 @@ pub struct DeadlineNote {
     pub wait_condition_id: WaitConditionId,
     /// The deadline that was reached.
     pub deadline: Timestamp,
+    /// The external trigger whose end leaves nothing that ends the condition (contract 15.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_trigger_id: Option<ExternalTriggerId>,
 }
 
 impl Note for DeadlineNote {

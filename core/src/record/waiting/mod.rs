@@ -97,6 +97,8 @@ names! {
         Superseded,
         /// The completion of the work item.
         Completion,
+        /// The end of its last external trigger, or a new token for the trigger (contract 15.6).
+        TriggerEnded,
     }
 }
 
@@ -104,7 +106,7 @@ impl EndedBy {
     /// Whether this end gives the model a new reason to look at the work item (contract 8.2).
     #[must_use]
     pub fn moves_epoch(self) -> bool {
-        matches!(self, Self::Trigger | Self::Deadline | Self::Operator)
+        matches!(self, Self::Trigger | Self::Deadline | Self::Operator | Self::TriggerEnded)
     }
 }
 
@@ -178,6 +180,10 @@ pub enum WakeSource {
     ExternalIngress {
         /// The trigger, if one is named.
         external_trigger_id: Option<ExternalTriggerId>,
+        /// The number of deliveries to that trigger that the waiter has seen. If there were more
+        /// already, the wait is satisfied at once (contract 15.5).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
     },
     /// An instant.
     Timer {
@@ -203,6 +209,7 @@ struct WakeSourceFields {
     kind: WakeSourceKind,
     task_id: Option<TaskId>,
     external_trigger_id: Option<ExternalTriggerId>,
+    after: Option<u64>,
     wake_at: Option<Timestamp>,
     wake_in_ms: Option<u64>,
     timer_id: Option<TimerId>,
@@ -227,7 +234,7 @@ impl TryFrom<WakeSourceFields> for WakeSource {
                 Self::TaskResult { task_id: required(f.task_id, "task_id", "task_result")? }
             }
             WakeSourceKind::ExternalIngress => {
-                Self::ExternalIngress { external_trigger_id: f.external_trigger_id }
+                Self::ExternalIngress { external_trigger_id: f.external_trigger_id, after: f.after }
             }
             WakeSourceKind::Timer => Self::Timer {
                 // A fact may give the duration alone, and then the core derives the instant.
@@ -245,6 +252,15 @@ impl TryFrom<WakeSourceFields> for WakeSource {
 }
 
 impl WakeSource {
+    /// The external trigger that it names.
+    #[must_use]
+    pub fn trigger(&self) -> Option<&ExternalTriggerId> {
+        match self {
+            Self::ExternalIngress { external_trigger_id, .. } => external_trigger_id.as_ref(),
+            _ => None,
+        }
+    }
+
     /// This source with the instant that follows from its duration, counted from `at`.
     #[must_use]
     pub(crate) fn from(self, at: Timestamp) -> Self {
@@ -310,11 +326,14 @@ pub struct WaitConditionRecord {
     pub ended_by: Option<EndedBy>,
 }
 
+/// The beginning of the id of a condition that mirrors an intent.
+pub(crate) const MIRROR: &str = "waiting_intent:";
+
 impl WaitConditionRecord {
     /// Whether this condition mirrors an intent and so follows it (contract 5.16).
     #[must_use]
     pub fn is_mirror(&self) -> bool {
-        self.id.as_str().starts_with("waiting_intent:")
+        self.id.as_str().starts_with(MIRROR)
     }
 
     /// The condition without instants that depend on when it was registered.
@@ -335,6 +354,24 @@ impl WaitConditionRecord {
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.expires_at.into_iter().chain(self.wake_at()).min().filter(|_| !self.is_mirror())
+    }
+
+    /// The external triggers that can end it, if nothing else can: no deadline, no other source, no
+    /// delivery to a trigger that it does not name.
+    pub(crate) fn only_triggers(&self) -> Option<Vec<&ExternalTriggerId>> {
+        if self.kind != WaitConditionKind::External
+            || self.wake_sources.is_empty()
+            || self.deadline().is_some()
+        {
+            return None;
+        }
+        self.wake_sources.iter().map(WakeSource::trigger).collect()
+    }
+
+    /// The intent that this condition mirrors.
+    #[must_use]
+    pub fn mirrors(&self) -> Option<WaitingIntentId> {
+        self.id.as_str().strip_prefix(MIRROR).map(WaitingIntentId::from)
     }
 
     /// The earliest instant that it waits for, without those that have a timer.
@@ -381,7 +418,7 @@ impl WaitConditionRecord {
         }
         let changed = intent.cancelled_at.or(intent.last_triggered_at);
         Self {
-            id: format!("waiting_intent:{}", intent.id).into(),
+            id: format!("{MIRROR}{}", intent.id).into(),
             agent_id: intent.agent_id.clone(),
             work_item_id: intent.work_item_id.clone(),
             status: match intent.status {
@@ -394,6 +431,7 @@ impl WaitConditionRecord {
             waiting_for: intent.condition.clone().unwrap_or_else(|| intent.description.clone()),
             wake_sources: Vec::from([WakeSource::ExternalIngress {
                 external_trigger_id: Some(intent.external_trigger_id.clone()),
+                after: None,
             }]),
             continuation: Some(RawJson::from_value(&Continuation {
                 waiting_intent_id: &intent.id,
