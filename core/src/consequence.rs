@@ -12,7 +12,7 @@ use crate::{
         continuation::{self, Met, Satisfied},
         head, hint,
     },
-    fact::work,
+    fact::{task::result, work},
     id::{AgentId, MessageId, RunId, Seq, WaitConditionId, WorkItemId},
     ladder::{
         rule,
@@ -103,11 +103,13 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     let operator_waits = may_answer(state, message, met.as_ref(), records);
     // The binding needs the epoch after this batch, so it counts the waits that the batch ends.
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
-    let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
     let work_item = TurnBinding::for_message(state, message, &ended);
     let retried = state.turns.retry_by(&message.id).map(|retry| &retry.failed_run_id);
     let deferred = state.queue.deferred.told(state.control.policy.deferred_bytes, retried);
+    let told = deferred.iter().map(|told| &told.message).chain([message]);
+    records.extend(result::delivered(state, told, at));
     let deferred_later = state.queue.deferred.len() - deferred.len();
+    let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
     let started = TurnRecord {
         // Said only if not all are told, as in format 1.
         deferred_told: (deferred_later > 0).then_some(deferred.len() as u64),

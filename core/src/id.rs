@@ -119,6 +119,8 @@ ids! {
     DelegationId <= MAX_BYTES;
     /// An external trigger: the address of a callback.
     ExternalTriggerId <= MAX_BYTES;
+    /// A grant of a budget.
+    GrantId <= MAX_BYTES;
     /// A delivery to an external trigger, as its sender names it.
     DeliveryId <= MAX_BYTES;
 }

@@ -114,8 +114,8 @@ pub use self::{
         obligation::{Obligation, ObligationKind},
         posture::{AgentPosture, Posture},
         summary::{
-            AgentListEntry, AgentSummary, ConditionSummary, IntentSummary, Lifecycle, SetAside,
-            Tombstones, TriggerSummary,
+            AgentExecution, AgentIdentity, AgentListEntry, AgentModel, AgentSummary, ChildSummary,
+            ConditionSummary, IntentSummary, Lifecycle, SetAside, Tombstones, TriggerSummary,
         },
     },
     explain::{
@@ -155,13 +155,14 @@ pub use self::{
         suite,
     },
     id::{
-        AgentId, DelegationId, DeliveryId, ExternalTriggerId, MessageId, RunId, Seq, TaskId,
-        TimerId, WaitConditionId, WaitingIntentId, WorkItemId,
+        AgentId, DelegationId, DeliveryId, ExternalTriggerId, GrantId, MessageId, RunId, Seq,
+        TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId,
     },
     ladder::rule::{RuleOutcome, RuleTrace, Spent},
     machine::{Machine, OpenError, Options, Proposal, ProposeError, import::Import},
     record::{
         CarriedRecord, Class, Record,
+        budget::{BudgetGranted, BudgetLimits, BudgetSet},
         chain::{Chain, Head},
         context::{
             BriefKind, BriefRecord, CheckpointRecorded, ContextCompacted, RoundCall, RuntimeFailed,
@@ -169,8 +170,9 @@ pub use self::{
         },
         continuation::{ClosureOutcome, WaitingReason},
         control::{
-            AgentImported, AgentStatus, ClockCorrected, ControlRecord, EpochsMoved, FocusCause,
-            FocusSet, FormatRaised, Genesis, ItemParked, Marker, ParkCause, PolicySet, WakeHint,
+            AgentDescribed, AgentImported, AgentKind, AgentOwnership, AgentStatus, AgentVisibility,
+            ClockCorrected, ControlRecord, EpochsMoved, FocusCause, FocusSet, FormatRaised,
+            Genesis, ItemParked, Marker, ParkCause, PolicySet, WakeHint,
         },
         decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode},
         diagnostic::{Diagnostic, DiagnosticKind, Severity, clock_behind_at},
@@ -180,7 +182,7 @@ pub use self::{
         event::{EventKind, EventRecord},
         ingress::{ExternalTriggerRecord, ExternalTriggerStatus, ExternalTrust},
         key::{Epoch, Key, TickReason},
-        policy::{Delays, Policy},
+        policy::{Delays, Policy, TerminalReentry},
         queue::{
             entry::QueueEntryRecord,
             envelope::{
@@ -207,6 +209,7 @@ pub use self::{
     },
     state::{
         State,
+        budget::Usage,
         snapshot::{Snapshot, SnapshotIgnored},
         task::Task,
         turn::OpenRun,

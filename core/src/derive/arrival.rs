@@ -9,6 +9,7 @@ use crate::{
     id::{ExternalTriggerId, Seq},
     record::{
         Record,
+        control::{ControlRecord, Marker},
         diagnostic::{Diagnostic, DiagnosticKind, HOST_NOW},
         event::{EventKind, EventRecord},
         queue::{
@@ -42,7 +43,8 @@ pub fn next(state: &State) -> Option<Timestamp> {
     if hint::arrives(state) {
         return Some(state.at);
     }
-    coming(state, Timestamp::MAX, 1).first().map(Arrival::at)
+    let first = coming(state, Timestamp::MAX, 1).first().map(Arrival::at);
+    first.into_iter().chain(state.budgets.renews_at()).min()
 }
 
 /// The arrivals up to an instant: the first `most`, and all retries.
@@ -69,7 +71,7 @@ fn arrives(state: &State, arrival: &Arrival<'_>) -> bool {
         Arrival::Recheck(item) => item.recheck.as_ref().map(|told| &told.message_id),
         // A retry arrives once: its message is then in the queue or in a run, and a new failure
         // owes a new retry.
-        Arrival::Retry(retry) => return retry.message_id.is_none() && !autonomy::is_parked(state),
+        Arrival::Retry(retry) => return retry.message_id.is_none() && !autonomy::is_held(state),
     };
     // contract 5.20: only one message about it waits. One that a run has taken holds nothing back.
     let waits = message.is_some_and(|message| state.queue.is_queued(message));
@@ -110,6 +112,10 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now))
     {
         records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
+    }
+    // contract 16.4: the entry itself begins the day, and what was held back is decided on.
+    if state.budgets.renews_at().is_some_and(|at| at <= now) {
+        records.push(Record::Control(ControlRecord::BudgetDayBegun(Marker {})));
     }
     if let Some(pending) = state.control.hint.as_ref().filter(|_| hint::arrives(state)) {
         let seq = state.head.seq.plus(records.len() + 1);

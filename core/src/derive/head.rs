@@ -30,7 +30,12 @@ pub fn next(state: &State) -> Option<&Held> {
         None if autonomy::is_parked(state) => {
             state.queue.waiting().find(|held| autonomy::may_be_taken(state, held))
         }
-        None => state.queue.head(state.control.policy.lane_burst),
+        // contract 16.4: what no budget holds passes the rest of the queue.
+        None => {
+            let head = state.queue.head(state.control.policy.lane_burst);
+            head.filter(|held| autonomy::may_be_taken(state, held))
+                .or_else(|| state.queue.waiting().find(|held| autonomy::may_be_taken(state, held)))
+        }
     }
 }
 

@@ -26,6 +26,8 @@ names! {
         RunnableItem,
         /// A system wait has not had its tick yet.
         SystemWait,
+        /// The next day ends the exhaustion of a budget.
+        BudgetDay,
         /// A run was interrupted, and its message has not started another one.
         InterruptedRun,
     }

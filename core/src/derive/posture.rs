@@ -15,7 +15,7 @@ use crate::{
     },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
     record::{control::AgentStatus, text},
-    state::{State, autonomy, readiness::SchedulingState},
+    state::{State, autonomy, budget, readiness::SchedulingState},
     tagged::names,
 };
 use wakeful_json::Readable;
@@ -92,7 +92,11 @@ pub fn posture(state: &State) -> AgentPosture {
             ..AgentPosture::new(Posture::ActiveTurn, text::POSTURE_RUN)
         };
     }
-    // Before the queue: only outside input moves a parked agent, past the rest (contract 9.5).
+    // Before the queue: only some input moves an agent that is over its budget or parked, past the
+    // rest (contract 9.5, 16.4).
+    if budget::is_exhausted(state) {
+        return AgentPosture::new(Posture::Blocked, text::POSTURE_BUDGET);
+    }
     if autonomy::is_parked(state) {
         return AgentPosture::new(Posture::Blocked, text::POSTURE_PARKED);
     }
@@ -122,11 +126,15 @@ fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPos
     let task = (posture == Posture::WaitingForTask).then(|| state.blocking_tasks(id));
     let intent =
         state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
-    // An item is `Blocked` without a blocker only if it is parked.
-    let is_parked =
+    // An item is `Blocked` without a blocker only if it is parked or over its budget.
+    let is_held =
         candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
-    // The reference runtime prints Rust names here (`observed-decisions.md` 7).
-    let stands = if is_parked { "parked".to_string() } else { format!("{:?}", candidate.state) };
+    let stands = match is_held {
+        true if state.budgets.is_exhausted(id) => text::OVER_BUDGET.to_string(),
+        true => "parked".to_string(),
+        // The reference runtime prints Rust names here (`observed-decisions.md` 7).
+        false => format!("{:?}", candidate.state),
+    };
     AgentPosture {
         work_item_id: Some(id.clone()),
         task_id: task.and_then(|tasks| Some(tasks.first()?.record.id.clone())),

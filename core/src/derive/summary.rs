@@ -1,7 +1,7 @@
 //! The summary of an agent, and its line in a list. Both are assembled on demand and not stored
 //! (contract 6.4).
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
@@ -11,18 +11,26 @@ use crate::{
         posture::{self, AgentPosture},
         projection, status,
     },
-    id::{AgentId, ExternalTriggerId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{
+        AgentId, ExternalTriggerId, RunId, Seq, TaskId, WaitConditionId, WaitingIntentId,
+        WorkItemId,
+    },
     record::{
         continuation::WaitingReason,
-        control::AgentStatus,
+        control::{AgentKind, AgentOwnership, AgentStatus, AgentVisibility},
         ingress::{ExternalTriggerRecord, ExternalTrust},
+        task::TaskStatus,
         turn::TurnTerminalKind,
         waiting::{
             CallbackDeliveryMode, ExternalTriggerScope, WaitConditionKind, WakeSource,
             recoverability::Recoverability,
         },
     },
-    state::{State, readiness},
+    state::{
+        State, autonomy,
+        budget::{self, Usage},
+        readiness,
+    },
     time::Timestamp,
 };
 use wakeful_json::sort::sort_by;
@@ -32,20 +40,24 @@ use wakeful_json::sort::sort_by;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AgentSummary {
-    /// The agent that owns the ledger.
-    pub agent_id: AgentId,
+    /// Who the agent is.
+    pub identity: AgentIdentity,
     /// The lifecycle status.
     pub status: AgentStatus,
     /// The agent in one word, with the reason.
     pub scheduling_posture: AgentPosture,
     /// What the agent can be asked to do.
     pub lifecycle: Lifecycle,
+    /// The model, and what it used.
+    pub model: AgentModel,
+    /// Where it works.
+    pub execution: AgentExecution,
     /// What the facts amount to.
     pub closure: Closure,
     /// The item with the focus, if it is open.
     pub current_work_item_id: Option<WorkItemId>,
-    /// The open run.
-    pub current_run_id: Option<RunId>,
+    /// The item of the open run, else of the newest one of an import.
+    pub current_turn_work_item_id: Option<WorkItemId>,
     /// The number of the newest turn.
     pub turn_index: u64,
     /// The terminal of the newest turn, if it has one.
@@ -54,6 +66,8 @@ pub struct AgentSummary {
     pub pending: usize,
     /// The number of active tasks.
     pub active_task_count: usize,
+    /// The agents that it spawned and supervises.
+    pub active_children: Vec<ChildSummary>,
     /// The active intents, the newest first.
     pub active_waiting_intents: Vec<IntentSummary>,
     /// The active conditions that count, by id.
@@ -68,17 +82,77 @@ pub struct AgentSummary {
     pub tombstones: Tombstones,
 }
 
-/// What an agent can be asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Who the agent is. What its host did not say is absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AgentIdentity {
+    /// The agent that owns the ledger.
+    pub agent_id: AgentId,
+    /// What it is to its runtime.
+    pub kind: Option<AgentKind>,
+    /// Who sees it.
+    pub visibility: Option<AgentVisibility>,
+    /// Who is responsible for it.
+    pub ownership: Option<AgentOwnership>,
+    /// The name of its profile.
+    pub profile_preset: Option<String>,
+    /// The agent that spawned it.
+    pub parent_agent_id: Option<AgentId>,
+}
+
+/// The model of an agent, and what it used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AgentModel {
+    /// The name of the model, if the host said it.
+    pub name: Option<String>,
+    /// What it used on the day of the newest entry (UTC).
+    pub today: Usage,
+    /// What it used in all.
+    pub total: Usage,
+}
+
+/// Where an agent works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AgentExecution {
+    /// The open run.
+    pub run_id: Option<RunId>,
+    /// The directory in which its commands start, if the host said it.
+    pub working_directory: Option<String>,
+    /// The workspace that it works in, if the host said it.
+    pub workspace: Option<String>,
+}
+
+/// An agent that this one spawned and supervises.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ChildSummary {
+    /// The task that supervises the child.
+    pub supervision_task_id: TaskId,
+    /// The child, if the task says it.
+    pub child_agent_id: Option<AgentId>,
+    /// The status of the task.
+    pub status: TaskStatus,
+    /// What the child does, in one line.
+    pub summary: Option<String>,
+    /// The item that it works for.
+    pub work_item_id: Option<WorkItemId>,
+}
+
+/// What the agent can be asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Lifecycle {
-    /// Whether it must be started before it does anything.
-    pub resume_required: bool,
-    /// Whether messages from outside have an effect before that.
-    pub accepts_external_messages: bool,
-    /// Whether wake hints are refused until it is started.
-    pub wake_requires_resume: bool,
+    /// Whether turns may start.
+    pub starts_turns: bool,
+    /// What the operator can do, in a sentence.
+    pub guidance: &'static str,
 }
 
 /// An active intent.
@@ -93,7 +167,7 @@ pub struct IntentSummary {
     /// The work item that the intent names.
     pub work_item_id: Option<WorkItemId>,
     /// What is awaited, in words.
-    pub description: alloc::string::String,
+    pub description: String,
     /// When the intent was created.
     pub created_at: Timestamp,
     /// The number of times that its trigger arrived.
@@ -112,7 +186,7 @@ pub struct ConditionSummary {
     /// What kind of thing is awaited.
     pub kind: WaitConditionKind,
     /// What is awaited, in words.
-    pub waiting_for: alloc::string::String,
+    pub waiting_for: String,
     /// What can end the wait.
     pub wake_sources: Vec<WakeSource>,
     /// Whether an external wait can end if its event is lost.
@@ -131,7 +205,7 @@ pub struct TriggerSummary {
     /// The item whose waits alone it ends; `None` if it serves the agent.
     pub work_item_id: Option<WorkItemId>,
     /// What is delivered, in words.
-    pub description: alloc::string::String,
+    pub description: String,
     /// What a delivery becomes.
     pub delivery_mode: CallbackDeliveryMode,
     /// How far those who deliver are trusted.
@@ -208,8 +282,8 @@ pub struct Tombstones {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AgentListEntry {
-    /// The agent that owns the ledger.
-    pub agent_id: AgentId,
+    /// Who the agent is.
+    pub identity: AgentIdentity,
     /// The lifecycle status.
     pub status: AgentStatus,
     /// The agent in one word, with the reason.
@@ -225,14 +299,54 @@ pub struct AgentListEntry {
 }
 
 impl Lifecycle {
-    fn from_status(status: AgentStatus) -> Self {
-        let stopped = status == AgentStatus::Stopped;
+    fn new(state: &State, status: AgentStatus) -> Self {
+        let guidance = if status == AgentStatus::Stopped {
+            "It is stopped: messages and deliveries are kept for it, and wake hints are refused. Start \
+             it to let it run."
+        } else if state.control.closing.is_some() {
+            "It is closing: what arrives is kept. It goes on when a process takes over the ledger."
+        } else if budget::is_exhausted(state) {
+            "It is over its budget: only operator input starts turns. Wait for the next day, set a \
+             higher budget, or grant more."
+        } else if autonomy::is_parked(state) {
+            "It is parked: it used up the turns that it may start on its own. Any input from outside \
+             lets it go on."
+        } else if status == AgentStatus::Booting {
+            "It was never started: a process that takes over the ledger lets it run."
+        } else {
+            "It runs by itself. Stop it to keep it from starting turns."
+        };
+        let may_run = state.control.stopped.is_none() && state.control.closing.is_none();
+        Self { starts_turns: may_run && status != AgentStatus::Booting, guidance }
+    }
+}
+
+impl AgentIdentity {
+    fn new(state: &State) -> Self {
+        let said = state.control.described.as_ref().map(|(said, _)| said);
         Self {
-            resume_required: stopped,
-            accepts_external_messages: !stopped,
-            wake_requires_resume: stopped,
+            agent_id: state.control.agent_id.clone(),
+            kind: said.map(|said| said.kind),
+            visibility: said.map(|said| said.visibility),
+            ownership: said.map(|said| said.ownership),
+            profile_preset: said.and_then(|said| said.profile_preset.clone()),
+            parent_agent_id: said.and_then(|said| said.parent_agent_id.clone()),
         }
     }
+}
+
+/// The children whose tasks are active, by task.
+fn children(state: &State) -> Vec<ChildSummary> {
+    let supervised = state.active_tasks().filter(|task| task.kind.is_child());
+    supervised
+        .map(|task| ChildSummary {
+            supervision_task_id: task.id.clone(),
+            child_agent_id: task.child_agent_id(),
+            status: task.status,
+            summary: task.summary.clone(),
+            work_item_id: task.effective_work_item_id(),
+        })
+        .collect()
 }
 
 impl AgentSummary {
@@ -240,6 +354,7 @@ impl AgentSummary {
     #[must_use]
     pub fn new(state: &State) -> Self {
         let status = status::status(state);
+        let said = state.control.described.as_ref().map(|(said, _)| said);
         let mut intents: Vec<_> = state.waiting.intents.values().map(|wait| &wait.record).collect();
         sort_by(&mut intents, |a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
         let mut triggers: Vec<_> = state.external_triggers().collect();
@@ -252,17 +367,28 @@ impl AgentSummary {
             + state.waiting.refused
             + state.ingress.refused;
         Self {
-            agent_id: state.control.agent_id.clone(),
+            identity: AgentIdentity::new(state),
             status,
             scheduling_posture: posture::posture(state),
-            lifecycle: Lifecycle::from_status(status),
+            lifecycle: Lifecycle::new(state, status),
+            model: AgentModel {
+                name: said.and_then(|said| said.model.clone()),
+                today: state.budgets.agent.today,
+                total: state.budgets.agent.total,
+            },
+            execution: AgentExecution {
+                run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
+                working_directory: said.and_then(|said| said.working_directory.clone()),
+                workspace: said.and_then(|said| said.workspace.clone()),
+            },
             closure: closure::decide(&closure::Facts::from_state(state)),
             current_work_item_id: state.work.current().map(|item| item.record.id.clone()),
-            current_run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
+            current_turn_work_item_id: state.turns.item_of_run().cloned(),
             turn_index: state.turns.turn_index,
             last_turn_terminal: state.turns.terminal_of_newest(),
             pending: state.queue.len(),
             active_task_count: projection::active_tasks(state).len(),
+            active_children: children(state),
             active_waiting_intents: intents
                 .into_iter()
                 .map(|intent| IntentSummary {
@@ -307,20 +433,27 @@ impl AgentSummary {
 }
 
 impl AgentListEntry {
-    /// The list line of a state.
+    /// The list line of a state: a part of its summary.
     #[must_use]
     pub fn new(state: &State) -> Self {
-        let status = status::status(state);
-        Self {
-            agent_id: state.control.agent_id.clone(),
-            status,
-            scheduling_posture: posture::posture(state),
-            lifecycle: Lifecycle::from_status(status),
-            pending: state.queue.len(),
-            current_run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
+        AgentSummary::new(state).into_entry()
+    }
+}
+
+impl AgentSummary {
+    /// The line of the agent in a list.
+    #[must_use]
+    pub fn into_entry(self) -> AgentListEntry {
+        AgentListEntry {
+            identity: self.identity,
+            status: self.status,
+            scheduling_posture: self.scheduling_posture,
+            lifecycle: self.lifecycle,
+            pending: self.pending,
+            current_run_id: self.execution.run_id,
             // The reference runtime gives a reason for this status alone (`observed-decisions.md`
             // 2.18).
-            waiting_reason: (status == AgentStatus::AwaitingTask)
+            waiting_reason: (self.status == AgentStatus::AwaitingTask)
                 .then_some(WaitingReason::AwaitingTaskResult),
         }
     }

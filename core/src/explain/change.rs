@@ -280,6 +280,7 @@ fn items_released(state: &State) -> Vec<Change> {
                 task_kind: None,
                 work_item_id: None,
                 summary: None,
+                wait_policy: None,
                 detail: None,
                 recovery: None,
             };

@@ -17,7 +17,7 @@ use crate::{
     ladder::{self, View},
     record::{
         decision::Boundary,
-        diagnostic::{Diagnostic, DiagnosticKind},
+        diagnostic::{self, Diagnostic, DiagnosticKind},
         waiting::{
             WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource,
             recoverability::Recoverability,
@@ -72,6 +72,9 @@ pub fn all(state: &State) -> Vec<Diagnostic> {
         }
     }));
     all.extend(runnable_at_rest(state));
+    all.extend(state.budgets.exhausted().filter_map(|(owner, account, _)| {
+        account.reached().map(|reached| diagnostic::budget_exhausted(owner, &reached))
+    }));
     // contract 4.3: nothing starts between a shutdown and the next restart, so pending input and
     // work are as they should be.
     all.retain(|odd| state.control.closing.is_none() || !is_about_rest(odd.kind));

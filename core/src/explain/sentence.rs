@@ -133,8 +133,30 @@ fn some_of(all: &[String]) -> String {
     }
 }
 
+/// The budgets that are exhausted, and what ends that.
+fn over_budget(state: &State) -> Option<String> {
+    let all: Vec<_> = state
+        .budgets
+        .exhausted()
+        .filter_map(|(owner, account, _)| {
+            let reached = account.reached()?;
+            let owner = owner.map_or_else(|| "the agent".into(), |item| format!("item `{item}`"));
+            let (limit, used, of) = (reached.limit, reached.used, reached.of);
+            let until = match state.budgets.renews_at().filter(|_| reached.is_of_a_day) {
+                Some(at) => format!("until {at}"),
+                None => "until it gets a higher budget or a grant".into(),
+            };
+            Some(format!("{owner} is over its budget ({used} of {of} {limit}), {until}"))
+        })
+        .collect();
+    (!all.is_empty()).then(|| some_of(&all))
+}
+
 /// What is pending although there is nothing to do now.
 fn nothing(state: &State) -> String {
+    if let Some(over) = over_budget(state) {
+        return over;
+    }
     if autonomy::is_parked(state) {
         let turns = counted(
             usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX),

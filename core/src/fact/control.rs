@@ -14,7 +14,8 @@ use crate::{
     record::{
         Record,
         control::{
-            ClockCorrected, ControlRecord, FORMAT, FormatRaised, Marker, PolicySet, WakeHint,
+            AgentDescribed, ClockCorrected, ControlRecord, FORMAT, FormatRaised, Marker, PolicySet,
+            WakeHint,
         },
         effect::Effect,
         event::{EventKind, EventRecord},
@@ -161,6 +162,15 @@ pub(crate) fn clock_corrected(state: &State, fact: &ClockRight, now: Timestamp) 
 /// The transition of `policy_set`.
 pub(crate) fn policy_set(fact: PolicySet) -> Outcome {
     Outcome::accepted(record(ControlRecord::PolicySet(fact)))
+}
+
+/// The transition of `agent_described`. A host may say it at each start, and only a change is
+/// recorded.
+pub(crate) fn described(state: &State, fact: AgentDescribed) -> Outcome {
+    match &state.control.described {
+        Some((before, seq)) if *before == fact => Outcome::ignored(Refusal::Duplicate, *seq),
+        _ => Outcome::accepted(record(ControlRecord::AgentDescribed(fact))),
+    }
 }
 
 fn record(control: ControlRecord) -> Vec<Record> {

@@ -1,6 +1,7 @@
 //! Facts: everything that a host can report (contract 2). This is the vocabulary; each plane has
 //! its transitions.
 
+pub mod budget;
 pub mod context;
 pub mod control;
 pub mod ingress;
@@ -11,7 +12,7 @@ pub mod turn;
 pub mod waiting;
 pub mod work;
 
-use alloc::{string::String, vec::Vec};
+use alloc::string::String;
 
 use serde::Serialize;
 
@@ -45,8 +46,9 @@ use crate::{
     id::{RunId, Seq},
     record::{
         Record,
+        budget::{BudgetGranted, BudgetSet},
         context::{CheckpointRecorded, ContextCompacted, RuntimeFailed},
-        control::{Marker, PolicySet, WakeHint},
+        control::{AgentDescribed, Marker, PolicySet, WakeHint},
         event::{EventKind, EventRecord},
         queue::envelope::{MessageBody, QueueStatus},
         refusal::RefusedContent,
@@ -156,6 +158,10 @@ vocabulary! {
         "external_trigger_revoked" => ExternalTriggerRevoked(ExternalTriggerNamed),
         /// Someone outside delivered.
         "external_trigger_delivered" => ExternalTriggerDelivered(ExternalTriggerDelivered),
+        /// An owner has a budget.
+        "budget_set" => BudgetSet(BudgetSet),
+        /// An owner may use more, once.
+        "budget_granted" => BudgetGranted(BudgetGranted),
         /// The agent should look again.
         "wake_hint_submitted" => WakeHintSubmitted(WakeHint),
         /// Another runtime coalesced a hint into the pending one.
@@ -174,6 +180,8 @@ vocabulary! {
         "runtime_restarted" => RuntimeRestarted(Restarted),
         /// Policy or edition changes.
         "policy_set" => PolicySet(PolicySet),
+        /// What the agent is, and what it works with.
+        "agent_described" => AgentDescribed(AgentDescribed),
         /// A piece of the transcript was written.
         "transcript_appended" => TranscriptAppended(TranscriptAppended),
         /// A tool call was executed.
@@ -224,8 +232,8 @@ impl Fact {
         // contract 2.2: an ignored fact is recorded too, with the entry that decides so.
         if let Answer::Ignored { reason, because } = outcome.answer {
             let fact = FactIgnored { fact: name, reason, because };
-            outcome.records =
-                Vec::from([Record::Event(EventRecord::new(EventKind::FactIgnored, at, &fact))]);
+            let ignored = Record::Event(EventRecord::new(EventKind::FactIgnored, at, &fact));
+            outcome.records.insert(0, ignored);
         }
         outcome
     }
@@ -249,6 +257,7 @@ impl Fact {
             Self::TimerCreated(fact) => fact.timer_id.as_str(),
             Self::ExternalTriggerCreated(fact) => fact.external_trigger_id.as_str(),
             Self::ExternalTriggerDelivered(fact) => fact.delivery_id.as_str(),
+            Self::BudgetGranted(fact) => fact.grant_id.as_str(),
             _ => return None,
         })
     }
@@ -278,9 +287,7 @@ impl Fact {
                 observed::settled(state, fact, QueueStatus::Interjected, at)
             }
             Self::TurnStarted(fact) => turn::started(state, &fact, at),
-            Self::ProviderRoundCompleted(fact) => {
-                turn::round(state, EventKind::ProviderRoundCompleted, &fact, at)
-            }
+            Self::ProviderRoundCompleted(fact) => budget::provider_round(state, &fact, at),
             Self::AssistantRoundRecorded(fact) => context::assistant_round(state, fact, at),
             Self::ToolRoundCompleted(fact) => {
                 turn::round(state, EventKind::ToolRoundCompleted, &fact, at)
@@ -331,6 +338,9 @@ impl Fact {
             Self::ExternalTriggerRotated(fact) => ingress::rotated(state, &fact, at),
             Self::ExternalTriggerRevoked(fact) => ingress::revoked(state, &fact, at),
             Self::ExternalTriggerDelivered(fact) => ingress::delivered(state, fact, at),
+            Self::AgentDescribed(fact) => control::described(state, fact),
+            Self::BudgetSet(fact) => budget::set(state, fact, at),
+            Self::BudgetGranted(fact) => budget::granted(state, fact),
             Self::WakeHintSubmitted(fact) => control::wake_hint(state, fact),
             Self::WakeHintCoalesced(fact) => control::hint_coalesced(state, fact, at),
             Self::WakeHintIgnored(fact) => control::hint_ignored(&fact, at),

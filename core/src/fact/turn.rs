@@ -16,7 +16,9 @@ use crate::{
     },
     id::{AgentId, MessageId, RunId, WorkItemId},
     record::{
-        Record, diagnostic,
+        Record,
+        budget::RoundUsage,
+        diagnostic,
         event::{EventKind, EventRecord},
         queue::{entry::QueueEntryRecord, envelope::QueueStatus},
         refusal::RefusedContent,
@@ -72,9 +74,31 @@ pub struct RoundCompleted {
     pub run_id: RunId,
     /// The number of the round, from 1.
     pub round: u64,
-    /// Tokens, timing and so on, carried as given.
+    /// Tokens that went in, for a round with the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens that came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// The cost in millionths of the currency in which the host counts, if it knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// Timing and so on, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<RawJson>,
+}
+
+impl RoundCompleted {
+    /// What the round used.
+    pub(crate) fn usage(&self) -> RoundUsage {
+        RoundUsage {
+            run_id: self.run_id.clone(),
+            round: self.round,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cost_micros: self.cost_micros,
+        }
+    }
 }
 
 /// Fact `turn_started`: the host started to execute a turn.

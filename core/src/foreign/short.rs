@@ -134,6 +134,7 @@ impl Task {
             parent_message_id: None,
             work_item_id: self.work_item_id,
             summary: Some("fixture task".into()),
+            wait_policy: None,
             detail: Some(RawJson::from_value(&Detail { wait_policy: self.wait_policy })),
             recovery: None,
         }

@@ -74,6 +74,15 @@ pub(super) const HAS_HINT: Atom =
 pub(super) const NOT_PARKED: Atom =
     Atom { name: "agent_not_parked", holds: |view| !view.is_parked };
 
+pub(super) const NOT_OVER_BUDGET: Atom =
+    Atom { name: "agent_not_over_budget", holds: |view| !view.is_exhausted };
+
+/// Whether a waiting message could be taken at all. Parking and budgets hold messages back.
+pub(super) const NOTHING_HELD: Atom = Atom {
+    name: "nothing_held_back",
+    holds: |view| !view.is_parked && view.over_budget.is_empty(),
+};
+
 pub(super) const CURRENT_RUNNABLE: Atom = Atom {
     name: "current_item_runnable",
     holds: |view| view.current_state() == Some(SchedulingState::Runnable),
@@ -88,8 +97,10 @@ pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
     name: "no_runnable_work",
     holds: |view| {
         !view.work_before_waits
-            // contract 9.5: a parked agent starts no work, so what it waits for counts.
+            // contract 9.5, 16.4: an agent that is parked or over its budget starts no work, so what
+            // it waits for counts.
             || view.is_parked
+            || view.is_exhausted
             || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable))
     },
 };

@@ -10,7 +10,7 @@ use crate::{
     },
     ladder::{View, view::KeyView},
     record::decision::Boundary,
-    state::{State, autonomy, index::List, progress, readiness::SchedulingState},
+    state::{State, autonomy, budget, index::List, progress, readiness::SchedulingState},
     time::Timestamp,
 };
 use wakeful_json::sort::sort_by_key;
@@ -32,15 +32,17 @@ pub fn all(state: &State) -> Vec<Obligation> {
     let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
     let mut all: Vec<_> =
         takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
-    let is_parked = autonomy::is_parked(state);
+    let (is_parked, is_over) = (autonomy::is_parked(state), budget::is_exhausted(state));
     // The open run of an import names no message, so nothing of it can replay.
     let interrupted =
         state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {
-        // contract 9.5: of these obligations, only a hint moves a parked agent.
-        if key.spent_by.is_none() && (!is_parked || kind == Kind::WakeHint) {
+        // contract 9.5, 16.4: of these obligations, only a hint moves a parked agent, and none one
+        // that is over its budget.
+        let moves = !is_over && (!is_parked || kind == Kind::WakeHint);
+        if key.spent_by.is_none() && moves {
             all.push(Obligation {
                 held_by: held(row),
                 enabled_at: key.enabled_at,
@@ -66,6 +68,13 @@ pub fn all(state: &State) -> Vec<Obligation> {
         enabled_at: Some(arrival.at()),
         ..Obligation::new(arrival.kind(), arrival.id(), arrival.seq())
     }));
+    all.extend(state.budgets.renews_at().into_iter().map(|at| {
+        let seq = state.budgets.exhausted().map(|(.., seq)| seq).min();
+        Obligation {
+            enabled_at: Some(at),
+            ..Obligation::new(Kind::BudgetDay, "budget_day", seq.unwrap_or(state.head.seq))
+        }
+    }));
     all
 }
 
@@ -79,7 +88,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     }
     // While a run is open, offers become enabled by its end and not by an instant. Otherwise the
     // host would be woken repeatedly for nothing.
-    let is_free = state.turns.run.is_none() && !autonomy::is_parked(state);
+    let is_free = state.turns.run.is_none() && !autonomy::is_held(state);
     let enabled = is_free.then(|| enabled_at(state)).flatten();
     // Something may be due already, and then the host should look at once.
     earliest([enabled, arrival::next(state), arrival::stalls_at(state)]).map(|at| at.max(now))

@@ -15,8 +15,9 @@ use crate::{
             AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE,
             CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED, HAS_RUN, HAS_SYSTEM_WAIT,
             HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP,
-            IS_CLOSING, IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED,
-            QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK, WAITS_FOR_TIMER,
+            IS_CLOSING, IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_OVER_BUDGET, NOT_PARKED,
+            NOTHING_HELD, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
+            WAITS_FOR_TIMER,
         },
         ruling::{Tick, Verdict},
         view::{HeadView, ItemView, KeyView, View},
@@ -267,7 +268,7 @@ pub(super) const WAKE_HINT: Rule = Rule {
     says: "a pending wake hint becomes a tick",
     kind: DecisionKind::EmitSystemTick,
     // contract 9.5: a hint is input from outside, so it also moves a parked agent.
-    guard: &[HAS_HINT],
+    guard: &[NOT_OVER_BUDGET, HAS_HINT],
     keys: |view| view.hint.iter().map(|hint| &hint.key).collect(),
     decide: |view| {
         let key = view.hint.as_ref().map(|hint| &hint.key.key);
@@ -286,7 +287,7 @@ pub(super) const CONTINUE_ACTIVE: Rule = Rule {
     id: "5.continue_active",
     says: "the item with the focus is offered to the model, once per epoch",
     kind: DecisionKind::EmitSystemTick,
-    guard: &[NOT_PARKED, CURRENT_RUNNABLE],
+    guard: &[NOT_PARKED, NOT_OVER_BUDGET, CURRENT_RUNNABLE],
     keys: |view| view.current.iter().map(|(item, _)| &item.key).collect(),
     decide: |view| Verdict {
         because: [
@@ -302,7 +303,7 @@ pub(super) const QUEUED_AVAILABLE: Rule = Rule {
     id: "6.queued_available",
     says: "the first other runnable item is offered to the model, once per epoch",
     kind: DecisionKind::EmitSystemTick,
-    guard: &[NOT_PARKED, HAS_QUEUED],
+    guard: &[NOT_PARKED, NOT_OVER_BUDGET, HAS_QUEUED],
     keys: |view| view.queued.iter().map(|item| &item.key).collect(),
     decide: |view| {
         // In the order of offers (contract 5.13), so the first unspent one goes.
@@ -318,7 +319,7 @@ pub(super) const SYSTEM_WAIT: Rule = Rule {
     id: "7.system_wait",
     says: "a wait for the runtime itself gives one tick",
     kind: DecisionKind::EmitSystemTick,
-    guard: &[NOT_PARKED, HAS_SYSTEM_WAIT],
+    guard: &[NOT_PARKED, NOT_OVER_BUDGET, HAS_SYSTEM_WAIT],
     keys: |view| view.system_waits.iter().map(|wait| &wait.key).collect(),
     decide: |view| {
         let wait = view.system_waits.iter().find(|wait| wait.key.spent_by.is_none());
@@ -434,7 +435,7 @@ pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
     kind: DecisionKind::Noop,
     // contract 7.2: no state of ours gets here, because a waiting message is a head. The rule holds
     // I19 if that ever breaks.
-    guard: &[NOT_PARKED, QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
+    guard: &[NOTHING_HELD, QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
     keys: NO_KEYS,
     decide: |view| Verdict {
         reason: "queue_not_empty".into(),
@@ -452,7 +453,7 @@ pub(super) const REST_STAY_IDLE: Rule = Rule {
     decide: |view| Verdict {
         reason: "already_asleep".into(),
         evidence: Vec::from([status(view), queue_len(view)]),
-        because: because_all(ReasonCode::NothingPending, &[]),
+        because: at_rest(view),
         ..Verdict::default()
     },
 };
@@ -467,13 +468,19 @@ pub(super) const REST_SLEEP: Rule = Rule {
     decide: |view| Verdict {
         reason: "no_pending_scheduler_facts".into(),
         evidence: Vec::from([status(view), queue_len(view)]),
-        because: because_all(ReasonCode::NothingPending, &[]),
+        because: at_rest(view),
         ..Verdict::default()
     },
 };
 
 fn because(code: ReasonCode, seq: Option<Seq>) -> Vec<Because> {
     Vec::from([Because { code, seqs: seq.into_iter().collect() }])
+}
+
+/// Why there is nothing to do: nothing is pending, or a budget holds back what is.
+fn at_rest(view: &View) -> Vec<Because> {
+    let nothing = because_all(ReasonCode::NothingPending, &[]);
+    [nothing, because_all(ReasonCode::BudgetExhausted, &view.over_budget)].concat()
 }
 
 /// Typed evidence over several entries; empty if there are none, unless the reason is an absence.

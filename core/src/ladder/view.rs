@@ -21,7 +21,7 @@ use crate::{
         waiting::{ExternalTriggerScope, WaitConditionKind},
     },
     state::{
-        State, autonomy,
+        State, autonomy, budget,
         control::{Control, PendingHint},
         progress,
         queue::lanes::Held,
@@ -158,6 +158,11 @@ pub struct View {
     pub hint: Option<HintView>,
     /// Whether the agent is parked: only outside input moves it (contract 9.5).
     pub is_parked: bool,
+    /// The entries at which budgets were exhausted, that of the agent among them if it is over its
+    /// own (contract 16.4).
+    pub over_budget: Vec<Seq>,
+    /// Whether the agent itself is over its budget: only operator input moves it.
+    pub is_exhausted: bool,
     /// The open item with the focus, and the entry that set the focus.
     pub current: Option<(ItemView, Seq)>,
     /// The other runnable items, in the order in which they are offered. A view to decide has only
@@ -242,6 +247,12 @@ impl View {
             head: head::next(state).map(|held| head_view(state, held)),
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             is_parked: autonomy::is_parked(state),
+            over_budget: if control.live_from.is_some() {
+                state.budgets.exhausted().map(|(.., seq)| seq).collect()
+            } else {
+                Vec::new()
+            },
+            is_exhausted: budget::is_exhausted(state),
             current: current
                 .map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
             queued: queued

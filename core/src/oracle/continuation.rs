@@ -69,6 +69,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         task_blocking: given.task_blocking,
         task_wait_policy: given.task_wait_policy,
         wake_hint_source: given.wake_hint_source,
+        unawaited: false,
         names: Names::default(),
     };
     let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);

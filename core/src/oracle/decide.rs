@@ -267,6 +267,8 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
     let waits_for_system = current.filter(|(_, state)| *state == SchedulingState::WaitingSystem);
     View {
         is_parked: false,
+        over_budget: Vec::new(),
+        is_exhausted: false,
         boundary,
         status: projection.status,
         control_seq: None,

@@ -7,7 +7,11 @@ use serde::Serialize;
 use crate::{
     id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, RunId, WaitingIntentId, WorkItemId},
     record::{
-        edition::Edition, policy::Policy, queue::envelope::MessageBody, turn::TurnTerminalKind,
+        budget::{BudgetGranted, BudgetSet, RoundUsage},
+        edition::Edition,
+        policy::Policy,
+        queue::envelope::MessageBody,
+        turn::TurnTerminalKind,
         waiting::ExternalTriggerScope,
     },
     tagged::{names, vocabulary},
@@ -48,6 +52,16 @@ vocabulary! {
         "clock_corrected" => ClockCorrected(ClockCorrected),
         /// Operator input gave items a new reason to look at them (contract 5.15).
         "epochs_moved" => EpochsMoved(EpochsMoved),
+        /// An owner has a budget (contract 16.2).
+        "budget_set" => BudgetSet(BudgetSet),
+        /// An owner may use more, once (contract 16.2).
+        "budget_granted" => BudgetGranted(BudgetGranted),
+        /// A round of a run that had ended counts too (contract 16.1).
+        "round_counted" => RoundCounted(RoundUsage),
+        /// Another day began for budgets that were exhausted (contract 16.4).
+        "budget_day_begun" => BudgetDayBegun(Marker),
+        /// What the agent is, and what it works with (contract 15.7).
+        "agent_described" => AgentDescribed(AgentDescribed),
         /// A newer program took over: from here on, entries may be of this format.
         "format_raised" => FormatRaised(FormatRaised),
     }
@@ -122,6 +136,62 @@ pub struct PolicySet {
     /// The new order of the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<Edition>,
+}
+
+names! {
+    /// What an agent is to its runtime.
+    pub enum AgentKind {
+        /// The one that the runtime starts with.
+        Default,
+        /// One with a name of its own.
+        Named,
+        /// One that another agent spawned.
+        Child,
+    }
+
+    /// Who sees an agent.
+    pub enum AgentVisibility {
+        /// Everybody.
+        Public,
+        /// Its owner.
+        Private,
+    }
+
+    /// Who is responsible for an agent.
+    pub enum AgentOwnership {
+        /// It is.
+        SelfOwned,
+        /// The agent that spawned it.
+        ParentSupervised,
+    }
+}
+
+/// Fact and record `agent_described`: what the agent is and what it works with, as its host says.
+/// No rule reads it. It replaces what was said before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentDescribed {
+    /// What the agent is to its runtime.
+    pub kind: AgentKind,
+    /// Who sees it.
+    pub visibility: AgentVisibility,
+    /// Who is responsible for it.
+    pub ownership: AgentOwnership,
+    /// The name of its profile: the tools and rights that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_preset: Option<String>,
+    /// The agent that spawned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_agent_id: Option<AgentId>,
+    /// The model that it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The directory in which its commands start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    /// The workspace that it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// Record `format_raised`: a driver that writes a newer format took over the ledger. Programs that

@@ -150,6 +150,8 @@ names! {
         ItemWaitsForSystem,
         /// Nothing is pending.
         NothingPending,
+        /// A budget is exhausted, and holds back what is pending.
+        BudgetExhausted,
     }
 }
 

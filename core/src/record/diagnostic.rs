@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::{
     id::{WaitConditionId, WaitingIntentId, WorkItemId},
     record::{
+        budget::Reached,
         event::{EventKind, EventRecord},
         queue::message::MessageRecord,
         refusal::RefusedContent,
@@ -58,6 +59,10 @@ names! {
         ContentRefused,
         /// Turns of one owner fail in a row for one cause.
         TurnsFail,
+        /// A limit of a budget is reached, and its owner rests.
+        BudgetExhausted,
+        /// The host set an agent aside, because something of it is broken.
+        OwnerBreach,
     }
 }
 
@@ -177,6 +182,22 @@ pub(crate) fn turns_fail(turn: &TurnRecord, cause: TurnTerminalKind) -> Diagnost
     Diagnostic {
         work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
         ..Diagnostic::new(DiagnosticKind::TurnsFail, text::TURNS_FAIL, evidence.into())
+    }
+}
+
+/// The diagnostic of an owner that is over its budget: an item, or the agent (contract 16.4).
+pub(crate) fn budget_exhausted(owner: Option<&WorkItemId>, reached: &Reached) -> Diagnostic {
+    let owner_named = owner.map_or_else(|| "agent".to_string(), ToString::to_string);
+    let evidence = Vec::from([
+        format!("owner={owner_named}"),
+        format!("limit={}", reached.limit),
+        format!("used={}", reached.used),
+        format!("of={}", reached.of),
+        format!("way_out={}", text::budget_way_out(reached.is_of_a_day)),
+    ]);
+    Diagnostic {
+        work_item_id: owner.cloned(),
+        ..Diagnostic::new(DiagnosticKind::BudgetExhausted, text::BUDGET_EXHAUSTED, evidence)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Records: what a ledger keeps. Each kind has its own file, and none uses the state that is folded
 //! from them.
 
+pub mod budget;
 pub mod chain;
 pub mod context;
 pub mod continuation;

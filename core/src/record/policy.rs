@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 
 use serde::Serialize;
 
-use crate::{id, record::queue::message::TriggerKind};
+use crate::{id, record::queue::message::TriggerKind, tagged::names};
 use wakeful_json::{Readable, Value, through_readable};
 
 /// Limits and delays. Times are in milliseconds. A zero or an empty list of delays would mean
@@ -48,6 +48,9 @@ pub struct Policy {
     pub run_lease_ms: NonZeroU64,
     /// The age at which a system wait gets its tick (contract 8.4). Default 1 min.
     pub system_wait_delay_ms: NonZeroU64,
+    /// Which results of tasks re-enter the model (contract 5.11). Default every.
+    #[serde(skip_serializing_if = "is_default_reentry")]
+    pub terminal_reentry: TerminalReentry,
     /// Trigger kinds that re-enter the model under any wait if they have content (contract 6.3).
     /// Default internal_followup.
     pub overrides_waits: Vec<TriggerKind>,
@@ -60,6 +63,19 @@ pub struct Policy {
     /// The number of arrivals that one batch may turn into messages; the next step takes the rest.
     /// Default 256.
     pub batch_arrivals: NonZeroU64,
+}
+
+names! {
+    /// Which results of tasks re-enter the model. The others are told with the next turn.
+    #[derive(Default)]
+    pub enum TerminalReentry {
+        /// Every result.
+        #[default]
+        Every,
+        /// Those that somebody awaits: a blocked item, a wait that names the task, or the creator
+        /// of the task, who said so.
+        Awaited,
+    }
 }
 
 /// A list of delays in milliseconds: at least one, and none is zero.
@@ -105,6 +121,11 @@ fn is_default_deferred_bytes(value: &NonZeroU64) -> bool {
     value.get() == DEFERRED_BYTES
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_default_reentry(value: &TerminalReentry) -> bool {
+    *value == TerminalReentry::default()
+}
+
 fn is_default_operator_waits(value: &NonZeroU64) -> bool {
     value.get() == OPERATOR_WAITS
 }
@@ -132,6 +153,7 @@ impl Default for Policy {
             autonomous_turns: nonzero(200),
             run_lease_ms: nonzero(30 * MINUTE),
             system_wait_delay_ms: nonzero(MINUTE),
+            terminal_reentry: TerminalReentry::default(),
             overrides_waits: Vec::from([TriggerKind::InternalFollowup]),
             id_bytes: nonzero(id::MAX_BYTES as u64),
             body_bytes: nonzero(256 << 10),

@@ -67,6 +67,23 @@ pub(crate) fn task_ended(id: &TaskId, status: TaskStatus) -> String {
     format!("task {id} {status}")
 }
 
+pub(crate) const BUDGET_EXHAUSTED: &str =
+    "a budget is exhausted, and only the operator's input starts turns";
+
+/// What ends the exhaustion of a budget.
+pub(crate) fn budget_way_out(is_of_a_day: bool) -> &'static str {
+    if is_of_a_day {
+        "wait for the next day (UTC), set a higher budget, or grant more"
+    } else {
+        "set a higher budget, or grant more"
+    }
+}
+
+/// How an item that is over its budget stands, in the reason of a posture.
+pub(crate) const OVER_BUDGET: &str = "over its budget";
+
+pub(crate) const POSTURE_BUDGET: &str = "agent is over its budget";
+
 /// The body of a `task_restart` tick; `cause` is [`AGENT_STOPPED`] or [`RUNTIME_RESTARTED`].
 pub(crate) fn tasks_interrupted(cause: &str, count: usize) -> String {
     format!("{cause} and interrupted {count} task{}", if count == 1 { "" } else { "s" })

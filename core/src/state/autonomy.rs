@@ -11,7 +11,7 @@ use crate::{
         },
         waiting::TimerRecord,
     },
-    state::{State, queue::lanes::Held},
+    state::{State, budget, queue::lanes::Held},
 };
 
 /// Whether the agent is parked: it has used up the turns in a row that the policy lets it start on
@@ -45,10 +45,18 @@ pub fn keeps_coming(timer: &TimerRecord) -> bool {
 }
 
 /// Whether this message may be dequeued. A parked agent takes only outside input and replays, whose
-/// turns had started before.
+/// turns had started before. A budget that is exhausted lets only operator input through.
 #[must_use]
 pub fn may_be_taken(state: &State, held: &Held) -> bool {
-    !is_parked(state) || is_from_outside(state, &held.record) || replays(state, &held.record)
+    let passes_parking =
+        !is_parked(state) || is_from_outside(state, &held.record) || replays(state, &held.record);
+    passes_parking && !budget::holds(state, held)
+}
+
+/// Whether the agent starts nothing on its own: it is parked, or over its budget.
+#[must_use]
+pub fn is_held(state: &State) -> bool {
+    is_parked(state) || budget::is_exhausted(state)
 }
 
 /// The number of turns in a row that the agent has started on its own, including the turn of this

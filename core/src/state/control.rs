@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     id::{AgentId, ExternalTriggerId, Seq, WaitingIntentId},
     record::{
-        control::{AgentStatus, ControlRecord, PolicySet, WakeHint},
+        control::{AgentDescribed, AgentStatus, ControlRecord, PolicySet, WakeHint},
         decision::Decision,
         edition::Edition,
         entry::Place,
@@ -121,6 +121,7 @@ impl Default for Control {
             resting: None,
             hint: None,
             hint_ticked: None,
+            described: None,
             decided: None,
         }
     }
@@ -158,6 +159,9 @@ pub struct Control {
     /// The key of the newest hint with a tick. A hint that another runtime ticked but did not clear
     /// is not ticked again (contract 8.3).
     pub hint_ticked: Option<SpentKey>,
+    /// What the host says of the agent, and the entry (contract 15.7).
+    #[serde(default)]
+    pub described: Option<(AgentDescribed, Seq)>,
     /// The newest recorded decision.
     pub decided: Option<Decided>,
 }
@@ -195,6 +199,10 @@ impl Control {
             ControlRecord::FocusSet(_)
             | ControlRecord::ItemParked(_)
             | ControlRecord::EpochsMoved(_)
+            | ControlRecord::BudgetSet(_)
+            | ControlRecord::BudgetGranted(_)
+            | ControlRecord::RoundCounted(_)
+            | ControlRecord::BudgetDayBegun(_)
             | ControlRecord::ClockCorrected(_) => {}
             ControlRecord::WakeHintPending(hint) => {
                 let before = self.hint.take();
@@ -244,6 +252,9 @@ impl Control {
                 self.was_closing = self.closing.take().is_some();
             }
             ControlRecord::PolicySet(set) => self.set(set.clone()),
+            ControlRecord::AgentDescribed(described) => {
+                self.described = Some((described.clone(), place.seq));
+            }
             ControlRecord::FormatRaised(raised) => self.format = raised.format,
         }
     }

@@ -8,6 +8,7 @@ use crate::{
     id::{self, MessageId},
     record::{
         Record,
+        budget::RoundUsage,
         control::{AgentImported, ControlRecord},
         diagnostic::{self, DiagnosticKind},
         entry::{Entry, Place},
@@ -40,6 +41,7 @@ impl State {
         // A correction sets the time back, and then the clock is right.
         self.clock_behind &= entry.at == self.at;
         self.at = entry.at;
+        self.work.touched.extend(self.budgets.at(entry.at, entry.seq));
         // Taken before the fold: the restart that makes a ledger live is not live itself (contract,
         // preface).
         let place = Place { seq: entry.seq, live: self.control.live_from.is_some() };
@@ -86,6 +88,9 @@ impl State {
                     self.fold_deferred(record);
                 }
                 self.queue.apply_entry(place, record);
+                if record.status == QueueStatus::Dropped {
+                    self.tasks.message_dropped(&record.message_id);
+                }
                 if record.status.is_terminal() {
                     self.turns.message_settled(&record.message_id);
                 }
@@ -109,6 +114,9 @@ impl State {
                 // run (contract 3.2), so the run notes it.
                 if place.live && record.state == WorkItemState::Completed {
                     self.turns.set_yields();
+                }
+                if record.state == WorkItemState::Completed {
+                    self.budgets.items.remove(&record.id);
                 }
                 self.work.apply(place, record);
             }
@@ -155,6 +163,16 @@ impl State {
                     ControlRecord::ClockCorrected(corrected) => {
                         self.correct_clock(place, corrected)
                     }
+                    ControlRecord::BudgetSet(set) => {
+                        let account = self.budgets.after_set(set, place.seq);
+                        self.budgets.put(set.work_item_id.clone(), account);
+                        self.budget_changed(set.work_item_id.as_ref());
+                    }
+                    ControlRecord::BudgetGranted(granted) => {
+                        self.budgets.granted(granted, place.seq);
+                        self.budget_changed(granted.work_item_id.as_ref());
+                    }
+                    ControlRecord::RoundCounted(usage) => self.fold_usage(place, usage),
                     ControlRecord::EpochsMoved(moved) => {
                         moved.work_item_ids.iter().for_each(|id| self.work.move_epoch(id))
                     }
@@ -271,7 +289,13 @@ impl State {
             EventKind::WorkItemRecheckConsumed => {
                 record.particulars().iter().for_each(|note| self.work.recheck_consumed(note))
             }
+            EventKind::TaskResultQueued | EventKind::TaskResultDelivered => {
+                self.fold_result(record, kind);
+            }
             EventKind::ToolRoundCompleted => self.turns.round_completed(),
+            EventKind::ProviderRoundCompleted => {
+                record.particulars().iter().for_each(|usage| self.fold_usage(place, usage))
+            }
             EventKind::ContentRefused => {
                 if let Some(refused) = record.particulars::<RefusedContent>() {
                     self.queue.deferred.refused(&refused.run_id, &refused.message_ids);
@@ -305,9 +329,9 @@ impl State {
             RunStatus::Started => {
                 self.control.wake();
                 self.queue.set_in_run(&record.message_id, true);
+                let item = record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
+                self.budgets.run_started(&record.run_id, item.as_ref());
                 if place.live {
-                    let item =
-                        record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
                     self.queue.set_about(&record.message_id, item);
                 }
                 self.queue.deferred.listed(&record.run_id, record.deferred_told);
@@ -358,6 +382,40 @@ impl State {
                 self.work.move_epoch(&binding.work_item_id);
             }
         }
+    }
+
+    /// contract 5.11: a host may say that a result was queued without naming its message.
+    fn fold_result(&mut self, record: &EventRecord, kind: EventKind) {
+        let Some(task) = record.particular::<id::TaskId>("task_id") else { return };
+        if kind == EventKind::TaskResultDelivered {
+            self.tasks.result_delivered(&task);
+        } else if let Some(message) = record.particular("message_id") {
+            self.tasks.result_queued(&task, &message);
+        }
+    }
+
+    /// contract 16.4: a run that exhausts a budget ends after its round.
+    fn fold_usage(&mut self, place: &Place, usage: &RoundUsage) {
+        let is_open = |item: &id::WorkItemId| self.work.items.contains_key(item);
+        let changed = self.budgets.after_round(usage, &is_open, place.seq);
+        self.budgets.told(usage);
+        for (owner, account) in changed {
+            self.budgets.put(owner.clone(), account);
+            self.budget_changed(owner.as_ref());
+        }
+    }
+
+    /// Folds that an owner's budget may be exhausted now, or no longer.
+    fn budget_changed(&mut self, item: Option<&id::WorkItemId>) {
+        let is_exhausted =
+            self.budgets.account(item).is_some_and(|account| account.exhausted.is_some());
+        let bound = self.turns.run.as_ref().and_then(|run| run.work_item.as_ref());
+        let is_about = item.is_none() || bound.map(|bound| &bound.work_item_id) == item;
+        if is_exhausted && is_about && self.control.live_from.is_some() {
+            self.turns.set_yields();
+        }
+        // An item over its budget is not runnable.
+        self.work.touched.extend(item.cloned());
     }
 
     fn wait_ended(&mut self, place: &Place, by: Option<EndedBy>, item: Option<&id::WorkItemId>) {

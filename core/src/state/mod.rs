@@ -3,6 +3,7 @@
 pub mod admitted;
 pub mod arrival;
 pub mod autonomy;
+pub mod budget;
 mod clock;
 pub mod context;
 pub mod control;
@@ -40,6 +41,7 @@ use crate::{
         work::WorkItemRecord,
     },
     state::{
+        budget::Budgets,
         context::Context,
         control::Control,
         index::Index,
@@ -83,6 +85,9 @@ pub struct State {
     /// External triggers.
     #[serde(default)]
     pub(crate) ingress: Ingress,
+    /// Budgets, and what was used of them.
+    #[serde(default)]
+    pub(crate) budgets: Budgets,
     /// Evidence: errors, briefs, checkpoints.
     pub(crate) context: Context,
     /// What each id was first used for (contract 2.2).
@@ -278,6 +283,12 @@ impl State {
     #[must_use]
     pub fn waiting(&self) -> &Waiting {
         &self.waiting
+    }
+
+    /// Budgets, and what was used of them.
+    #[must_use]
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
     }
 
     /// External triggers.

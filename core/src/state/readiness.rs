@@ -152,6 +152,11 @@ pub fn standing(state: &State, item: &Item) -> Readiness {
     if item.record.blocked_by.is_some() {
         return Readiness::new(SchedulingState::Blocked, Vec::new());
     }
+    // contract 16.4: an item over its budget gives none either.
+    let account = state.budgets.items.get(&item.record.id);
+    if let Some(seq) = account.and_then(|account| account.exhausted) {
+        return Readiness::new(SchedulingState::Blocked, Vec::from([seq]));
+    }
     // contract 9.4, 9.5: a parked item gives no work signal.
     if let Some(seq) = item.progress.parked {
         return Readiness::new(SchedulingState::Blocked, Vec::from([seq]));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    id::{Seq, TaskId, WorkItemId},
+    id::{MessageId, Seq, TaskId, WorkItemId},
     record::{
         entry::Place,
         queue::message::MessageRecord,
@@ -44,6 +44,9 @@ pub struct Tasks {
     /// The tasks whose result has a message, with the entry of that message. A task has one result
     /// (contract 5.11).
     pub told: Map<TaskId, Seq>,
+    /// The tasks whose result is queued and that no turn was told yet, each with its message.
+    #[serde(default)]
+    pub untold: Map<TaskId, MessageId>,
     /// The number of records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
@@ -74,6 +77,21 @@ impl Tasks {
             record,
         };
         self.active.insert(task.record.id.clone(), task);
+    }
+
+    /// Folds that a result was queued as a message.
+    pub(crate) fn result_queued(&mut self, task: &TaskId, message: &MessageId) {
+        self.untold.insert(task.clone(), message.clone());
+    }
+
+    /// Folds that a turn is told of a result.
+    pub(crate) fn result_delivered(&mut self, task: &TaskId) {
+        self.untold.remove(task);
+    }
+
+    /// Folds that a message was dropped: no turn will be told of its result.
+    pub(crate) fn message_dropped(&mut self, message: &MessageId) {
+        self.untold.retain(|_, told_by| told_by != message);
     }
 
     pub(crate) fn apply_message(&mut self, place: &Place, message: &MessageRecord) {

@@ -5,6 +5,7 @@ use alloc::{string::String, vec::Vec};
 use crate::{
     id::{ExternalTriggerId, TaskId, WaitConditionId, WaitingIntentId},
     record::{
+        policy::TerminalReentry,
         queue::{
             admission::admitted_as,
             envelope::{MessageBody, MessageKind},
@@ -12,8 +13,9 @@ use crate::{
             note::{DeadlineNote, NoteKey, SystemWaitNote},
         },
         task::{TaskRecord, TaskWaitPolicy, message::InterruptedTasksNote},
+        waiting::WakeSource,
     },
-    state::{State, queue::lanes::Held},
+    state::{State, queue::lanes::Held, readiness},
 };
 
 /// What a message can set off.
@@ -30,6 +32,9 @@ pub struct Trigger {
     pub task_terminal: bool,
     /// Whether that task blocks its item.
     pub task_blocking: bool,
+    /// Whether nobody awaits its end, and the policy lets only awaited results re-enter (contract
+    /// 5.11).
+    pub unawaited: bool,
     /// The wait policy of that task, if known.
     pub task_wait_policy: Option<TaskWaitPolicy>,
     /// The system that sent the wake hint.
@@ -59,6 +64,8 @@ impl Trigger {
             if let Some(task) = ended {
                 trigger.names.tasks = Vec::from([task]);
             }
+            trigger.unawaited = state.control.policy.terminal_reentry == TerminalReentry::Awaited
+                && !trigger.is_awaited(state, held);
         }
         Some(trigger)
     }
@@ -85,6 +92,7 @@ impl Trigger {
             contentful: message.body.is_contentful(),
             task_terminal: false,
             task_blocking: false,
+            unawaited: false,
             task_wait_policy: None,
             wake_hint_source: None,
             names: Names::default(),
@@ -123,8 +131,18 @@ impl Trigger {
                 true
             }
             TriggerKind::ExternalEvent | TriggerKind::SystemTick => self.contentful,
-            TriggerKind::TaskResult => self.task_terminal,
+            TriggerKind::TaskResult => self.task_terminal && !self.unawaited,
         }
+    }
+
+    /// Whether an item, a wait or the creator of the task awaits its result.
+    fn is_awaited(&self, state: &State, held: &Held) -> bool {
+        let task = TaskRecord::of_message(&held.record, held.record.created_at);
+        let is_named = |source: &WakeSource| matches!(source, WakeSource::TaskResult { task_id } if self.names.tasks.contains(task_id));
+        self.task_blocking
+            || task.is_ok_and(|task| task.terminal_reentry())
+            || readiness::conditions(state)
+                .any(|wait| wait.record.wake_sources.iter().any(is_named))
     }
 
     fn read_tick(&mut self, message: &MessageRecord) {

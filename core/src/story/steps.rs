@@ -24,7 +24,7 @@ use crate::{
         queue::envelope::{
             AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel,
         },
-        task::{TaskKind, TaskStatus},
+        task::{TaskKind, TaskStatus, TaskWaitPolicy},
         turn::{AbortReason, TurnTerminalKind},
         waiting::{WaitConditionKind, WakeSource},
     },
@@ -160,6 +160,9 @@ impl Telling<'_> {
         let done = RoundCompleted {
             run_id: self.cue.run_id.clone(),
             round: self.rounds,
+            input_tokens: None,
+            output_tokens: None,
+            cost_micros: None,
             diagnostics: None,
         };
         self.say(&Fact::ProviderRoundCompleted(done.clone()));
@@ -292,6 +295,11 @@ fn started(task: &TaskPlan) -> TaskChanged {
         task_kind: Some(task.kind),
         work_item_id: task.item.clone(),
         summary: task.summary.clone(),
+        wait_policy: Some(if task.blocking {
+            TaskWaitPolicy::Blocking
+        } else {
+            TaskWaitPolicy::Background
+        }),
         detail: Some(detail(task)),
         recovery: None,
     }

@@ -121,5 +121,9 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
     }
     // The record of a task goes before the message with its result (I5).
     let reported = task::reported(state, &message, at);
-    Outcome::accepted(reported.into_iter().chain(admission::records(message, at)).collect())
+    let admitted = match state.control.live_from {
+        Some(_) => task::result::admitted(message, at),
+        None => admission::records(message, at).into(),
+    };
+    Outcome::accepted(reported.into_iter().chain(admitted).collect())
 }

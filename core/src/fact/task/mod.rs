@@ -16,7 +16,7 @@ use crate::{
             envelope::{MessageKind, TrustLevel},
             message::MessageRecord,
         },
-        task::{TaskKind, TaskRecord, TaskStatus, recovery::TaskRecovery},
+        task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy, recovery::TaskRecovery},
     },
     state::State,
     time::Timestamp,
@@ -39,6 +39,10 @@ pub struct TaskChanged {
     /// What the task does, or how it ended, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Whether the item waits for the task; absent means as before, at first that it does not
+    /// (contract 5.11).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_policy: Option<TaskWaitPolicy>,
     /// Free data, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<RawJson>,
@@ -84,6 +88,7 @@ pub(crate) fn changed(
         ),
         work_item_id: fact.work_item_id.or_else(|| before?.work_item_id.clone()),
         summary: fact.summary.or_else(|| before?.summary.clone()),
+        wait_policy: fact.wait_policy.or_else(|| before?.wait_policy),
         detail: fact.detail.or_else(|| before?.detail.clone()),
         // Not taken from `before`: the fold inherits it (contract 3.3).
         recovery: fact.recovery,
@@ -111,6 +116,7 @@ fn conflict(state: &State, fact: &TaskChanged, status: TaskStatus) -> Option<Seq
         parent_message_id: None,
         work_item_id: fact.work_item_id.clone(),
         summary: fact.summary.clone(),
+        wait_policy: fact.wait_policy,
         detail: fact.detail.clone(),
         recovery: fact.recovery.clone(),
     }))
@@ -155,6 +161,7 @@ fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRec
     let told = TaskRecord {
         created_at: latest.map_or(at, |latest| latest.created_at),
         work_item_id: task.work_item_id.or_else(|| latest?.work_item_id.clone()),
+        wait_policy: task.wait_policy.or_else(|| latest?.wait_policy),
         detail: task.detail.or_else(|| latest?.detail.clone()),
         ..task
     };

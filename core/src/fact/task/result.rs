@@ -7,18 +7,22 @@ use serde::Serialize;
 use wakeful_json::RawJson;
 
 use crate::{
+    fact::task::TaskResultMoved,
     id::{Seq, TaskId, WorkItemId},
     record::{
         Record,
+        event::{EventKind, EventRecord},
         queue::{
             admission,
-            envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
+            envelope::{
+                DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel,
+            },
             message::MessageRecord,
             note::{self, NoteKey},
         },
         task::{
-            TaskKind, TaskRecord, TaskStatus,
-            message::{InterruptedTask, InterruptedTasksNote},
+            TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy,
+            message::{self, InterruptedTask, InterruptedTasksNote},
         },
         text,
     },
@@ -33,18 +37,21 @@ struct ResultNote<'a> {
     task_kind: TaskKind,
     task_status: TaskStatus,
     task_summary: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_wait_policy: Option<TaskWaitPolicy>,
     task_detail: Option<&'a RawJson>,
     work_item_id: Option<&'a WorkItemId>,
 }
 
 /// The records that queue the result of an ended task. The entry at `seq` records the message.
-pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) -> [Record; 2] {
+pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) -> Vec<Record> {
     let work_item_id = task.effective_work_item_id();
     let note = ResultNote {
         task_id: &task.id,
         task_kind: task.kind,
         task_status: task.status,
         task_summary: task.summary.as_deref(),
+        task_wait_policy: task.wait_policy,
         task_detail: task.detail.as_ref(),
         work_item_id: work_item_id.as_ref(),
     };
@@ -64,7 +71,48 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
             at,
         )
     };
-    admission::records(message, at)
+    admitted(message, at)
+}
+
+/// The records that queue a message, and those that say which results it has (contract 5.11).
+pub(crate) fn admitted(message: MessageRecord, at: Timestamp) -> Vec<Record> {
+    let queued = results_in(&message)
+        .into_iter()
+        .map(|task_id| moved(EventKind::TaskResultQueued, task_id, &message, at))
+        .collect::<Vec<_>>();
+    admission::records(message, at).into_iter().chain(queued).collect()
+}
+
+/// The records that say which results the model is told by these messages, once for each (contract
+/// 5.11).
+pub(crate) fn delivered<'a>(
+    state: &State,
+    messages: impl Iterator<Item = &'a MessageRecord>,
+    at: Timestamp,
+) -> Vec<Record> {
+    let of_message = |message: &MessageRecord| {
+        let results = results_in(message).into_iter();
+        let untold = results.filter(|task| state.tasks.untold.get(task) == Some(&message.id));
+        untold
+            .map(|task_id| moved(EventKind::TaskResultDelivered, task_id, message, at))
+            .collect::<Vec<_>>()
+    };
+    messages.flat_map(of_message).collect()
+}
+
+fn moved(kind: EventKind, task_id: TaskId, message: &MessageRecord, at: Timestamp) -> Record {
+    let moved = TaskResultMoved { task_id, message_id: Some(message.id.clone()) };
+    Record::Event(EventRecord::new(kind, at, &moved))
+}
+
+/// The tasks whose end this message of the runtime reports.
+fn results_in(message: &MessageRecord) -> Vec<TaskId> {
+    if message.trust != TrustLevel::TrustedSystem {
+        return Vec::new();
+    }
+    let interrupted = message.note::<InterruptedTasksNote>();
+    let interrupted = interrupted.into_iter().flat_map(|note| note.items);
+    message::task_of(message).into_iter().chain(interrupted.map(|task| task.task_id)).collect()
 }
 
 /// The records that interrupt all active tasks except those in `alive`, and queue one tick that
@@ -109,5 +157,5 @@ pub(crate) fn interrupt(
             at,
         )
     };
-    ended.map(Record::Task).chain(admission::records(tick, at)).collect()
+    ended.map(Record::Task).chain(admitted(tick, at)).collect()
 }

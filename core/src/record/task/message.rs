@@ -71,6 +71,7 @@ impl TaskRecord {
                 .and_then(|raw| raw.read().ok())
                 .or_else(|| message.work_item_id.clone()),
             summary: Some(text("task_summary").unwrap_or_else(|| message.body.as_text().into())),
+            wait_policy: message.noted("task_wait_policy").and_then(|raw| raw.read().ok()),
             detail: said("task_detail"),
             recovery,
         })

@@ -115,7 +115,10 @@ pub struct TaskRecord {
     /// What the task does, in one line.
     #[serde(default)]
     pub summary: Option<String>,
-    /// Free data. `wait_policy` is read from it, and `work_item_id` if the field above is absent.
+    /// Whether its item waits for it. Older records and other runtimes say it in the detail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_policy: Option<TaskWaitPolicy>,
+    /// Free data. `wait_policy` and `work_item_id` are read from it if the fields above are absent.
     #[serde(default)]
     pub detail: Option<RawJson>,
     /// How to recover the task. A newer record without it inherits it.
@@ -142,18 +145,26 @@ impl TaskRecord {
         let is_child =
             self.kind.is_child() || self.recovery.as_ref().is_some_and(TaskRecovery::is_child);
         // Read as text, because any other text means background (`observed-decisions.md` 2.5.1).
-        match self.noted::<String>("wait_policy") {
-            Some(policy) if policy == "blocking" && !is_child => TaskWaitPolicy::Blocking,
-            _ => TaskWaitPolicy::Background,
-        }
+        let noted = || self.noted::<String>("wait_policy").is_some_and(|said| said == "blocking");
+        let blocks = match self.wait_policy {
+            Some(policy) => policy == TaskWaitPolicy::Blocking,
+            None => noted(),
+        };
+        if blocks && !is_child { TaskWaitPolicy::Blocking } else { TaskWaitPolicy::Background }
     }
 
-    /// Whether the creator wants the model to run when the task ends. This is informational: every
-    /// terminal result re-enters (contract 6.3).
+    /// Whether the creator wants the model to run when the task ends. It counts if the policy does
+    /// not let every result re-enter (contract 5.11).
     #[must_use]
     pub fn terminal_reentry(&self) -> bool {
         let said = self.noted("terminal_reentry").or_else(|| self.noted("continue_on_result"));
         said.unwrap_or_else(|| self.recovery.as_ref().is_some_and(TaskRecovery::terminal_reentry))
+    }
+
+    /// The child that this task supervises, if it says so in the detail.
+    #[must_use]
+    pub fn child_agent_id(&self) -> Option<AgentId> {
+        self.noted("child_agent_id")
     }
 
     /// The work item of this task: its own field, else the one in the detail (contract 5.10).
