@@ -31,7 +31,7 @@ use wakeful_core::{
             message::MessageRecord,
         },
         task::{
-            TaskKind, TaskRecord, TaskStatus,
+            TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy,
             recovery::{ChildWorkspaceMode, TaskRecovery},
         },
         waiting::WaitConditionKind,
@@ -261,6 +261,7 @@ pub(crate) fn spawn(
         task_kind: Some(TaskKind::ChildAgentTask),
         work_item_id: bound_item(actor.state()),
         summary: Some(summary.clone()),
+        wait_policy: Some(TaskWaitPolicy::Background),
         detail: Some(RawJson::from_value(&supervision)),
         recovery: Some(recovery),
     };

@@ -13,7 +13,7 @@ use wakeful_core::{
     record::{
         queue::envelope::TrustLevel,
         task::{
-            TaskKind, TaskStatus,
+            TaskKind, TaskStatus, TaskWaitPolicy,
             recovery::{CommandTaskSpec, TaskRecovery},
         },
     },
@@ -192,6 +192,7 @@ pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandl
         task_kind: Some(TaskKind::CommandTask),
         work_item_id,
         summary: Some(summary.clone()),
+        wait_policy: Some(TaskWaitPolicy::Background),
         detail: Some(raw(&Value::Object(detail.clone()))),
         recovery: Some(recovery),
     };
@@ -262,6 +263,7 @@ fn command_ended(
         task_kind: None,
         work_item_id: None,
         summary: Some(format!("command task {status}: {summary}; it {how}")),
+        wait_policy: None,
         detail: Some(raw(&Value::Object(detail))),
         recovery: None,
     };
@@ -296,6 +298,7 @@ pub(crate) fn child_ended(
         task_kind: None,
         work_item_id: None,
         summary: Some(format!("child agent task {status}: {summary}{left}")),
+        wait_policy: None,
         detail: Some(json::RawJson::from_value(&detail)),
         recovery: None,
     };

@@ -237,6 +237,9 @@ impl Turn {
             self.propose(Fact::ToolRoundCompleted(RoundCompleted {
                 run_id: self.caller.run.clone(),
                 round: number,
+                input_tokens: None,
+                output_tokens: None,
+                cost_micros: None,
                 diagnostics: None,
             }))?;
             if cut_rounds >= MOST_CUT_ROUNDS {
@@ -384,6 +387,10 @@ impl Turn {
         let completed = RoundCompleted {
             run_id: self.caller.run.clone(),
             round: number,
+            input_tokens: answer.usage.and_then(|usage| usage.prompt_tokens),
+            output_tokens: answer.usage.and_then(|usage| usage.completion_tokens),
+            // No server says a price.
+            cost_micros: None,
             diagnostics: Some(RawJson::from_value(&diagnostics)),
         };
         self.propose(Fact::ProviderRoundCompleted(completed))

@@ -106,6 +106,25 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (json!({"fact": "timer_fired", "timer_id": "t"}), &["timer_id"]),
         (json!({"fact": "timer_completed", "timer_id": "t"}), &["timer_id"]),
         (json!({"fact": "timer_cancelled", "timer_id": "t"}), &["timer_id"]),
+        (
+            json!({"fact": "external_trigger_created", "external_trigger_id": "e", "token_hash": HASH, "description": "d",
+                   "delivery_mode": "wake_hint", "trust": "untrusted_external"}),
+            &["external_trigger_id", "token_hash", "description", "delivery_mode", "trust"],
+        ),
+        (
+            json!({"fact": "external_trigger_rotated", "external_trigger_id": "e", "token_hash": HASH}),
+            &["external_trigger_id", "token_hash"],
+        ),
+        (
+            json!({"fact": "external_trigger_revoked", "external_trigger_id": "e"}),
+            &["external_trigger_id"],
+        ),
+        (
+            json!({"fact": "external_trigger_delivered", "external_trigger_id": "e", "token_hash": HASH, "delivery_id": "d"}),
+            &["external_trigger_id", "token_hash", "delivery_id"],
+        ),
+        (json!({"fact": "budget_set"}), &[]),
+        (json!({"fact": "budget_granted", "grant_id": "g"}), &["grant_id"]),
         (json!({"fact": "wake_hint_submitted", "reason": "r"}), &["reason"]),
         (json!({"fact": "wake_hint_coalesced", "reason": "r"}), &["reason"]),
         (json!({"fact": "wake_hint_ignored", "reason": "r"}), &["reason"]),
@@ -115,6 +134,10 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (json!({"fact": "clock_corrected"}), &[]),
         (json!({"fact": "runtime_restarted"}), &[]),
         (json!({"fact": "policy_set"}), &[]),
+        (
+            json!({"fact": "agent_described", "kind": "named", "visibility": "public", "ownership": "self_owned"}),
+            &["kind", "visibility", "ownership"],
+        ),
         (json!({"fact": "transcript_appended", "data": {}}), &["data"]),
         (
             json!({"fact": "tool_execution_recorded", "run_id": "r", "tool_execution_id": "x", "tool_name": "T", "status": "success",
@@ -136,6 +159,8 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         ),
     ]
 }
+
+const HASH: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn message() -> Value {
     json!({"id": "m", "kind": "operator_prompt", "origin": {"kind": "operator"}, "trust": "trusted_operator",

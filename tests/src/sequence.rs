@@ -159,10 +159,48 @@ fn fact() -> impl Strategy<Value = Value> {
         5 => wait(),
         2 => timer(),
         2 => hint(),
+        4 => ingress(),
+        2 => budget(),
         3 => control(),
         2 => evidence(),
         1 => elsewhere(),
     ]
+}
+
+/// External triggers have the ids that waits and events name.
+fn ingress() -> impl Strategy<Value = Value> {
+    let hash = select(&["a", "b"][..]).prop_map(|digit| digit.repeat(64));
+    let mode = select(&["wake_hint", "enqueue_message"][..]);
+    let expires = select(&[None, Some(1_u64), Some(1_000), Some(60_000)][..]);
+    let created = (id("e"), mode, prop::option::of(id("w")), any::<bool>(), expires).prop_map(|(id, mode, item, one_shot, expires)| {
+        json!({"fact": "external_trigger_created", "external_trigger_id": id, "token_hash": "a".repeat(64), "description": "ci",
+               "work_item_id": item, "delivery_mode": mode, "trust": "trusted_integration", "one_shot": one_shot, "expires_in_ms": expires})
+    });
+    let rotated = (id("e"), hash.clone())
+        .prop_map(|(id, hash)| json!({"fact": "external_trigger_rotated", "external_trigger_id": id, "token_hash": hash}));
+    let revoked = id("e")
+        .prop_map(|id| json!({"fact": "external_trigger_revoked", "external_trigger_id": id}));
+    let text = select(&[None, Some(""), Some("green")][..]);
+    let delivered = (id("e"), hash, 0..6_u8, text).prop_map(|(id, hash, n, text)| {
+        json!({"fact": "external_trigger_delivered", "external_trigger_id": id, "token_hash": hash, "delivery_id": format!("d{n}"),
+               "content": text.map(|text| json!({"type": "text", "text": text}))})
+    });
+    prop_oneof![3 => created, 1 => rotated, 1 => revoked, 5 => delivered]
+}
+
+fn budget() -> impl Strategy<Value = Value> {
+    let limit = || select(&[None, Some(1_u64), Some(100), Some(1_000_000)][..]);
+    let set = (prop::option::of(id("w")), limit(), limit(), limit()).prop_map(|(item, day, total, cost)| {
+        json!({"fact": "budget_set", "work_item_id": item, "tokens_per_day": day, "tokens_total": total,
+               "cost_micros_per_day": cost})
+    });
+    let granted = (id("g"), prop::option::of(id("w")), 0..200_u64)
+        .prop_map(|(id, item, tokens)| json!({"fact": "budget_granted", "grant_id": id, "work_item_id": item, "tokens": tokens}));
+    let used = (select(&["$run", "$run", "stale"][..]), 0..4_u8, 0..90_u64).prop_map(|(run, round, tokens)| {
+        json!({"fact": "provider_round_completed", "run_id": run, "round": round, "input_tokens": tokens, "output_tokens": 1,
+               "cost_micros": tokens})
+    });
+    prop_oneof![2 => set, 1 => granted, 3 => used]
 }
 
 fn message() -> impl Strategy<Value = Value> {
@@ -293,9 +331,9 @@ fn wait() -> impl Strategy<Value = Value> {
     let how = select(&["resolved", "cancelled", "expired"][..]);
     let ended = (how, 0..6_u8).prop_map(|(how, n)| json!({"fact": format!("wait_condition_{how}"), "wait_condition_id": format!("c{n}")}));
     let scope = select(&["agent", "work_item"][..]);
-    let intent = (id("i"), scope, prop::option::of(id("w"))).prop_map(|(id, scope, item)| {
+    let intent = (id("i"), scope, prop::option::of(id("w")), id("e")).prop_map(|(id, scope, item, trigger)| {
         json!({"fact": "waiting_intent_created", "waiting_intent_id": id, "scope": scope, "work_item_id": item, "description": "d",
-               "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": "e0"})
+               "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": trigger})
     });
     let what = select(&["triggered", "cancelled"][..]);
     let moved = (what, id("i")).prop_map(
@@ -328,6 +366,9 @@ fn control() -> impl Strategy<Value = Value> {
             .prop_map(|elapsed| json!({"fact": "clock_corrected", "elapsed_ms": elapsed})),
         1 => Just(json!({"fact": "runtime_restarted"})),
         1 => (1..5_u8).prop_map(|burst| json!({"fact": "policy_set", "policy": {"lane_burst": burst}})),
+        1 => Just(json!({"fact": "policy_set", "policy": {"terminal_reentry": "awaited"}})),
+        1 => select(&["m1", "m2"][..]).prop_map(|model| json!({"fact": "agent_described", "kind": "named", "visibility": "public",
+                                                               "ownership": "self_owned", "model": model})),
     ]
 }
 

@@ -391,6 +391,7 @@ impl Tool for TaskStop {
                 task_kind: None,
                 work_item_id: None,
                 summary: None,
+                wait_policy: None,
                 detail: None,
                 recovery: None,
             };

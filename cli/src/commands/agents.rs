@@ -93,7 +93,7 @@ impl Agents {
         if self.json {
             for row in &rows {
                 let text = serde_json::to_string(row).map_err(|why| CliError::Trace {
-                    case: row.agent.agent_id.to_string(),
+                    case: row.agent.identity.agent_id.to_string(),
                     why: why.into(),
                 })?;
                 say!("{text}");
@@ -182,7 +182,7 @@ fn cells(row: &Row, now: Timestamp) -> [String; 5] {
         format!("`{}`{of} since {}: {}", wait.id, wait.since, wait.waiting_for)
     });
     [
-        row.agent.agent_id.to_string(),
+        row.agent.identity.agent_id.to_string(),
         word(row.agent.scheduling_posture.posture),
         row.agent.pending.to_string(),
         row.next_wake.map_or_else(|| "-".to_owned(), wakes),

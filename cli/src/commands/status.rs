@@ -130,7 +130,7 @@ fn screen(
             )
         );
     }
-    add!(out, "{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
+    add!(out, "{}  {}", painted(STRONG, summary.identity.agent_id.as_str()), word(summary.status));
     add!(out, "{}\n", explanation.sentence);
     let closure = &summary.closure;
     let waits =
@@ -217,7 +217,7 @@ fn line(out: &mut String, what: &str, says: &str) {
 }
 
 fn turn(summary: &AgentSummary) -> String {
-    match (&summary.current_run_id, summary.last_turn_terminal) {
+    match (&summary.execution.run_id, summary.last_turn_terminal) {
         (Some(run), _) => format!("{}, run `{run}` is open", summary.turn_index),
         (None, Some(ended)) => format!("{}, {}", summary.turn_index, word(ended)),
         (None, None) if summary.turn_index == 0 => "none yet".to_owned(),

@@ -44,7 +44,7 @@ pub fn next(state: &State) -> Option<Timestamp> {
         return Some(state.at);
     }
     let first = coming(state, Timestamp::MAX, 1).first().map(Arrival::at);
-    first.into_iter().chain(state.budgets.renews_at()).min()
+    first.into_iter().chain(state.budgets.renews_at).min()
 }
 
 /// The arrivals up to an instant: the first `most`, and all retries.
@@ -114,7 +114,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
     }
     // contract 16.4: the entry itself begins the day, and what was held back is decided on.
-    if state.budgets.renews_at().is_some_and(|at| at <= now) {
+    if state.budgets.renews_at.is_some_and(|at| at <= now) {
         records.push(Record::Control(ControlRecord::BudgetDayBegun(Marker {})));
     }
     if let Some(pending) = state.control.hint.as_ref().filter(|_| hint::arrives(state)) {

@@ -47,7 +47,8 @@ pub struct Obligation {
     /// When it becomes enabled; `None` if it already is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_at: Option<Timestamp>,
-    /// The rule of the active wait that holds it back in this edition (contract 7.3).
+    /// What holds it back: the rule of an active wait in this edition (contract 7.3), or the budget
+    /// (contract 16.4).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
 }

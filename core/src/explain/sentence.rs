@@ -142,7 +142,7 @@ fn over_budget(state: &State) -> Option<String> {
             let reached = account.reached()?;
             let owner = owner.map_or_else(|| "the agent".into(), |item| format!("item `{item}`"));
             let (limit, used, of) = (reached.limit, reached.used, reached.of);
-            let until = match state.budgets.renews_at().filter(|_| reached.is_of_a_day) {
+            let until = match state.budgets.renews_at.filter(|_| reached.is_of_a_day) {
                 Some(at) => format!("until {at}"),
                 None => "until it gets a higher budget or a grant".into(),
             };

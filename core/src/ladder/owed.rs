@@ -23,26 +23,42 @@ impl State {
     }
 }
 
+/// What holds an obligation back if a budget is exhausted.
+const HELD_BY_BUDGET: &str = "the budget";
+
 /// All obligations of a state, in the order of the ladder.
 #[must_use]
 pub fn all(state: &State) -> Vec<Obligation> {
     use ObligationKind as Kind;
     // At the end of time, so that what an instant will enable is owed already.
     let view = View::new(state, Boundary::RunLoopIdle, Timestamp::MAX);
-    let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
-    let mut all: Vec<_> =
-        takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
+    // contract 16.4: what a budget holds back is owed, and comes when the budget allows.
+    let by_budget = |is_held: bool| is_held.then(|| HELD_BY_BUDGET.to_string());
+    let takeable = state.queue.waiting().filter(|held| autonomy::passes_parking(state, held));
+    let mut all: Vec<_> = takeable
+        .map(|held| Obligation {
+            held_by: by_budget(budget::holds(state, held)),
+            ..Obligation::new(Kind::Message, &held.record.id, held.seq)
+        })
+        .collect();
     let (is_parked, is_over) = (autonomy::is_parked(state), budget::is_exhausted(state));
     // The open run of an import names no message, so nothing of it can replay.
     let interrupted =
         state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
-    all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
-    let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
+    all.extend(interrupted.map(|run| {
+        let message = state.queue.message(&run.message_id);
+        Obligation {
+            held_by: by_budget(message.is_some_and(|held| budget::holds(state, held))),
+            ..Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)
+        }
+    }));
+    let held = |row: &str| {
+        by_budget(is_over)
+            .or_else(|| state.control.edition.wait_above(row, &view).map(ToString::to_string))
+    };
     let mut owe = |kind, row, key: &KeyView, seq| {
-        // contract 9.5, 16.4: of these obligations, only a hint moves a parked agent, and none one
-        // that is over its budget.
-        let moves = !is_over && (!is_parked || kind == Kind::WakeHint);
-        if key.spent_by.is_none() && moves {
+        // contract 9.5: of these obligations, only a hint moves a parked agent.
+        if key.spent_by.is_none() && (!is_parked || kind == Kind::WakeHint) {
             all.push(Obligation {
                 held_by: held(row),
                 enabled_at: key.enabled_at,
@@ -68,7 +84,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
         enabled_at: Some(arrival.at()),
         ..Obligation::new(arrival.kind(), arrival.id(), arrival.seq())
     }));
-    all.extend(state.budgets.renews_at().into_iter().map(|at| {
+    all.extend(state.budgets.renews_at.into_iter().map(|at| {
         let seq = state.budgets.exhausted().map(|(.., seq)| seq).min();
         Obligation {
             enabled_at: Some(at),

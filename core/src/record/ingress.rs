@@ -67,12 +67,12 @@ pub struct ExternalTriggerRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     /// What is delivered, in words.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// What a delivery becomes.
     pub delivery_mode: CallbackDeliveryMode,
     /// How far those who deliver are trusted.
-    #[serde(default = "untrusted")]
+    #[serde(default = "untrusted", skip_serializing_if = "is_untrusted")]
     pub trust: ExternalTrust,
     /// The hash of its token, which the host compares.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub struct ExternalTriggerRecord {
     /// The status of the trigger.
     pub status: ExternalTriggerStatus,
     /// Whether its first delivery ends it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub one_shot: bool,
     /// When it was created.
     pub created_at: Timestamp,
@@ -111,6 +111,11 @@ fn agent_scope() -> ExternalTriggerScope {
 
 fn untrusted() -> ExternalTrust {
     ExternalTrust::UntrustedExternal
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_untrusted(trust: &ExternalTrust) -> bool {
+    *trust == ExternalTrust::UntrustedExternal
 }
 
 impl ExternalTriggerRecord {

@@ -177,7 +177,7 @@ impl Serializer for Tree {
     ) -> Result<Node, NoTree> {
         let node = value.serialize(self)?;
         Ok(match (name, node) {
-            ("Chain" | "Introduced", _) => Node::Chain,
+            ("Chain" | "Introduced" | "DeliveryKey" | "Day" | "CountedRuns", _) => Node::Chain,
             ("Seq", Node::Plain(number)) => {
                 Node::Seq(Seq(number.parse().map_err(ser::Error::custom)?))
             }

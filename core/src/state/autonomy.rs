@@ -44,13 +44,17 @@ pub fn keeps_coming(timer: &TimerRecord) -> bool {
     timer.repeat && timer.interval_ms.is_some()
 }
 
-/// Whether this message may be dequeued. A parked agent takes only outside input and replays, whose
-/// turns had started before. A budget that is exhausted lets only operator input through.
+/// Whether this message may be dequeued: neither parking nor a budget holds it.
 #[must_use]
 pub fn may_be_taken(state: &State, held: &Held) -> bool {
-    let passes_parking =
-        !is_parked(state) || is_from_outside(state, &held.record) || replays(state, &held.record);
-    passes_parking && !budget::holds(state, held)
+    passes_parking(state, held) && !budget::holds(state, held)
+}
+
+/// Whether parking lets this message through. A parked agent takes only outside input and replays,
+/// whose turns had started before.
+#[must_use]
+pub fn passes_parking(state: &State, held: &Held) -> bool {
+    !is_parked(state) || is_from_outside(state, &held.record) || replays(state, &held.record)
 }
 
 /// Whether the agent starts nothing on its own: it is parked, or over its budget.

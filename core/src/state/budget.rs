@@ -123,22 +123,44 @@ struct CountedRun {
     rounds: Vec<u64>,
 }
 
+/// The newest runs, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
+// The name lets `shape` leave it out: no rule reads it.
+struct CountedRuns(Vec<CountedRun>);
+
+/// A day, counted from 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
+// The name lets `shape` leave it out: a rule reads only when a day ends that matters.
+struct Day(i64);
+
+impl Day {
+    fn of(at: Timestamp) -> Self {
+        Self(at.as_nanos().div_euclid(DAY))
+    }
+
+    fn end(self) -> Timestamp {
+        Timestamp::from_nanos(self.0.saturating_add(1).saturating_mul(DAY))
+    }
+}
+
 /// The newest runs whose rounds are known. A round that is told later than that does not count.
 const KNOWN_RUNS: usize = 32;
 
 /// The state of the plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Budgets {
-    /// The day of the newest entry, counted from 1970.
-    day: i64,
+    /// The day of the newest entry.
+    day: Day,
+    /// When another day ends an exhaustion; `None` if none ends then.
+    pub renews_at: Option<Timestamp>,
     /// The agent's account.
     pub agent: Account,
     /// The accounts of open items.
     pub items: Map<WorkItemId, Account>,
     /// The grants, each with its entry.
     pub grants: Map<GrantId, Seq>,
-    /// The newest runs, oldest first.
-    runs: Vec<CountedRun>,
+    /// The newest runs.
+    runs: CountedRuns,
 }
 
 /// The nanoseconds of a day.
@@ -164,28 +186,32 @@ impl Budgets {
         all.filter_map(|(owner, account)| Some((owner, account, account.exhausted?)))
     }
 
-    /// When another day ends an exhaustion; `None` if none ends then.
-    #[must_use]
-    pub fn renews_at(&self) -> Option<Timestamp> {
-        let of_a_day =
-            |account: &Account| account.reached().is_some_and(|reached| reached.is_of_a_day);
-        let next = Timestamp::from_nanos(self.day.saturating_add(1).saturating_mul(DAY));
-        self.exhausted().any(|(_, account, _)| of_a_day(account)).then_some(next)
-    }
-
     /// Folds the time of an entry, and returns the items over whose budgets another day began. A
     /// clock that is corrected carries the totals over (contract 16.3).
     pub(crate) fn at(&mut self, at: Timestamp, seq: Seq) -> Vec<WorkItemId> {
-        let day = at.as_nanos().div_euclid(DAY);
+        let day = Day::of(at);
+        if day == self.day {
+            return Vec::new();
+        }
         let begins = day > self.day;
         self.day = day;
         if !begins {
+            self.renew();
             return Vec::new();
         }
         let exhausted = self.exhausted().filter_map(|(owner, ..)| owner.cloned()).collect();
         self.agent.begin_day(seq);
         self.items.values_mut().for_each(|account| account.begin_day(seq));
+        self.renew();
         exhausted
+    }
+
+    /// Notes when another day ends an exhaustion.
+    fn renew(&mut self) {
+        let of_a_day =
+            |account: &Account| account.reached().is_some_and(|reached| reached.is_of_a_day);
+        let is_any = self.exhausted().any(|(_, account, _)| of_a_day(account));
+        self.renews_at = is_any.then(|| self.day.end());
     }
 
     /// The account of an owner after its limits are set by the entry at `seq`.
@@ -204,7 +230,7 @@ impl Budgets {
         is_open: &dyn Fn(&WorkItemId) -> bool,
         seq: Seq,
     ) -> Vec<(Option<WorkItemId>, Account)> {
-        let run = self.runs.iter().find(|run| run.run_id == round.run_id);
+        let run = self.runs.0.iter().find(|run| run.run_id == round.run_id);
         let Some(run) = run.filter(|_| self.is_new(round)) else { return Vec::new() };
         let item = run.item.clone().filter(is_open);
         let owners = [Some(None), item.map(Some)];
@@ -223,6 +249,7 @@ impl Budgets {
             None => self.agent = account,
             Some(item) => drop(self.items.insert(item, account)),
         }
+        self.renew();
     }
 
     pub(crate) fn granted(&mut self, record: &BudgetGranted, seq: Seq) {
@@ -238,20 +265,27 @@ impl Budgets {
     /// Folds the start of a run.
     pub(crate) fn run_started(&mut self, run_id: &RunId, item: Option<&WorkItemId>) {
         let run = CountedRun { run_id: run_id.clone(), item: item.cloned(), rounds: Vec::new() };
-        self.runs.push(run);
-        self.runs.drain(..self.runs.len().saturating_sub(KNOWN_RUNS));
+        self.runs.0.push(run);
+        self.runs.0.drain(..self.runs.0.len().saturating_sub(KNOWN_RUNS));
     }
 
     /// Whether this round has not counted yet.
     #[must_use]
     pub fn is_new(&self, round: &RoundUsage) -> bool {
-        let run = self.runs.iter().find(|run| run.run_id == round.run_id);
+        let run = self.runs.0.iter().find(|run| run.run_id == round.run_id);
         run.is_some_and(|run| !run.rounds.contains(&round.round))
+    }
+
+    /// Folds that an item was completed.
+    pub(crate) fn item_ended(&mut self, item: &WorkItemId) {
+        if self.items.remove(item).is_some() {
+            self.renew();
+        }
     }
 
     /// Folds that a round was told.
     pub(crate) fn told(&mut self, round: &RoundUsage) {
-        if let Some(run) = self.runs.iter_mut().find(|run| run.run_id == round.run_id) {
+        if let Some(run) = self.runs.0.iter_mut().find(|run| run.run_id == round.run_id) {
             run.rounds.push(round.round);
         }
     }

@@ -116,7 +116,7 @@ impl State {
                     self.turns.set_yields();
                 }
                 if record.state == WorkItemState::Completed {
-                    self.budgets.items.remove(&record.id);
+                    self.budgets.item_ended(&record.id);
                 }
                 self.work.apply(place, record);
             }

@@ -14,6 +14,8 @@ use crate::{
     id::{MessageId, Seq},
     record::{
         Record,
+        budget::BudgetGranted,
+        control::ControlRecord,
         entry::Place,
         event::EventKind,
         ingress::ExternalTriggerRecord,
@@ -132,6 +134,7 @@ enum Content<'a> {
     Condition(&'a WaitConditionRecord),
     Timer(&'a TimerRecord),
     Trigger(&'a ExternalTriggerRecord),
+    Grant(&'a BudgetGranted),
     Other(&'a str),
 }
 
@@ -149,6 +152,9 @@ fn identified(record: &Record) -> Option<(Digest, Content<'_>)> {
         Record::Timer(it) => ('r', it.id.as_str().to_owned(), Content::Timer(it)),
         Record::ExternalTrigger(it) => {
             ('x', it.external_trigger_id.as_str().to_owned(), Content::Trigger(it))
+        }
+        Record::Control(ControlRecord::BudgetGranted(it)) => {
+            ('g', it.grant_id.as_str().to_owned(), Content::Grant(it))
         }
         Record::Event(it) if it.known() == Some(EventKind::WorkItemDelegated) => {
             ('d', it.particular("delegation_id")?, Content::Other(it.data.as_ref()?.as_str()))
@@ -197,6 +203,7 @@ impl Content<'_> {
             Self::Timer(it) => {
                 json::write(&TimerRecord { created_at: never, next_fire_at: None, ..(*it).clone() })
             }
+            Self::Grant(it) => json::write(it),
             Self::Trigger(it) => json::write(&ExternalTriggerRecord {
                 created_at: never,
                 expires_at: it.expires_at.filter(|_| it.expires_in_ms.is_none()),

@@ -34,9 +34,16 @@ fn a_terminal_task_queues_its_one_result() {
         let before = driven.records.len();
         driven.tell(&[of_task(ends, "t")]);
         let batch = &driven.records[before..];
-        let [Record::Task(ended), Record::Message(result), Record::QueueEntry(_)] = batch else {
+        let [
+            Record::Task(ended),
+            Record::Message(result),
+            Record::QueueEntry(_),
+            Record::Event(moved),
+        ] = batch
+        else {
             panic!("{ends}: {batch:?}")
         };
+        assert_eq!(moved.kind, "task_result_queued");
         assert_eq!(
             (result.kind, result.task_id.as_ref(), result.work_item_id.as_ref()),
             (MessageKind::TaskResult, Some(&ended.id), Some(&"w".into()))

@@ -133,6 +133,7 @@ fn trigger(
         task_blocking: false,
         task_wait_policy: None,
         wake_hint_source: None,
+        unawaited: false,
         names: Names::default(),
     }
 }

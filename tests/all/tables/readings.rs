@@ -272,15 +272,15 @@ fn an_agent_in_short() {
     let told = serde_json::to_value(driven.machine().summary()).expect("JSON");
     let at =
         |path: &str| told.pointer(path).unwrap_or_else(|| panic!("{path} in {told:#}")).clone();
-    assert_eq!(at("/agent_id"), "default");
+    assert_eq!(at("/identity/agent_id"), "default");
     assert_eq!(at("/status"), "awake_idle");
     assert_eq!(at("/scheduling_posture/posture"), "has_queued_input");
     assert_eq!(
         at("/lifecycle"),
-        json!({"resume_required": false, "accepts_external_messages": true, "wake_requires_resume": false})
+        json!({"starts_turns": true, "guidance": "It runs by itself. Stop it to keep it from starting turns."})
     );
     assert_eq!(at("/closure/waiting_reason"), "awaiting_external_change");
-    assert_eq!((at("/current_work_item_id"), at("/current_run_id")), ("w".into(), Value::Null));
+    assert_eq!((at("/current_work_item_id"), at("/execution/run_id")), ("w".into(), Value::Null));
     assert_eq!((at("/turn_index"), at("/last_turn_terminal")), (1.into(), "completed".into()));
     assert_eq!((at("/pending"), at("/active_task_count")), (1.into(), 1.into()));
     let ids = |path: &str| {
@@ -304,20 +304,19 @@ fn an_agent_in_short() {
 
     assert_eq!(
         at("/tombstones"),
-        json!({"messages": 1, "tasks": 0, "work_items": 0, "waiting_intents": 0, "wait_conditions": 0, "timers": 0})
+        json!({"messages": 1, "tasks": 0, "work_items": 0, "waiting_intents": 0, "wait_conditions": 0, "timers": 0, "external_triggers": 0})
     );
 
     let listed =
         |driven: &Driven| serde_json::to_value(AgentListEntry::new(driven.state())).expect("JSON");
     let entry = listed(&driven);
-    for field in
-        ["agent_id", "status", "scheduling_posture", "lifecycle", "pending", "current_run_id"]
-    {
+    for field in ["identity", "status", "scheduling_posture", "lifecycle", "pending"] {
         assert_eq!(entry[field], told[field], "{field}");
     }
     assert_eq!(entry["waiting_reason"], Value::Null);
     driven.tell(&[fact("stop_requested")]);
-    let stopped = json!({"resume_required": true, "accepts_external_messages": false, "wake_requires_resume": true});
+    let stopped = json!({"starts_turns": false, "guidance": "It is stopped: messages and deliveries are kept for it, \
+                         and wake hints are refused. Start it to let it run."});
     assert_eq!(listed(&driven)["lifecycle"], stopped);
 }
 
@@ -338,7 +337,7 @@ fn the_summary_counts_what_stays_of_what_is_over() {
     ]);
     let told = serde_json::to_value(driven.machine().summary().tombstones).expect("JSON");
     // The mirror of the intent is a condition too.
-    let expected = json!({"messages": 0, "tasks": 1, "work_items": 1, "waiting_intents": 1, "wait_conditions": 2, "timers": 1});
+    let expected = json!({"messages": 0, "tasks": 1, "work_items": 1, "waiting_intents": 1, "wait_conditions": 2, "timers": 1, "external_triggers": 0});
     assert_eq!(told, expected);
 }
 

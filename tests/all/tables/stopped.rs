@@ -67,6 +67,20 @@ fn example(name: &str) -> Value {
         }
         "timer_created" => timer("new", 1),
         "timer_fired" | "timer_completed" | "timer_cancelled" => json!({"timer_id": "k"}),
+        "external_trigger_created" => {
+            json!({"external_trigger_id": "new", "token_hash": "a".repeat(64), "description": "d",
+            "delivery_mode": "wake_hint", "trust": "trusted_integration"})
+        }
+        "external_trigger_rotated" | "external_trigger_revoked" | "external_trigger_delivered" => {
+            let token_hash = if name.ends_with("rotated") { "b" } else { "a" };
+            json!({"external_trigger_id": "x", "token_hash": token_hash.repeat(64), "delivery_id": "d",
+            "content": {"type": "text", "text": "t"}})
+        }
+        "budget_set" => json!({"tokens_per_day": 1_000_000}),
+        "budget_granted" => json!({"grant_id": "g", "tokens": 1}),
+        "agent_described" => {
+            json!({"kind": "named", "visibility": "public", "ownership": "self_owned"})
+        }
         "wake_hint_submitted" | "wake_hint_coalesced" | "wake_hint_ignored" => {
             hint(json!({"source": "new"}))
         }
@@ -104,6 +118,8 @@ fn busy(run: bool) -> Driven {
         intent("i", "agent", None, "e"),
         condition("c", "external", None, json!({"kind": "external_ingress"})),
         timer("k", 1_000),
+        json!({"fact": "external_trigger_created", "external_trigger_id": "x", "token_hash": "a".repeat(64),
+               "description": "d", "delivery_mode": "enqueue_message", "trust": "trusted_integration"}),
         hint(json!({"source": "ci"})),
         prompt("m"),
     ]);

@@ -353,7 +353,7 @@ export class Engine {
   #view(open: Open): LiveView {
     const { scheduler, clock, provider } = open;
     const explanation = scheduler.explain("run_loop_idle");
-    const runId = scheduler.summary().current_run_id ?? null;
+    const runId = scheduler.summary().execution.run_id ?? null;
     const event = nextEvent(open);
     const { tasks } = scheduler.state() as { tasks: { active: Record<string, unknown> } };
     return {

@@ -3,7 +3,7 @@
 
 pub mod observed;
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
@@ -121,8 +121,14 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
     }
     // The record of a task goes before the message with its result (I5).
     let reported = task::reported(state, &message, at);
+    let ends = reported.iter().filter_map(|record| match record {
+        Record::Task(task) if task.status.is_terminal() => Some(task.id.clone()),
+        _ => None,
+    });
+    let ends: Vec<_> = ends.collect();
+    let has_ended = |task: &TaskId| state.tasks.ended.contains_key(task) || ends.contains(task);
     let admitted = match state.control.live_from {
-        Some(_) => task::result::admitted(message, at),
+        Some(_) => task::result::admitted(message, has_ended, at),
         None => admission::records(message, at).into(),
     };
     Outcome::accepted(reported.into_iter().chain(admitted).collect())

@@ -71,13 +71,20 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
             at,
         )
     };
-    admitted(message, at)
+    admitted(message, |_| true, at)
 }
 
 /// The records that queue a message, and those that say which results it has (contract 5.11).
-pub(crate) fn admitted(message: MessageRecord, at: Timestamp) -> Vec<Record> {
+/// `has_ended` says whether a task has ended when the message is queued.
+pub(crate) fn admitted(
+    message: MessageRecord,
+    has_ended: impl Fn(&TaskId) -> bool,
+    at: Timestamp,
+) -> Vec<Record> {
     let queued = results_in(&message)
         .into_iter()
+        // A host may report a result of a task that nobody knows (I5).
+        .filter(has_ended)
         .map(|task_id| moved(EventKind::TaskResultQueued, task_id, &message, at))
         .collect::<Vec<_>>();
     admission::records(message, at).into_iter().chain(queued).collect()
@@ -157,5 +164,5 @@ pub(crate) fn interrupt(
             at,
         )
     };
-    ended.map(Record::Task).chain(admitted(tick, at)).collect()
+    ended.map(Record::Task).chain(admitted(tick, |_| true, at)).collect()
 }
