@@ -27,7 +27,8 @@ const LONGEST: usize = 60;
 /// another.
 const STOCK_CASES: u32 = 256;
 
-fn config() -> Config {
+/// The configuration of all properties.
+pub(crate) fn config() -> Config {
     // A failing sequence is shrunk and printed. To keep it, make a scenario of it. The seed is
     // fixed, so that runs can be repeated; PROPTEST_RNG_SEED sets another one, and PROPTEST_CASES
     // another number of cases.

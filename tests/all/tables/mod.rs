@@ -10,6 +10,7 @@ mod coverage;
 mod dead_ends;
 mod decided;
 mod deferred;
+mod deliveries;
 mod driven;
 mod failing;
 mod keys;
