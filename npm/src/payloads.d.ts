@@ -130,6 +130,24 @@ export type Fact =
   | (TimerNamed & {
       fact: "timer_cancelled";
     })
+  | (ExternalTriggerCreated & {
+      fact: "external_trigger_created";
+    })
+  | (ExternalTriggerRotated & {
+      fact: "external_trigger_rotated";
+    })
+  | (ExternalTriggerNamed & {
+      fact: "external_trigger_revoked";
+    })
+  | (ExternalTriggerDelivered & {
+      fact: "external_trigger_delivered";
+    })
+  | (BudgetSet & {
+      fact: "budget_set";
+    })
+  | (BudgetGranted & {
+      fact: "budget_granted";
+    })
   | (WakeHint & {
       fact: "wake_hint_submitted";
     })
@@ -156,6 +174,9 @@ export type Fact =
     })
   | (PolicySet & {
       fact: "policy_set";
+    })
+  | (AgentDescribed & {
+      fact: "agent_described";
     })
   | (TranscriptAppended & {
       fact: "transcript_appended";
@@ -365,6 +386,10 @@ export type AbortReason =
  */
 export type TaskKind = "command_task" | "child_agent_task" | "sleep_job" | "subagent_task" | "worktree_subagent_task";
 /**
+ * Whether the work item of a task waits for it.
+ */
+export type TaskWaitPolicy = "blocking" | "background";
+/**
  * What a restart needs to know about a task. It is for the host; the scheduler reads only the kind
  * and whether the model is wanted at the end.
  */
@@ -494,6 +519,11 @@ export type WakeSource =
        * The trigger, if one is named.
        */
       external_trigger_id?: ExternalTriggerId | null;
+      /**
+       * The number of deliveries to that trigger that the waiter has seen. If there were more
+       * already, the wait is satisfied at once (contract 15.5).
+       */
+      after?: number | null;
     }
   | {
       kind: "timer";
@@ -520,11 +550,33 @@ export type WakeSource =
 /**
  * What ended a wait (contract 3.8).
  */
-export type EndedBy = "trigger" | "deadline" | "operator" | "model" | "superseded" | "completion";
+export type EndedBy = "trigger" | "deadline" | "operator" | "model" | "superseded" | "completion" | "trigger_ended";
+/**
+ * The hash of a trigger's token: 64 lower-case hexadecimal digits. The host makes the token, gives
+ * it away and compares hashes; use SHA-256, as the reference runtime does.
+ */
+export type TokenHash = string;
+/**
+ * How far those who deliver to a trigger are trusted. Nobody outside speaks for the operator or
+ * the runtime.
+ */
+export type ExternalTrust = "trusted_integration" | "untrusted_external";
+/**
+ * A delivery to an external trigger, as its sender names it.
+ */
+export type DeliveryId = string;
+/**
+ * A grant of a budget.
+ */
+export type GrantId = string;
 /**
  * A list of delays in milliseconds: at least one, and none is zero.
  */
 export type Delays = number[];
+/**
+ * Which results of tasks re-enter the model. The others are told with the next turn.
+ */
+export type TerminalReentry = "every" | "awaited";
 /**
  * What kind of trigger a message is (contract 6.3).
  */
@@ -534,6 +586,18 @@ export type TriggerKind =
  * A named order of the rules.
  */
 export type Edition = "2026-05-27" | "2026-05-08";
+/**
+ * What an agent is to its runtime.
+ */
+export type AgentKind = "default" | "named" | "child";
+/**
+ * Who sees an agent.
+ */
+export type AgentVisibility = "public" | "private";
+/**
+ * Who is responsible for an agent.
+ */
+export type AgentOwnership = "self_owned" | "parent_supervised";
 /**
  * How a tool call ended.
  */
@@ -555,6 +619,7 @@ export type Record =
   | WaitingIntentRecord
   | WaitConditionRecord
   | TimerRecord
+  | ExternalTriggerRecord
   | ToolExecutionRecord
   | BriefRecord
   | TurnRecord
@@ -589,6 +654,10 @@ export type WaitConditionStatus = "active" | "resolved" | "cancelled" | "expired
  * The status of a timer.
  */
 export type TimerStatus = "active" | "completed" | "cancelled";
+/**
+ * The status of an external trigger. That one has expired follows from `expires_at`.
+ */
+export type ExternalTriggerStatus = "active" | "revoked" | "used";
 /**
  * The status of a run.
  */
@@ -643,6 +712,21 @@ export type ControlRecord =
     })
   | (EpochsMoved & {
       control: "epochs_moved";
+    })
+  | (BudgetSet & {
+      control: "budget_set";
+    })
+  | (BudgetGranted & {
+      control: "budget_granted";
+    })
+  | (RoundUsage & {
+      control: "round_counted";
+    })
+  | (Marker & {
+      control: "budget_day_begun";
+    })
+  | (AgentDescribed & {
+      control: "agent_described";
     })
   | (FormatRaised & {
       control: "format_raised";
@@ -764,7 +848,9 @@ export type Refusal =
   | "already_satisfied"
   | "no_waker"
   | "follows_its_intent"
-  | "operator_only";
+  | "operator_only"
+  | "wrong_token"
+  | "other_owner";
 /**
  * What the agent does next.
  */
@@ -810,7 +896,8 @@ export type ReasonCode =
   | "item_waits_for_external"
   | "item_waits_for_timer"
   | "item_waits_for_system"
-  | "nothing_pending";
+  | "nothing_pending"
+  | "budget_exhausted";
 /**
  * The outcome of one rule, as a line of an explanation.
  */
@@ -891,6 +978,7 @@ export type ObligationKind =
   | "wake_hint"
   | "runnable_item"
   | "system_wait"
+  | "budget_day"
   | "interrupted_run";
 /**
  * What looks wrong. More kinds may be added (contract 11.3).
@@ -911,7 +999,9 @@ export type DiagnosticKind =
   | "retries_exhausted"
   | "clock_behind"
   | "content_refused"
-  | "turns_fail";
+  | "turns_fail"
+  | "budget_exhausted"
+  | "owner_breach";
 /**
  * How serious a diagnostic is.
  */
@@ -1047,7 +1137,19 @@ export interface RoundCompleted {
    */
   round: number;
   /**
-   * Tokens, timing and so on, carried as given.
+   * Tokens that went in, for a round with the provider.
+   */
+  input_tokens?: number | null;
+  /**
+   * Tokens that came out.
+   */
+  output_tokens?: number | null;
+  /**
+   * The cost in millionths of the currency in which the host counts, if it knows it.
+   */
+  cost_micros?: number | null;
+  /**
+   * Timing and so on, carried as given.
    */
   diagnostics?: AnyJson | null;
 }
@@ -1177,6 +1279,11 @@ export interface TaskChanged {
    * What the task does, or how it ended, in one line.
    */
   summary?: string | null;
+  /**
+   * Whether the item waits for the task; absent means as before, at first that it does not
+   * (contract 5.11).
+   */
+  wait_policy?: TaskWaitPolicy | null;
   /**
    * Free data, carried as given.
    */
@@ -1493,6 +1600,148 @@ export interface TimerNamed {
   timer_id: TimerId;
 }
 /**
+ * Fact `external_trigger_created`: from now on the outside may deliver with the token of this hash.
+ */
+export interface ExternalTriggerCreated {
+  /**
+   * Chosen by the host, unique within the agent.
+   */
+  external_trigger_id: ExternalTriggerId;
+  /**
+   * The hash of its token.
+   */
+  token_hash: TokenHash;
+  /**
+   * The item whose waits alone its deliveries end, and with which it ends; absent means that it
+   * serves the agent.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * What is delivered, in words.
+   */
+  description: string;
+  /**
+   * What a delivery becomes.
+   */
+  delivery_mode: CallbackDeliveryMode;
+  /**
+   * How far those who deliver are trusted.
+   */
+  trust: ExternalTrust;
+  /**
+   * Whether its first delivery ends it.
+   */
+  one_shot?: boolean;
+  /**
+   * When it expires, as an instant that the host or the model named.
+   */
+  expires_at?: Timestamp | null;
+  /**
+   * When it expires, as a duration from now in milliseconds. It counts instead of `expires_at`,
+   * and a correction of the clock moves it (contract 1.3).
+   */
+  expires_in_ms?: number | null;
+}
+/**
+ * Fact `external_trigger_rotated`: the trigger has a new token, and the old one counts no longer.
+ */
+export interface ExternalTriggerRotated {
+  /**
+   * The trigger.
+   */
+  external_trigger_id: ExternalTriggerId;
+  /**
+   * The hash of its new token.
+   */
+  token_hash: TokenHash;
+}
+/**
+ * Fact `external_trigger_revoked`: nothing is delivered to the trigger any more.
+ */
+export interface ExternalTriggerNamed {
+  /**
+   * The trigger.
+   */
+  external_trigger_id: ExternalTriggerId;
+}
+/**
+ * Fact `external_trigger_delivered`: someone outside delivered with a token.
+ */
+export interface ExternalTriggerDelivered {
+  /**
+   * The trigger that the host found by the token.
+   */
+  external_trigger_id: ExternalTriggerId;
+  /**
+   * The hash of the token that was shown.
+   */
+  token_hash: TokenHash;
+  /**
+   * The sender's id of the delivery. The same id to the same trigger is the same delivery.
+   */
+  delivery_id: DeliveryId;
+  /**
+   * What was delivered, if there is content.
+   */
+  content?: MessageBody | null;
+  /**
+   * The media type of the content.
+   */
+  content_type?: string | null;
+  /**
+   * The system that delivered.
+   */
+  source?: string | null;
+  /**
+   * That system's own name for the event.
+   */
+  event_type?: string | null;
+}
+/**
+ * Fact and record `budget_set`: the limits of an owner. They replace those that it had; a limit
+ * that is not named does not hold.
+ */
+export interface BudgetSet {
+  /**
+   * The item that the budget is for; absent means the agent.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * Tokens in a day (UTC).
+   */
+  tokens_per_day?: number | null;
+  /**
+   * Tokens in all.
+   */
+  tokens_total?: number | null;
+  /**
+   * Cost in a day (UTC), in millionths of the currency in which the host counts.
+   */
+  cost_micros_per_day?: number | null;
+}
+/**
+ * Fact and record `budget_granted`: more than the limits, once. What it adds to the limits of a day
+ * is for that day.
+ */
+export interface BudgetGranted {
+  /**
+   * Chosen by the host, unique within the agent.
+   */
+  grant_id: GrantId;
+  /**
+   * The item that the grant is for; absent means the agent.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * Tokens that it adds.
+   */
+  tokens?: number;
+  /**
+   * Cost that it adds, in millionths.
+   */
+  cost_micros?: number;
+}
+/**
  * A wake hint (contract 5.21): a signal to look again, not a message.
  */
 export interface WakeHint {
@@ -1520,6 +1769,10 @@ export interface WakeHint {
    * The external trigger that the hint names.
    */
   external_trigger_id?: ExternalTriggerId | null;
+  /**
+   * The delivery that the hint is. Only the core sets it.
+   */
+  delivery_id?: DeliveryId | null;
   /**
    * The thing that changed.
    */
@@ -1642,6 +1895,10 @@ export interface Policy {
    */
   system_wait_delay_ms?: number;
   /**
+   * Which results of tasks re-enter the model (contract 5.11). Default every.
+   */
+  terminal_reentry?: TerminalReentry;
+  /**
    * Trigger kinds that re-enter the model under any wait if they have content (contract 6.3).
    * Default internal_followup.
    */
@@ -1663,6 +1920,44 @@ export interface Policy {
    * Default 256.
    */
   batch_arrivals?: number;
+}
+/**
+ * Fact and record `agent_described`: what the agent is and what it works with, as its host says.
+ * No rule reads it. It replaces what was said before.
+ */
+export interface AgentDescribed {
+  /**
+   * What the agent is to its runtime.
+   */
+  kind: AgentKind;
+  /**
+   * Who sees it.
+   */
+  visibility: AgentVisibility;
+  /**
+   * Who is responsible for it.
+   */
+  ownership: AgentOwnership;
+  /**
+   * The name of its profile: the tools and rights that it has.
+   */
+  profile_preset?: string | null;
+  /**
+   * The agent that spawned it.
+   */
+  parent_agent_id?: AgentId | null;
+  /**
+   * The model that it uses.
+   */
+  model?: string | null;
+  /**
+   * The directory in which its commands start.
+   */
+  working_directory?: string | null;
+  /**
+   * The workspace that it works in.
+   */
+  workspace?: string | null;
 }
 /**
  * Fact `transcript_appended`: a piece of the transcript, inside or outside a run.
@@ -1975,7 +2270,11 @@ export interface TaskRecord {
    */
   summary?: string | null;
   /**
-   * Free data. `wait_policy` is read from it, and `work_item_id` if the field above is absent.
+   * Whether its item waits for it. Older records and other runtimes say it in the detail.
+   */
+  wait_policy?: TaskWaitPolicy | null;
+  /**
+   * Free data. `wait_policy` and `work_item_id` are read from it if the fields above are absent.
    */
   detail?: AnyJson | null;
   /**
@@ -2256,6 +2555,85 @@ export interface TimerRecord {
    * The message of the last fire (contract 5.20: at most one of them waits).
    */
   tick_message_id?: MessageId | null;
+}
+/**
+ * An external trigger (class `external_triggers`). It has the hash of its token; the token itself
+ * is in no ledger.
+ */
+export interface ExternalTriggerRecord {
+  /**
+   * Unique within the agent.
+   */
+  external_trigger_id: ExternalTriggerId;
+  /**
+   * The agent that owns the ledger.
+   */
+  target_agent_id: AgentId;
+  /**
+   * The intent that another runtime linked to it.
+   */
+  waiting_intent_id?: WaitingIntentId | null;
+  /**
+   * Whether it serves an item or the agent.
+   */
+  scope?: ExternalTriggerScope;
+  /**
+   * The work item that it serves, if it has that scope.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * What is delivered, in words.
+   */
+  description?: string;
+  /**
+   * What a delivery becomes.
+   */
+  delivery_mode: CallbackDeliveryMode;
+  /**
+   * How far those who deliver are trusted.
+   */
+  trust?: ExternalTrust;
+  /**
+   * The hash of its token, which the host compares.
+   */
+  token_hash?: string;
+  /**
+   * The status of the trigger.
+   */
+  status: ExternalTriggerStatus;
+  /**
+   * Whether its first delivery ends it.
+   */
+  one_shot?: boolean;
+  /**
+   * When it was created.
+   */
+  created_at: Timestamp;
+  /**
+   * When it expires.
+   */
+  expires_at?: Timestamp | null;
+  /**
+   * The time from its creation until it expires, in milliseconds; absent if the instant was named
+   * absolutely (contract 1.3).
+   */
+  expires_in_ms?: number | null;
+  /**
+   * When it was revoked.
+   */
+  revoked_at?: Timestamp | null;
+  /**
+   * When something was last delivered.
+   */
+  last_delivered_at?: Timestamp | null;
+  /**
+   * The sender's id of that delivery.
+   */
+  last_delivery_id?: DeliveryId | null;
+  /**
+   * The number of deliveries.
+   */
+  delivery_count?: number;
 }
 /**
  * A tool call that was executed (class `tools`); never executed again (contract 5.23).
@@ -2572,6 +2950,31 @@ export interface EpochsMoved {
    * The items that wait for the operator.
    */
   work_item_ids: WorkItemId[];
+}
+/**
+ * What a round with the provider used.
+ */
+export interface RoundUsage {
+  /**
+   * The run of the round.
+   */
+  run_id: RunId;
+  /**
+   * The number of the round in its run, from 1. A round counts once.
+   */
+  round: number;
+  /**
+   * Tokens that went in.
+   */
+  input_tokens?: number | null;
+  /**
+   * Tokens that came out.
+   */
+  output_tokens?: number | null;
+  /**
+   * The cost in millionths of the currency in which the host counts, if it knows it.
+   */
+  cost_micros?: number | null;
 }
 /**
  * Record `format_raised`: a driver that writes a newer format took over the ledger. Programs that
@@ -3064,7 +3467,8 @@ export interface Obligation {
    */
   enabled_at?: Timestamp | null;
   /**
-   * The rule of the active wait that holds it back in this edition (contract 7.3).
+   * What holds it back: the rule of an active wait in this edition (contract 7.3), or the budget
+   * (contract 16.4).
    */
   held_by?: string | null;
 }
@@ -3202,9 +3606,9 @@ export interface Way {
  */
 export interface AgentSummary {
   /**
-   * The agent that owns the ledger.
+   * Who the agent is.
    */
-  agent_id: AgentId;
+  identity: AgentIdentity;
   /**
    * The lifecycle status.
    */
@@ -3218,6 +3622,14 @@ export interface AgentSummary {
    */
   lifecycle: Lifecycle;
   /**
+   * The model, and what it used.
+   */
+  model: AgentModel;
+  /**
+   * Where it works.
+   */
+  execution: AgentExecution;
+  /**
    * What the facts amount to.
    */
   closure: Closure;
@@ -3226,9 +3638,9 @@ export interface AgentSummary {
    */
   current_work_item_id?: WorkItemId | null;
   /**
-   * The open run.
+   * The item of the open run, else of the newest one of an import.
    */
-  current_run_id?: RunId | null;
+  current_turn_work_item_id?: WorkItemId | null;
   /**
    * The number of the newest turn.
    */
@@ -3246,6 +3658,10 @@ export interface AgentSummary {
    */
   active_task_count: number;
   /**
+   * The agents that it spawned and supervises.
+   */
+  active_children: ChildSummary[];
+  /**
    * The active intents, the newest first.
    */
   active_waiting_intents: IntentSummary[];
@@ -3253,6 +3669,10 @@ export interface AgentSummary {
    * The active conditions that count, by id.
    */
   active_wait_conditions: ConditionSummary[];
+  /**
+   * The external triggers that can be delivered to, the newest first.
+   */
+  active_external_triggers: TriggerSummary[];
   /**
    * The entry of the newest checkpoint, if no work item has changed since (contract 5.22).
    */
@@ -3267,21 +3687,126 @@ export interface AgentSummary {
   tombstones: Tombstones;
 }
 /**
- * What an agent can be asked to do.
+ * Who the agent is. What its host did not say is absent.
+ */
+export interface AgentIdentity {
+  /**
+   * The agent that owns the ledger.
+   */
+  agent_id: AgentId;
+  /**
+   * What it is to its runtime.
+   */
+  kind?: AgentKind | null;
+  /**
+   * Who sees it.
+   */
+  visibility?: AgentVisibility | null;
+  /**
+   * Who is responsible for it.
+   */
+  ownership?: AgentOwnership | null;
+  /**
+   * The name of its profile.
+   */
+  profile_preset?: string | null;
+  /**
+   * The agent that spawned it.
+   */
+  parent_agent_id?: AgentId | null;
+}
+/**
+ * What the agent can be asked to do.
  */
 export interface Lifecycle {
   /**
-   * Whether it must be started before it does anything.
+   * Whether turns may start.
    */
-  resume_required: boolean;
+  starts_turns: boolean;
   /**
-   * Whether messages from outside have an effect before that.
+   * What the operator can do, in a sentence.
    */
-  accepts_external_messages: boolean;
+  guidance: string;
+}
+/**
+ * The model of an agent, and what it used.
+ */
+export interface AgentModel {
   /**
-   * Whether wake hints are refused until it is started.
+   * The name of the model, if the host said it.
    */
-  wake_requires_resume: boolean;
+  name?: string | null;
+  /**
+   * What it used on the day of the newest entry (UTC).
+   */
+  today: Usage;
+  /**
+   * What it used in all.
+   */
+  total: Usage;
+}
+/**
+ * What rounds with the provider used.
+ */
+export interface Usage {
+  /**
+   * The number of rounds.
+   */
+  rounds: number;
+  /**
+   * Tokens that went in.
+   */
+  input_tokens: number;
+  /**
+   * Tokens that came out.
+   */
+  output_tokens: number;
+  /**
+   * The cost in millionths, as far as the host knew it.
+   */
+  cost_micros: number;
+}
+/**
+ * Where an agent works.
+ */
+export interface AgentExecution {
+  /**
+   * The open run.
+   */
+  run_id?: RunId | null;
+  /**
+   * The directory in which its commands start, if the host said it.
+   */
+  working_directory?: string | null;
+  /**
+   * The workspace that it works in, if the host said it.
+   */
+  workspace?: string | null;
+}
+/**
+ * An agent that this one spawned and supervises.
+ */
+export interface ChildSummary {
+  /**
+   * The task that supervises the child.
+   */
+  supervision_task_id: TaskId;
+  /**
+   * The child, if the task says it.
+   */
+  child_agent_id?: AgentId | null;
+  /**
+   * The status of the task.
+   */
+  status: TaskStatus;
+  /**
+   * What the child does, in one line.
+   */
+  summary?: string | null;
+  /**
+   * The item that it works for.
+   */
+  work_item_id?: WorkItemId | null;
 }
 /**
  * An active intent.
@@ -3346,6 +3871,51 @@ export interface ConditionSummary {
   created_at: Timestamp;
 }
 /**
+ * An external trigger that can be delivered to. The hash of its token is not shown.
+ */
+export interface TriggerSummary {
+  /**
+   * The id of the trigger.
+   */
+  external_trigger_id: ExternalTriggerId;
+  /**
+   * The item whose waits alone it ends; `None` if it serves the agent.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * What is delivered, in words.
+   */
+  description: string;
+  /**
+   * What a delivery becomes.
+   */
+  delivery_mode: CallbackDeliveryMode;
+  /**
+   * How far those who deliver are trusted.
+   */
+  trust: ExternalTrust;
+  /**
+   * Whether its first delivery ends it.
+   */
+  one_shot: boolean;
+  /**
+   * When it was created.
+   */
+  created_at: Timestamp;
+  /**
+   * When it expires.
+   */
+  expires_at?: Timestamp | null;
+  /**
+   * The number of deliveries.
+   */
+  delivery_count: number;
+  /**
+   * When something was last delivered.
+   */
+  last_delivered_at?: Timestamp | null;
+}
+/**
  * The numbers of records that do not count.
  */
 export interface SetAside {
@@ -3396,15 +3966,19 @@ export interface Tombstones {
    * Ended timers.
    */
   timers: number;
+  /**
+   * Ended external triggers.
+   */
+  external_triggers: number;
 }
 /**
  * The line of an agent in a list.
  */
 export interface AgentListEntry {
   /**
-   * The agent that owns the ledger.
+   * Who the agent is.
    */
-  agent_id: AgentId;
+  identity: AgentIdentity;
   /**
    * The lifecycle status.
    */

@@ -101,6 +101,14 @@ fn openings_stand_where_their_names_say() {
             "a delivery that waits" => {
                 turns.run.is_some() && waits("c1") && waiting.intents.len() == 1
             }
+            "a delivery to a trigger that has ended" => {
+                !state.ingress().ended.is_empty()
+                    && state.control().hint.is_some()
+                    && waiting.conditions.len() == 1
+            }
+            "a budget that is exhausted" => {
+                state.budgets().agent.exhausted.is_some() && turns.run.is_none() && waits("h")
+            }
             other => panic!("`{other}` has no check here"),
         };
         assert!(
@@ -135,7 +143,7 @@ fn found(adversary: Adversary, (cast, openings): (Cast, Vec<Opening>), by: &[&st
 
 #[test]
 fn reason_class_matching_is_found() {
-    found(Adversary::ReasonClass, (Cast::FULL, openings::ALL.to_vec()), &["I17"], 3);
+    found(Adversary::ReasonClass, (Cast::FULL, openings::ALL.to_vec()), &["I17"], 4);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wakeful_core::{
     id::MessageId,
     record::work::WorkItemPlanStatus,
-    state::{State, work::Item},
+    state::{State, budget::Account, work::Item},
     time::Timestamp,
 };
 
@@ -21,8 +21,13 @@ pub struct Cast {
     pub tasks: usize,
     /// Timers: the first fires once, the second at an interval.
     pub timers: usize,
-    /// External triggers, each with an intent of the agent.
+    /// Names of external triggers that the host made up, each with an intent of the agent.
     pub triggers: usize,
+    /// External triggers of the ledger: the first serves the agent and wakes, the second serves the
+    /// first item, for one message.
+    pub ingress: usize,
+    /// Whether there is a budget: 0 or 1.
+    pub budgets: usize,
     /// Prompts of the operator; the second is about the first item.
     pub messages: usize,
     /// Conditions, in this order: for a task, the operator, the runtime, an external event, a
@@ -34,8 +39,17 @@ pub struct Cast {
 
 impl Cast {
     /// Two items, two tasks, two timers, an external trigger.
-    pub const FULL: Self =
-        Self { items: 2, tasks: 2, timers: 2, triggers: 1, messages: 2, waits: 5, hints: 1 };
+    pub const FULL: Self = Self {
+        items: 2,
+        tasks: 2,
+        timers: 2,
+        triggers: 1,
+        ingress: 2,
+        budgets: 1,
+        messages: 2,
+        waits: 5,
+        hints: 1,
+    };
     /// One item with its task, and one prompt of the operator.
     pub const ITEM_AND_PROMPT: Self = Self { messages: 1, ..Self::WAITING };
     /// One item that can wait for its task.
@@ -43,11 +57,20 @@ impl Cast {
     /// Only wake hints.
     pub const HINT: Self = Self { hints: 1, ..Self::NOBODY };
     /// Only control: start, stop and shutdown.
-    pub const NOBODY: Self =
-        Self { items: 0, tasks: 0, timers: 0, triggers: 0, messages: 0, waits: 0, hints: 0 };
+    pub const NOBODY: Self = Self {
+        items: 0,
+        tasks: 0,
+        timers: 0,
+        triggers: 0,
+        ingress: 0,
+        budgets: 0,
+        messages: 0,
+        waits: 0,
+        hints: 0,
+    };
 
     /// The small casts, by their names on the command line.
-    pub const SMALL: [(&str, Self); 7] = [
+    pub const SMALL: [(&str, Self); 9] = [
         ("hint", Self::HINT),
         ("timer", Self { timers: 1, ..Self::NOBODY }),
         ("timer-and-hint", Self { timers: 1, ..Self::HINT }),
@@ -55,6 +78,8 @@ impl Cast {
         ("prompt", Self { messages: 1, ..Self::NOBODY }),
         ("item", Self { items: 1, ..Self::NOBODY }),
         ("item-and-prompt", Self::ITEM_AND_PROMPT),
+        ("trigger", Self { ingress: 1, ..Self::NOBODY }),
+        ("budget", Self { budgets: 1, ..Self::ITEM_AND_PROMPT }),
     ];
 }
 
@@ -118,6 +143,10 @@ pub fn inputs(cast: Cast) -> Vec<Input> {
     (1..=cast.tasks).for_each(|n| all.extend(task(cast, n)));
     (1..=cast.timers).for_each(|n| all.extend(timer(n)));
     (1..=cast.triggers).for_each(|n| all.extend(trigger(n)));
+    (1..=cast.ingress).for_each(|n| all.extend(ingress(cast, n)));
+    if cast.budgets > 0 {
+        all.extend(budget());
+    }
     all.extend(waits(cast));
     all
 }
@@ -327,6 +356,87 @@ fn trigger(n: usize) -> Vec<Input> {
         Input::new(&delivery(&format!("c{n}"), &trigger), unseen(format!("c{n}"))),
         // A delivery to an unknown trigger.
         Input::new(&delivery(&format!("d{n}"), "nobody"), unseen(format!("d{n}"))),
+    ]
+}
+
+/// An external trigger: its deliveries, a wait that names it, and its end.
+fn ingress(cast: Cast, n: usize) -> Vec<Input> {
+    let id = format!("x{n}");
+    let item = (n == 2 && cast.items > 0).then_some("w1");
+    let fact = |name: &str, more: Value| {
+        let mut fact =
+            json!({"fact": format!("external_trigger_{name}"), "external_trigger_id": id});
+        if let (Some(fact), Value::Object(more)) = (fact.as_object_mut(), more) {
+            fact.extend(more);
+        }
+        fact
+    };
+    let has_owner =
+        move |state: &State| item.is_none_or(|item| state.work().items.contains_key(&item.into()));
+    let unknown = {
+        let id = id.as_str().into();
+        move |state: &State| state.ingress().seen(&id).is_none() && has_owner(state)
+    };
+    let open = {
+        let id = id.as_str().into();
+        move |state: &State| state.ingress().open.contains_key(&id)
+    };
+    // Whether it is open and had this many deliveries.
+    let had = |count: u64| {
+        let id = id.as_str().into();
+        move |state: &State| {
+            let open = state.ingress().open.get(&id);
+            open.is_some_and(|open| open.record.delivery_count == count)
+        }
+    };
+    let wait = format!("{id}-wait");
+    let no_wait = {
+        let id = wait.as_str().into();
+        move |state: &State| state.waiting().seen_condition(&id).is_none() && has_owner(state)
+    };
+    let (old, new) = ("a".repeat(64), "b".repeat(64));
+    let mode = if n == 1 { "wake_hint" } else { "enqueue_message" };
+    let delivery = |number: u64| json!({"delivery_id": format!("d{number}"), "token_hash": old, "content": {"type": "text", "text": "news"}});
+    vec![
+        Input::new(
+            &fact(
+                "created",
+                json!({"token_hash": old, "description": "d", "work_item_id": item, "delivery_mode": mode,
+                       "trust": "trusted_integration", "one_shot": n == 2, "expires_in_ms": (n == 1).then_some(600_000)}),
+            ),
+            unknown,
+        ),
+        Input::new(&fact("delivered", delivery(1)), had(0)),
+        Input::new(&fact("delivered", delivery(2)), had(1)),
+        Input::new(&fact("rotated", json!({"token_hash": new})), had(1)),
+        Input::new(&fact("revoked", json!({})), open),
+        Input::new(
+            &json!({"fact": "wait_condition_registered", "wait_condition_id": wait, "work_item_id": item, "kind": "external",
+                    "waiting_for": "it", "wake_sources": [{"kind": "external_ingress", "external_trigger_id": id}]}),
+            no_wait,
+        ),
+    ]
+}
+
+/// A budget that one round uses up, and a grant.
+fn budget() -> Vec<Input> {
+    let of_agent = |holds: fn(&Account) -> bool| move |state: &State| holds(&state.budgets().agent);
+    vec![
+        Input::new(
+            &json!({"fact": "budget_set", "tokens_per_day": 10}),
+            of_agent(|account| account.limits.tokens_per_day.is_none()),
+        ),
+        Input::new(
+            &json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1, "input_tokens": 10}),
+            |state| {
+                let account = &state.budgets().agent;
+                let is_limited = account.limits.tokens_per_day.is_some();
+                is_limited && account.total.rounds < 2 && state.turns().run.is_some()
+            },
+        ),
+        Input::new(&json!({"fact": "budget_granted", "grant_id": "g1", "tokens": 10}), |state| {
+            state.budgets().agent.exhausted.is_some() && state.budgets().grants.is_empty()
+        }),
     ]
 }
 

@@ -28,7 +28,7 @@ say {"fact":"task_running","task_id":"t1","task_kind":"command_task","work_item_
 };
 
 /// All openings.
-pub const ALL: [Opening; 13] = [
+pub const ALL: [Opening; 15] = [
     NOTHING,
     TASK,
     Opening { name: "two items", tells: "item w1 o\npick w1\nitem w2 o" },
@@ -118,6 +118,30 @@ say {"fact":"waiting_intent_created","waiting_intent_id":"i1","scope":"agent","d
 prompt p1 hello
 run
 say {"fact":"message_queued","message":{"id":"c1","kind":"callback_event","origin":{"kind":"callback","descriptor_id":"e1"},"trust":"trusted_integration","priority":"normal","metadata":{"external_trigger_id":"e1"},"body":{"type":"text","text":"news"}}}
+"#,
+    },
+    Opening {
+        name: "a delivery to a trigger that has ended",
+        tells: r#"
+say {"fact":"external_trigger_created","external_trigger_id":"x1","token_hash":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"d","delivery_mode":"wake_hint","trust":"trusted_integration","expires_in_ms":600000}
+prompt p1 hello
+run
+say {"fact":"external_trigger_delivered","external_trigger_id":"x1","token_hash":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","delivery_id":"d1","content":{"type":"text","text":"news"}}
+say {"fact":"external_trigger_revoked","external_trigger_id":"x1"}
+say {"fact":"wait_condition_registered","wait_condition_id":"x1-wait","kind":"external","waiting_for":"it","wake_sources":[{"kind":"external_ingress","external_trigger_id":"x1"}]}
+"#,
+    },
+    Opening {
+        name: "a budget that is exhausted",
+        tells: r#"
+item w1 o
+say {"fact":"budget_set","tokens_per_day":10}
+prompt p1 hello
+run
+say {"fact":"provider_round_completed","run_id":"$run","round":1,"input_tokens":10}
+webhook h news
+end completed
+run
 "#,
     },
 ];
