@@ -10,7 +10,6 @@ use std::{
     thread,
 };
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wakeful_core::{
     fact::{
@@ -47,6 +46,7 @@ use crate::{
     handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
     openai::Cancel,
+    supervision::{Supervision, child_id},
     tools::{ToolError, accepted},
     worktree::{self, Cleanup, Worktree},
 };
@@ -65,30 +65,7 @@ pub(crate) struct ChildEnd {
     pub(crate) text: String,
 }
 
-/// The detail of the task that supervises a child (`observed-tasks-waits-storage.md` 1.13, 2.17).
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Supervision {
-    child_agent_id: AgentId,
-    supervision_task_id: TaskId,
-    child_kind: String,
-    child_visibility: String,
-    child_ownership: String,
-    child_profile_preset: String,
-    wait_policy: String,
-    workspace_mode: ChildWorkspaceMode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    worktree: Option<Value>,
-    /// The child's last message, once it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    output_summary: Option<String>,
-}
-
 impl Supervision {
-    /// Reads the detail of a task; `None` if the task does not supervise a child.
-    fn from_detail(detail: &RawJson) -> Option<Self> {
-        serde_json::from_str(detail.as_str()).ok()
-    }
-
     /// The same, with the child's last message.
     pub(crate) fn saying(self, words: String) -> Self {
         Self { output_summary: Some(words), ..self }
@@ -110,48 +87,6 @@ impl Supervision {
     }
 }
 
-/// What a parent may know of its child, for people and models. It does not include the child's
-/// transcript.
-#[derive(Serialize)]
-pub(crate) struct ChildSupervision {
-    parent_agent_id: AgentId,
-    child_agent_id: AgentId,
-    supervision_task_id: TaskId,
-    workspace_mode: ChildWorkspaceMode,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    worktree: Option<Value>,
-    cleanup_owner: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cleanup_status: Option<Value>,
-    followup_target: &'static str,
-}
-
-impl ChildSupervision {
-    /// The supervision that a task records; `None` if it supervises no child.
-    pub(crate) fn from_task(task: &TaskRecord) -> Option<Self> {
-        let supervision: Supervision = task.detail.as_ref().and_then(Supervision::from_detail)?;
-        let cleanup_status = supervision
-            .worktree
-            .as_ref()
-            .and_then(|worktree| worktree.get("cleanup_status").cloned());
-        Some(Self {
-            parent_agent_id: task.agent_id.clone(),
-            child_agent_id: supervision.child_agent_id,
-            supervision_task_id: task.id.clone(),
-            workspace_mode: supervision.workspace_mode,
-            worktree: supervision.worktree,
-            cleanup_owner: "supervision_task",
-            cleanup_status,
-            followup_target: "parent_supervisor",
-        })
-    }
-
-    /// The id of the child.
-    pub(crate) fn child_agent_id(&self) -> &AgentId {
-        &self.child_agent_id
-    }
-}
-
 /// Whether this host can resume the child that a task supervises: its ledger has entries and its
 /// worktree exists.
 pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
@@ -166,12 +101,6 @@ pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
     let has_place =
         worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
     has_begun && has_place
-}
-
-/// The id of the child that a task supervises.
-pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
-    // `Context::sweep` relies on this form: with an empty task it is the prefix of all children.
-    AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
 }
 
 /// The name of the worktree of the next child. It contains a part of the parent's head, so that it
@@ -236,7 +165,7 @@ pub(crate) fn spawn(
     worktree: Option<&Worktree>,
 ) -> Result<(TaskHandle, AgentId), ToolError> {
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
-    let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
+    let child_agent_id = child_id(&actor.context.agent_id, task_id.as_str());
     let summary = actor.context.line(&wanted.message, 120);
     let supervision = Supervision {
         child_agent_id: child_agent_id.clone(),

@@ -14,12 +14,13 @@ use wakeful_host::{engine::Engines, ledger::SqliteFile};
 
 use crate::{
     budget::Budget,
-    child, command,
+    command,
     confine::{
         ConfineError, Confinement, Network, Policy, Redactor, Surroundings, Wall, Workspace,
     },
     cut,
     openai::{Endpoint, ToolDefinition},
+    supervision::child_id,
     tools,
     worktree::Layout,
 };
@@ -183,7 +184,7 @@ impl Context {
             command::sweep(&format!(
                 "{}{}",
                 self.mark_of_file(),
-                child::id_of(&self.setup.agent_id, "")
+                child_id(&self.setup.agent_id, "")
             ));
         }
     }

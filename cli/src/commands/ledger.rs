@@ -28,7 +28,8 @@ pub(super) struct LedgerArg {
     /// JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
-    /// The agent [default: the only one in the file; `status` and `doctor` take all]
+    /// The agent [default: the only one in the file; `status`, `doctor`, `tasks`, `items` and
+    /// `waits` take all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }

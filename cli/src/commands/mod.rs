@@ -13,7 +13,9 @@ mod engines;
 mod explain;
 mod export;
 mod import;
+mod items;
 mod ledger;
+mod listing;
 mod log;
 mod man;
 #[cfg(target_os = "linux")]
@@ -24,9 +26,11 @@ mod run;
 mod send;
 mod status;
 mod style;
+mod tasks;
 mod trace;
 mod versions;
 mod visible;
+mod waits;
 mod why;
 
 use std::{
@@ -91,6 +95,12 @@ enum Command {
     Agents(agents::Agents),
     /// Show the state of an agent on one screen
     Status(status::Status),
+    /// List the tasks of agents, by what they hold up
+    Tasks(tasks::Tasks),
+    /// List the work items of agents, by their scheduling state
+    Items(items::Items),
+    /// List what agents wait for, by what can end it, and how a person can end it
+    Waits(waits::Waits),
     /// Print the entries of a ledger, one per line
     Log(log::Log),
     /// Verify a ledger, check its invariants, and list its obligations and problems
@@ -493,6 +503,9 @@ pub fn main() -> ExitCode {
         Command::Why(command) => command.run(),
         Command::Agents(command) => command.run(),
         Command::Status(command) => command.run(),
+        Command::Tasks(command) => command.run(),
+        Command::Items(command) => command.run(),
+        Command::Waits(command) => command.run(),
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Archive(command) => command.run(),

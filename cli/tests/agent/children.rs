@@ -24,7 +24,10 @@ use super::{
     tasks::{lives, task_of, tasks},
     turns::{calls, output},
 };
-use crate::openai::answer::Answer;
+use crate::{
+    openai::answer::Answer,
+    program::{arg, wakeful},
+};
 
 /// The workspace that the system message names.
 fn workspace(asked: &Asked) -> PathBuf {
@@ -335,9 +338,10 @@ fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_inter
     assert!(words.contains("I was told") && words.contains("interrupted"), "{words}");
 }
 
-#[test]
-fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_is_recorded() {
-    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+/// A parent whose three children change a file of their worktree, remove it, and check out another
+/// branch in it.
+fn with_three_worktrees() -> Place {
+    Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) if asked.trigger().contains("Change.") => {
             Answer::calls(&[exec("echo new > new.txt", 10_000)])
         }
@@ -358,7 +362,12 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
         }
         (_, true, 0) => Answer::calls(&["Change.", "Remove.", "Move."].map(in_worktree)),
         _ => Answer::says("So be it."),
-    });
+    })
+}
+
+#[test]
+fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_is_recorded() {
+    let place = with_three_worktrees();
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
     let ends = ended(&entries);
@@ -399,6 +408,119 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
         (&json!("branch_mismatch"), &json!("by-hand"))
     );
     assert_eq!(results(&entries).len(), 3);
+}
+
+#[test]
+fn a_worktree_that_is_not_as_the_host_made_it_is_an_event_of_its_own() {
+    let place = with_three_worktrees();
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let pieces = entries.iter().filter_map(|entry| match &entry.record {
+        Record::Transcript(piece) => serde_json::from_str::<Value>(piece.data.as_str()).ok(),
+        _ => None,
+    });
+    let mut events: Vec<_> = pieces.filter(|piece| piece["kind"] == "worktree_mismatch").collect();
+    events.sort_by_key(|event| event["reason"].to_string());
+    let reasons: Vec<_> = events.iter().map(|event| &event["reason"]).collect();
+    assert_eq!(reasons, ["branch_mismatch", "changed_files"], "one for each, and no other");
+    assert_eq!(events[0]["actual_branch"], "by-hand");
+    assert_eq!(
+        (&events[1]["changed_files"], &events[1]["changed_file_count"]),
+        (&json!(["new.txt"]), &json!(1))
+    );
+    for event in &events {
+        let task = ended(&entries).into_iter().find(|task| event["task_id"] == task.id.as_str());
+        let detail = detail(&task.expect("its task has ended"));
+        assert_eq!(event["child_agent_id"], detail["child_agent_id"]);
+        assert_eq!(event["worktree_path"], detail["worktree"]["worktree_path"]);
+        assert_eq!(event["worktree_branch"], detail["worktree"]["worktree_branch"]);
+    }
+    let log = wakeful(["log", &arg(&place.ledger()), "--agent", "default"]).out;
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("  worktree ")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(
+        lines.iter().any(|line| line.contains("has branch `by-hand` instead of `task-"))
+            && lines.iter().any(|line| line.ends_with("has 1 changed file: new.txt")),
+        "{log}"
+    );
+}
+
+#[test]
+fn people_see_which_children_are_active_and_whose_child_an_agent_is() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) => {
+            Answer::calls(&[("WaitFor", json!({ "reason": "a word", "wake": "operator_input" }))])
+        }
+        (true, ..) => Answer::says("Done."),
+        (_, true, 0) => Answer::calls(&[in_worktree("Work there."), spawn("Work here.")]),
+        _ => Answer::says("So be it."),
+    });
+    let ledger = arg(&place.ledger());
+    let live = place.start(&["--prompt", "go"]);
+    let is_running = |entry: &Entry| match &entry.record {
+        Record::Task(task) if task.status == TaskStatus::Running => Some(task.clone()),
+        _ => None,
+    };
+    let of_worktree = place.wait_for("default", "child in a worktree", |entry| {
+        is_running(entry).filter(|task| task.summary.as_deref() == Some("Work there."))
+    });
+    let of_workspace = place.wait_for("default", "child in the workspace", |entry| {
+        is_running(entry).filter(|task| task.summary.as_deref() == Some("Work here."))
+    });
+    let (there, here) = (detail(&of_worktree), detail(&of_workspace));
+    let child = there["child_agent_id"].as_str().expect("a child").to_owned();
+    for id in [&there, &here].map(|detail| detail["child_agent_id"].as_str().expect("a child")) {
+        place.wait_for(id, "wait", |entry| {
+            matches!(&entry.record, Record::WaitCondition(_)).then_some(())
+        });
+    }
+    let shown = wakeful(["status", &ledger, "--agent", "default"]).out;
+    let path = there["worktree"]["worktree_path"].as_str().expect("a path");
+    let line = format!(
+        "child    `{child}` running, supervised by `{}`, in the worktree `{path}`",
+        of_worktree.id
+    );
+    assert!(shown.lines().any(|found| found == line), "{line}\n{shown}");
+    assert!(shown.contains(", in the workspace of its parent"), "{shown}");
+    let json: Value =
+        serde_json::from_str(&wakeful(["status", &ledger, "--agent", "default", "--json"]).out)
+            .expect("JSON");
+    let children = json["active_children"].as_array().expect("a list");
+    assert_eq!((children.len(), &json["active_task_count"]), (2, &json!(2)));
+    let of_json = children.iter().find(|one| one["child_agent_id"] == child.as_str());
+    let of_json = of_json.expect("the child");
+    assert_eq!(
+        (&of_json["supervision_task_id"], &of_json["status"], &of_json["cleanup_owner"]),
+        (&json!(of_worktree.id), &json!("running"), &json!("supervision_task"))
+    );
+    assert_eq!(of_json["worktree"]["worktree_path"], path);
+    // Also after the child has ended, and its task with it.
+    for is_over in [false, true] {
+        if is_over {
+            place.tell(&["stop"]);
+            eventually("the tasks end", || ended(&place.entries("default")).len() == 2);
+        }
+        let agents = wakeful(["agents", &ledger]).out;
+        let of_child = format!("{child}, child of `default`");
+        assert!(agents.lines().any(|line| line.starts_with(&of_child)), "{agents}");
+        assert!(agents.lines().any(|line| line.starts_with("default  ")), "{agents}");
+        let rows = wakeful(["agents", &ledger, "--json"]).out;
+        let rows: Vec<Value> =
+            rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+        let of = |id: &str| rows.iter().find(|row| row["agent"]["agent_id"] == id).expect("a row");
+        assert_eq!(
+            of(&child)["parent"],
+            json!({ "agent_id": "default", "supervision_task_id": of_worktree.id })
+        );
+        assert_eq!(of("default")["parent"], Value::Null);
+    }
+    let log = wakeful(["log", &ledger, "--agent", "default"]).out;
+    for status in ["running", "interrupted"] {
+        let line = format!("`{}` child agent task {status} with child `{child}`", of_worktree.id);
+        assert!(log.contains(&line), "{line}\n{log}");
+    }
+    place.tell(&["shutdown"]);
+    assert_eq!(live.end(), 0);
 }
 
 #[test]
