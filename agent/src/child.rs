@@ -5,7 +5,6 @@
 use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     sync::Arc,
     thread,
 };
@@ -41,8 +40,8 @@ use wakeful_core::{
 use crate::{
     Agent, Ending, Until,
     actor::Actor,
-    confine::{Confinement, Workspace},
     context::{Context, Setup},
+    ground::Ground,
     handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
     openai::Cancel,
@@ -126,7 +125,7 @@ pub(crate) fn make_worktree(
     // It must exist before git is confined to it: what does not exist is left out.
     fs::create_dir(&path)
         .map_err(|why| failed(format!("cannot create `{}`: {why}", path.display())))?;
-    let made = context.confinement_of_git(&layout, &path).map_err(|why| why.to_string()).and_then(
+    let made = context.ground().of_git(&layout, &path).map_err(|why| why.to_string()).and_then(
         |confinement| {
             worktree::create(folder, name, Some(&confinement), cancel)
                 .map_err(|why| why.to_string())
@@ -142,7 +141,7 @@ pub(crate) fn unmake_worktree(context: &Context, worktree: &Worktree) {
         .map_err(|why| why.to_string())
         .and_then(|layout| {
             let path = &worktree.worktree_path;
-            context.confinement_of_git(&layout, path).map_err(|why| why.to_string())
+            context.ground().of_git(&layout, path).map_err(|why| why.to_string())
         });
     // It is empty of work, so one that stays is only untidy.
     if let Ok(confinement) = confinement {
@@ -297,24 +296,24 @@ fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<
 }
 
 fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, String> {
-    let home: PathBuf =
-        context.home.join("children").join(supervision.supervision_task_id.as_str());
-    let inherited =
-        Setup { agent_id: supervision.child_agent_id.clone(), home, ..context.setup().clone() };
-    let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
-    let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
-    let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
-    let mut policy = inherited.policy.clone();
-    policy.environment.set_for_git(&[("safe.directory", "*"), ("core.logAllRefUpdates", "false")]);
+    let Ground { workspace, home, policy, wall, launcher, also_read, also_write } =
+        ground_of(context, supervision)?;
     Ok(Setup {
+        agent_id: supervision.child_agent_id.clone(),
         workspace,
+        home,
         policy,
-        // Git in a worktree writes to the `.git` of the repository, which is outside the worktree.
-        // The settings and hooks there stay closed: its parent and the operator execute them.
-        also_write: [context.also_write.clone(), layout.of_worktree(&worktree)].concat(),
-        also_read: [context.also_read.clone(), vec![layout.git]].concat(),
-        ..inherited
+        wall,
+        launcher,
+        also_read,
+        also_write,
+        ..context.setup().clone()
     })
+}
+
+fn ground_of(context: &Context, supervision: &Supervision) -> Result<Ground, String> {
+    let worktree = worktree_of(supervision);
+    context.ground().of_child(&supervision.supervision_task_id, worktree.as_ref())
 }
 
 impl Supervision {
@@ -349,25 +348,17 @@ fn cleanup(
     worktree: &Worktree,
 ) -> Result<Cleanup, String> {
     let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
-    let confinement = context
-        .confinement_of_git(&layout, &worktree.worktree_path)
-        .map_err(|why| why.to_string())?;
+    let confinement =
+        context.ground().of_git(&layout, &worktree.worktree_path).map_err(|why| why.to_string())?;
     // Without its folder there is nothing that its commands could have left for git.
     let of_commands = match worktree.worktree_path.is_dir() {
-        true => Some(confinement_of_commands(context, supervision)?),
+        true => Some(
+            ground_of(context, supervision)?.without_network().map_err(|why| why.to_string())?,
+        ),
         false => None,
     };
     let of_commands = of_commands.as_ref().unwrap_or(&confinement);
     Ok(worktree::cleanup(worktree, Some(of_commands), Some(&confinement)))
-}
-
-/// The confinement of the commands of a child.
-fn confinement_of_commands(
-    context: &Context,
-    supervision: &Supervision,
-) -> Result<Confinement, String> {
-    let setup = setup_of(context, supervision)?;
-    setup.confinement_without_network().map_err(|why| why.to_string())
 }
 
 fn worktree_of(supervision: &Supervision) -> Option<Worktree> {

@@ -24,6 +24,10 @@ mod cut;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod effects;
 #[cfg(all(target_os = "linux", feature = "linux"))]
+pub mod gc;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod ground;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod handle;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod history;

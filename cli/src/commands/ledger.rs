@@ -184,6 +184,21 @@ pub(super) fn require_plain(path: &Path, agent: &AgentId) -> Result<(), CliError
     }
 }
 
+/// The own folder of the agents of a file, as an absolute path.
+#[cfg(target_os = "linux")]
+pub(super) fn home_of(ledger: &Path, given: Option<&Path>) -> Result<PathBuf, CliError> {
+    let home = given.map_or_else(
+        || {
+            let mut name = ledger.as_os_str().to_owned();
+            name.push(".home");
+            PathBuf::from(name)
+        },
+        Path::to_owned,
+    );
+    // Commands run in other folders, where a relative path would lead elsewhere.
+    std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
+}
+
 /// Opens the agent's ledger for writing. A missing file is not created.
 pub(super) fn to_write(
     path: &Path,

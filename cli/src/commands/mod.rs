@@ -12,6 +12,8 @@ mod doctor;
 mod engines;
 mod explain;
 mod export;
+#[cfg(target_os = "linux")]
+mod gc;
 mod import;
 mod items;
 mod ledger;
@@ -107,6 +109,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Move the old part of a ledger into an archive file
     Archive(archive::Archive),
+    /// List, and remove, what ended tasks left on the disk: output files and worktrees
+    #[cfg(target_os = "linux")]
+    Gc(gc::Gc),
     /// Show where another edition of the rules would decide differently
     Diff(diff::Diff),
     /// Play cases in several engines and report the first difference of each
@@ -266,6 +271,10 @@ enum CliError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Agent(#[from] wakeful_agent::AgentError),
+    /// What ended tasks left cannot be collected.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Gc(#[from] wakeful_agent::gc::GcError),
     /// An option does not fit the provider.
     #[error("{option} needs --provider {with}: {why}")]
     NotWith {
@@ -509,6 +518,8 @@ pub fn main() -> ExitCode {
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Archive(command) => command.run(),
+        #[cfg(target_os = "linux")]
+        Command::Gc(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// The workspace that the system message names.
-fn workspace(asked: &Asked) -> PathBuf {
+pub(super) fn workspace(asked: &Asked) -> PathBuf {
     let told = asked.system().split_once("You work in ").expect("the message names it").1;
     told.split_once(". Your commands").expect("a sentence").0.into()
 }
@@ -59,7 +59,7 @@ fn spawn(message: &str) -> (&'static str, Value) {
     ("SpawnAgent", json!({ "initial_message": message }))
 }
 
-fn in_worktree(message: &str) -> (&'static str, Value) {
+pub(super) fn in_worktree(message: &str) -> (&'static str, Value) {
     ("SpawnAgent", json!({ "initial_message": message, "workspace_mode": "worktree" }))
 }
 

@@ -3,6 +3,7 @@
 
 mod children;
 mod fits;
+mod leftovers;
 mod many;
 mod model;
 mod place;
