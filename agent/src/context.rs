@@ -184,7 +184,7 @@ impl Context {
 }
 
 impl Setup {
-    /// Where the agent works, and what its commands may do there.
+    /// The folders of the agent, and what its commands may do there.
     pub(crate) fn ground(&self) -> Ground {
         Ground {
             workspace: self.workspace.clone(),

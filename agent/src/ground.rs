@@ -1,5 +1,5 @@
-//! What the confinements of an agent's commands are made of, and those of git. Who collects what
-//! is left of an agent needs the same, without a live agent.
+//! What the confinements of an agent's commands are made of, and those of git. The collection of
+//! what an agent left needs the same, without a live agent.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     worktree::{self, Layout, Worktree},
 };
 
-/// Where an agent works, and what its commands may do there.
+/// The folders of an agent, and what its commands may do there.
 #[derive(Clone, Debug)]
 pub(crate) struct Ground {
     pub(crate) workspace: Workspace,

@@ -323,7 +323,7 @@ fn command_ended(
             json!(u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX)),
         ),
     ]);
-    // What it did before the restart may be there twice, so whoever reads the result must know.
+    // What it did before the restart may be there twice, so the model must know.
     let again = match detail.get("restarts").and_then(Value::as_u64) {
         None | Some(0) => "",
         Some(_) => ", after a restart had started it again",

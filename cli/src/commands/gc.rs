@@ -51,7 +51,7 @@ pub(super) struct Gc {
     /// Remove what is older, such as 90s, 15m, 36h or 7d [default: the policy's `leftovers.days`]
     #[arg(long, value_name = "TIME", value_parser = time)]
     older_than: Option<Duration>,
-    /// Keep at most so many bytes, such as 500K, 200M or 1G [default: the policy's
+    /// Keep at most this number of bytes, such as 500K, 200M or 1G [default: the policy's
     /// `leftovers.bytes`]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     keep_bytes: Option<u64>,

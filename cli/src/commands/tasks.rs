@@ -103,10 +103,17 @@ fn text(detail: &RawJson, key: &str) -> Option<String> {
     detail.field(key)?.read().ok()
 }
 
+/// The waits that the result of a task ends.
 fn awaited_by(state: &State, task: &TaskId) -> Vec<WaitConditionId> {
-    let is_for = |source: &WakeSource| matches!(source, WakeSource::TaskResult { task_id } if task_id == task);
+    let is_result = |source: &WakeSource| match source {
+        WakeSource::TaskResult { task_id } => task_id == task,
+        _ => false,
+    };
     let waits = readiness::conditions(state).map(|wait| &wait.record);
-    waits.filter(|wait| wait.wake_sources.iter().any(is_for)).map(|wait| wait.id.clone()).collect()
+    waits
+        .filter(|wait| wait.wake_sources.iter().any(is_result))
+        .map(|wait| wait.id.clone())
+        .collect()
 }
 
 impl Listed for Task {
@@ -121,7 +128,7 @@ impl Listed for Task {
                 (listed.holds_up(state, task.wait_policy).to_owned(), listed)
             })
             .collect();
-        // The oldest first: it is the one that somebody may have forgotten.
+        // The oldest first: it may have been forgotten.
         all.sort_by(|(_, a), (_, b)| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         grouped([BLOCKING, AWAITED, BACKGROUND].map(str::to_owned), all)
     }

@@ -10,6 +10,7 @@ mod place;
 mod quirks;
 mod secrets;
 mod security;
+mod seen;
 mod story;
 mod surface;
 mod tasks;
