@@ -1,7 +1,12 @@
 //! `wakeful items`: lists the work items of agents, by their scheduling state.
 
+#[cfg(target_os = "linux")]
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
+#[cfg(target_os = "linux")]
+use wakeful_core::id::AgentId;
 use wakeful_core::{
     derive::work_queue::{Candidate, WorkQueue},
     id::{Seq, WaitConditionId, WorkItemId},
@@ -17,7 +22,7 @@ use wakeful_host::driver;
 use super::{
     CliError, Verdict,
     explain::word,
-    listing::{Group, Lines, Listed, Listing, Read, grouped, instant, span},
+    listing::{self, Group, Lines, Listed, Listing, Read, grouped, instant, span},
 };
 
 #[derive(Args)]
@@ -45,6 +50,12 @@ impl Items {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         self.listing.run::<Item>()
     }
+}
+
+/// The items of a running agent, as `wakeful items` prints them.
+#[cfg(target_os = "linux")]
+pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
+    listing::of_ledger::<Item>(path, agent)
 }
 
 /// A work item in the list.

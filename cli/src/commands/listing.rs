@@ -1,6 +1,8 @@
 //! What `wakeful tasks`, `items` and `waits` have in common: the ledger that they read, groups, and
 //! text that fits a terminal of 80 columns.
 
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
@@ -148,7 +150,7 @@ impl Listing {
         let mut ledger = self.ledger.open_of(agent)?;
         let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
         let (machine, _) = opened.map_err(|why| self.ledger.unreadable(agent, why))?;
-        let list = self.list::<T>(&machine, &mut ledger);
+        let list = list::<T>(self.ledger.path(), &machine, &mut ledger, self.all);
         if self.json {
             let text = serde_json::to_string(&list)
                 .map_err(|why| CliError::Trace { case: agent.to_string(), why: why.into() })?;
@@ -158,21 +160,39 @@ impl Listing {
         }
         Ok(Verdict::Well)
     }
+}
 
-    fn list<T: Listed>(&self, machine: &Machine, ledger: &mut SqliteLedger) -> List<T> {
-        let state = machine.state();
-        // A ledger can be ahead of the system clock.
-        let now = SystemClock.now().max(state.at());
-        let send = (Format::from_file(self.ledger.path()) != Some(Format::Lines)).then(|| {
-            let path = self.ledger.path().display().to_string();
-            let agent = state.agent_id().to_string();
-            ["wakeful", "send", "--ledger", &path, "--agent", &agent].map(str::to_owned).to_vec()
-        });
-        let mut read = Read { state, ledger, send };
-        let groups = T::groups(&mut read);
-        let ended = self.all.then(|| ended(&mut read));
-        List { agent_id: state.agent_id().clone(), at: now, groups, ended }
-    }
+/// The list of a running agent, as its command prints it.
+#[cfg(target_os = "linux")]
+pub(super) fn of_ledger<T: Listed>(path: &Path, agent: &AgentId) -> Result<String, CliError> {
+    let (_, mut ledger) = super::ledger::to_read(path, Some(agent.as_str()))?;
+    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+    let (machine, _) = opened.map_err(|why| CliError::Unreadable {
+        path: path.to_owned(),
+        agent: agent.clone(),
+        why: Box::new(why),
+    })?;
+    Ok(page(&list::<T>(path, &machine, &mut ledger, false)))
+}
+
+fn list<T: Listed>(
+    path: &Path,
+    machine: &Machine,
+    ledger: &mut SqliteLedger,
+    all: bool,
+) -> List<T> {
+    let state = machine.state();
+    // A ledger can be ahead of the system clock.
+    let now = SystemClock.now().max(state.at());
+    let send = (Format::from_file(path) != Some(Format::Lines)).then(|| {
+        let path = path.display().to_string();
+        let agent = state.agent_id().to_string();
+        ["wakeful", "send", "--ledger", &path, "--agent", &agent].map(str::to_owned).to_vec()
+    });
+    let mut read = Read { state, ledger, send };
+    let groups = T::groups(&mut read);
+    let ended = all.then(|| ended(&mut read));
+    List { agent_id: state.agent_id().clone(), at: now, groups, ended }
 }
 
 /// The newest ones that have ended.

@@ -1,7 +1,12 @@
 //! `wakeful waits`: lists what agents wait for, by what can end it.
 
+#[cfg(target_os = "linux")]
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
+#[cfg(target_os = "linux")]
+use wakeful_core::id::AgentId;
 use wakeful_core::{
     fact::{
         Fact,
@@ -24,7 +29,7 @@ use super::{
     CliError, Verdict,
     explain::word,
     listing::{
-        Group, Line, Lines, Listed, Listing, Read, grouped, instant, one_line, quoted, span,
+        self, Group, Line, Lines, Listed, Listing, Read, grouped, instant, one_line, quoted, span,
     },
 };
 
@@ -54,6 +59,12 @@ impl Waits {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         self.listing.run::<Wait>()
     }
+}
+
+/// The waits of a running agent, as `wakeful waits` prints them.
+#[cfg(target_os = "linux")]
+pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
+    listing::of_ledger::<Wait>(path, agent)
 }
 
 /// The record of a wait.
@@ -251,7 +262,7 @@ impl Listed for Wait {
             .as_ref()
             .map_or_else(|| "of the agent".to_owned(), |id| format!("of `{id}`"));
         let about = if self.is_over() {
-            let by = self.ended_by.map_or_else(String::new, |by| format!(" by {}", word(by)));
+            let by = self.ended_by.map_or_else(String::new, |by| format!(" by {}", ender(by)));
             let (kind, status) = (word(self.kind), word(&self.status));
             format!("{kind}, {status}{by} {} ago, {owner}", span(self.updated_at, now))
         } else {
@@ -290,6 +301,17 @@ fn woken(source: &WakeSource, now: Timestamp) -> String {
         WakeSource::Timer { wake_at, .. } => format!("the instant {}", instant(*wake_at, now)),
         WakeSource::OperatorInput => "a message of the operator".to_owned(),
         WakeSource::SystemTick => "a tick of the runtime".to_owned(),
+    }
+}
+
+fn ender(by: EndedBy) -> &'static str {
+    match by {
+        EndedBy::Trigger => "what it waited for",
+        EndedBy::Deadline => "its deadline",
+        EndedBy::Operator => "the operator",
+        EndedBy::Model => "the model",
+        EndedBy::Superseded => "a newer wait",
+        EndedBy::Completion => "the completion of its item",
     }
 }
 

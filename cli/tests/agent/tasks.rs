@@ -474,6 +474,40 @@ fn a_command_of_an_agent_that_the_operator_has_stopped_is_not_started_again() {
 }
 
 #[test]
+fn only_a_wanted_command_that_the_model_called_restartable_is_started_again() {
+    let place = Place::scripted(|_| Answer::says("So be it."));
+    place.rest(&["--prompt", "go"]);
+    // Earlier versions recorded for every command how it ran, without asking whether it may again.
+    let facts =
+        [("earlier", false), ("unwanted", true), ("wanted", true)].map(|(id, restartable)| {
+            let cmd = format!("touch {id}.ran");
+            json!({
+                "fact": "task_created", "task_id": id, "task_kind": "command_task", "summary": id,
+                "detail": { "cmd": cmd, "restartable": restartable },
+                "recovery": {
+                    "kind": "command_task", "summary": id, "trust": "trusted_operator",
+                    "promoted_from_exec_command": true,
+                    "spec": { "cmd": cmd, "login": false, "yield_time_ms": 10 },
+                },
+            })
+        });
+    facts.iter().for_each(|fact| place.tell(&["fact", &fact.to_string()]));
+    let cancelling = json!({ "fact": "task_cancelling", "task_id": "unwanted" });
+    place.tell(&["fact", &cancelling.to_string()]);
+    place.rest(&[]);
+    let all = tasks(&place.entries("default"));
+    for (id, ran, status) in [
+        ("earlier", false, TaskStatus::Interrupted),
+        ("unwanted", false, TaskStatus::Interrupted),
+        ("wanted", true, TaskStatus::Completed),
+    ] {
+        assert_eq!(place.workspace().join(format!("{id}.ran")).exists(), ran, "{id}");
+        let last = all.iter().rfind(|task| task.id.as_str() == id).map(|task| task.status);
+        assert_eq!(last, Some(status), "{id}");
+    }
+}
+
+#[test]
 fn a_command_that_the_policy_forbids_by_now_is_not_started_again_and_its_task_fails() {
     let place = with_a_command_that_may_run_again();
     killed_after(&place, 1, &["--prompt", "go"]);
