@@ -10,7 +10,7 @@ use serde::Deserialize;
 use wakeful_core::{
     fact::{Fact, outcome::Answer, turn::TurnAborted},
     host::opening,
-    host::{Clock, Ledger, Remedy},
+    host::{Clock, Remedy},
     id::{MessageId, RunId, Seq},
     json,
     machine::Options,
@@ -183,8 +183,7 @@ impl Actor {
     /// A record of the ledger. It is verified against the entry before it only: the whole chain was
     /// verified when the ledger was opened.
     pub(crate) fn record(&mut self, seq: Seq) -> Option<Record> {
-        let before = driver::head_at(&mut self.ledger, Seq(seq.0.checked_sub(1)?)).ok()?;
-        Some(self.ledger.read(before.seq, 1).ok()?.first()?.open(&before).ok()?.record)
+        Some(driver::entry_at(&mut self.ledger, seq)?.record)
     }
 
     /// Proposes a fact, without secrets. Returns what became of it, or why it was not accepted.

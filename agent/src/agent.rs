@@ -32,6 +32,7 @@ use crate::{
     actor::Actor,
     confine::ConfineError,
     context::{Context, Setup},
+    gc::Collector,
     handle::{Handle, Mailbox},
 };
 
@@ -92,6 +93,7 @@ pub(crate) struct Words {
 pub struct Agent {
     actor: Actor,
     mailbox: Mailbox,
+    collector: Collector,
 }
 
 impl Agent {
@@ -132,7 +134,8 @@ impl Agent {
                 .for_each(|missing| context.audience.notice(&context.agent_id, missing));
         }
         let holds = RawJson::from_value(&context.confinement.holds(&not_enforced));
-        let mut agent = Self { actor: Actor::open(context, handle)?, mailbox };
+        let actor = Actor::open(context, handle)?;
+        let mut agent = Self { actor, mailbox, collector: Collector::default() };
         agent.say(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: holds }));
         Ok(agent)
     }
@@ -168,6 +171,7 @@ impl Agent {
         let ending = self.live_on(until);
         // Also after a failure: nothing that runs for an agent may outlive it.
         self.actor.close(&self.mailbox);
+        self.collector.stop();
         ending
     }
 
@@ -189,6 +193,9 @@ impl Agent {
             }
             if has_ended(state, until) {
                 return Ok(if self.failure().is_some() { Ending::Failed } else { Ending::Rested });
+            }
+            if state.turns().run.is_none() {
+                self.collector.collect(&self.actor.context);
             }
             self.wait()?;
         }

@@ -5,12 +5,10 @@
 use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     sync::Arc,
     thread,
 };
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wakeful_core::{
     fact::{
@@ -42,11 +40,12 @@ use wakeful_core::{
 use crate::{
     Agent, Ending, Until,
     actor::Actor,
-    confine::{Confinement, Workspace},
     context::{Context, Setup},
+    ground::Ground,
     handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
     openai::Cancel,
+    supervision::{Supervision, child_id},
     tools::{ToolError, accepted},
     worktree::{self, Cleanup, Worktree},
 };
@@ -65,30 +64,7 @@ pub(crate) struct ChildEnd {
     pub(crate) text: String,
 }
 
-/// The detail of the task that supervises a child (`observed-tasks-waits-storage.md` 1.13, 2.17).
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Supervision {
-    child_agent_id: AgentId,
-    supervision_task_id: TaskId,
-    child_kind: String,
-    child_visibility: String,
-    child_ownership: String,
-    child_profile_preset: String,
-    wait_policy: String,
-    workspace_mode: ChildWorkspaceMode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    worktree: Option<Value>,
-    /// The child's last message, once it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    output_summary: Option<String>,
-}
-
 impl Supervision {
-    /// Reads the detail of a task; `None` if the task does not supervise a child.
-    fn from_detail(detail: &RawJson) -> Option<Self> {
-        serde_json::from_str(detail.as_str()).ok()
-    }
-
     /// The same, with the child's last message.
     pub(crate) fn saying(self, words: String) -> Self {
         Self { output_summary: Some(words), ..self }
@@ -110,48 +86,6 @@ impl Supervision {
     }
 }
 
-/// What a parent may know of its child, for people and models. It does not include the child's
-/// transcript.
-#[derive(Serialize)]
-pub(crate) struct ChildSupervision {
-    parent_agent_id: AgentId,
-    child_agent_id: AgentId,
-    supervision_task_id: TaskId,
-    workspace_mode: ChildWorkspaceMode,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    worktree: Option<Value>,
-    cleanup_owner: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cleanup_status: Option<Value>,
-    followup_target: &'static str,
-}
-
-impl ChildSupervision {
-    /// The supervision that a task records; `None` if it supervises no child.
-    pub(crate) fn from_task(task: &TaskRecord) -> Option<Self> {
-        let supervision: Supervision = task.detail.as_ref().and_then(Supervision::from_detail)?;
-        let cleanup_status = supervision
-            .worktree
-            .as_ref()
-            .and_then(|worktree| worktree.get("cleanup_status").cloned());
-        Some(Self {
-            parent_agent_id: task.agent_id.clone(),
-            child_agent_id: supervision.child_agent_id,
-            supervision_task_id: task.id.clone(),
-            workspace_mode: supervision.workspace_mode,
-            worktree: supervision.worktree,
-            cleanup_owner: "supervision_task",
-            cleanup_status,
-            followup_target: "parent_supervisor",
-        })
-    }
-
-    /// The id of the child.
-    pub(crate) fn child_agent_id(&self) -> &AgentId {
-        &self.child_agent_id
-    }
-}
-
 /// Whether this host can resume the child that a task supervises: its ledger has entries and its
 /// worktree exists.
 pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
@@ -166,12 +100,6 @@ pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
     let has_place =
         worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
     has_begun && has_place
-}
-
-/// The id of the child that a task supervises.
-pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
-    // `Context::sweep` relies on this form: with an empty task it is the prefix of all children.
-    AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
 }
 
 /// The name of the worktree of the next child. It contains a part of the parent's head, so that it
@@ -197,7 +125,7 @@ pub(crate) fn make_worktree(
     // It must exist before git is confined to it: what does not exist is left out.
     fs::create_dir(&path)
         .map_err(|why| failed(format!("cannot create `{}`: {why}", path.display())))?;
-    let made = context.confinement_of_git(&layout, &path).map_err(|why| why.to_string()).and_then(
+    let made = context.ground().of_git(&layout, &path).map_err(|why| why.to_string()).and_then(
         |confinement| {
             worktree::create(folder, name, Some(&confinement), cancel)
                 .map_err(|why| why.to_string())
@@ -213,7 +141,7 @@ pub(crate) fn unmake_worktree(context: &Context, worktree: &Worktree) {
         .map_err(|why| why.to_string())
         .and_then(|layout| {
             let path = &worktree.worktree_path;
-            context.confinement_of_git(&layout, path).map_err(|why| why.to_string())
+            context.ground().of_git(&layout, path).map_err(|why| why.to_string())
         });
     // It is empty of work, so one that stays is only untidy.
     if let Ok(confinement) = confinement {
@@ -236,7 +164,7 @@ pub(crate) fn spawn(
     worktree: Option<&Worktree>,
 ) -> Result<(TaskHandle, AgentId), ToolError> {
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
-    let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
+    let child_agent_id = child_id(&actor.context.agent_id, task_id.as_str());
     let summary = actor.context.line(&wanted.message, 120);
     let supervision = Supervision {
         child_agent_id: child_agent_id.clone(),
@@ -369,24 +297,24 @@ fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<
 }
 
 fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, String> {
-    let home: PathBuf =
-        context.home.join("children").join(supervision.supervision_task_id.as_str());
-    let inherited =
-        Setup { agent_id: supervision.child_agent_id.clone(), home, ..context.setup().clone() };
-    let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
-    let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
-    let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
-    let mut policy = inherited.policy.clone();
-    policy.environment.set_for_git(&[("safe.directory", "*"), ("core.logAllRefUpdates", "false")]);
+    let Ground { workspace, home, policy, wall, launcher, also_read, also_write } =
+        ground_of(context, supervision)?;
     Ok(Setup {
+        agent_id: supervision.child_agent_id.clone(),
         workspace,
+        home,
         policy,
-        // Git in a worktree writes to the `.git` of the repository, which is outside the worktree.
-        // The settings and hooks there stay closed: its parent and the operator execute them.
-        also_write: [context.also_write.clone(), layout.of_worktree(&worktree)].concat(),
-        also_read: [context.also_read.clone(), vec![layout.git]].concat(),
-        ..inherited
+        wall,
+        launcher,
+        also_read,
+        also_write,
+        ..context.setup().clone()
     })
+}
+
+fn ground_of(context: &Context, supervision: &Supervision) -> Result<Ground, String> {
+    let worktree = worktree_of(supervision);
+    context.ground().of_child(&supervision.supervision_task_id, worktree.as_ref())
 }
 
 impl Supervision {
@@ -421,25 +349,17 @@ fn cleanup(
     worktree: &Worktree,
 ) -> Result<Cleanup, String> {
     let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
-    let confinement = context
-        .confinement_of_git(&layout, &worktree.worktree_path)
-        .map_err(|why| why.to_string())?;
+    let confinement =
+        context.ground().of_git(&layout, &worktree.worktree_path).map_err(|why| why.to_string())?;
     // Without its folder there is nothing that its commands could have left for git.
     let of_commands = match worktree.worktree_path.is_dir() {
-        true => Some(confinement_of_commands(context, supervision)?),
+        true => Some(
+            ground_of(context, supervision)?.without_network().map_err(|why| why.to_string())?,
+        ),
         false => None,
     };
     let of_commands = of_commands.as_ref().unwrap_or(&confinement);
     Ok(worktree::cleanup(worktree, Some(of_commands), Some(&confinement)))
-}
-
-/// The confinement of the commands of a child.
-fn confinement_of_commands(
-    context: &Context,
-    supervision: &Supervision,
-) -> Result<Confinement, String> {
-    let setup = setup_of(context, supervision)?;
-    setup.confinement_without_network().map_err(|why| why.to_string())
 }
 
 fn worktree_of(supervision: &Supervision) -> Option<Worktree> {

@@ -1,7 +1,7 @@
 //! What the turns, commands and children of an agent share, and what the host provides.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -14,14 +14,13 @@ use wakeful_host::{engine::Engines, ledger::SqliteFile};
 
 use crate::{
     budget::Budget,
-    child, command,
-    confine::{
-        ConfineError, Confinement, Network, Policy, Redactor, Surroundings, Wall, Workspace,
-    },
+    command,
+    confine::{ConfineError, Confinement, Policy, Redactor, Wall, Workspace},
     cut,
+    ground::Ground,
     openai::{Endpoint, ToolDefinition},
+    supervision::child_id,
     tools,
-    worktree::Layout,
 };
 
 /// Observes agents. Calls come from several threads.
@@ -102,29 +101,10 @@ impl Context {
             .iter()
             .map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64))
             .sum();
-        let confinement = setup.confinement()?;
+        let confinement = setup.ground().confinement()?;
         let limits = setup.policy.limits.of_commands();
         let budget = Mutex::new(Budget::new(setup.context_tokens));
         Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes, budget })
-    }
-
-    /// The confinement of git while it makes and removes a worktree: that of the agent's own
-    /// commands, without network, with the worktree and the `.git`. Commands can choose what git
-    /// runs for their repository, so that must not have more rights than they.
-    pub(crate) fn confinement_of_git(
-        &self,
-        layout: &Layout,
-        worktree: &Path,
-    ) -> Result<Confinement, ConfineError> {
-        // Git forgets the worktrees that it does not see.
-        let seen = vec![layout.repository.clone(), layout.worktrees.clone()];
-        let setup = Setup {
-            also_read: [self.also_read.clone(), seen].concat(),
-            also_write: [self.also_write.clone(), vec![layout.git.clone(), worktree.to_owned()]]
-                .concat(),
-            ..self.setup.clone()
-        };
-        setup.confinement_without_network()
     }
 
     /// The tools that the model sees.
@@ -183,7 +163,7 @@ impl Context {
             command::sweep(&format!(
                 "{}{}",
                 self.mark_of_file(),
-                child::id_of(&self.setup.agent_id, "")
+                child_id(&self.setup.agent_id, "")
             ));
         }
     }
@@ -196,37 +176,22 @@ impl Context {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
             .collect();
-        output_folder(&self.setup).join(format!("{plain}.log"))
+        self.ground().output().join(format!("{plain}.log"))
     }
 
     /// The longest time that a tool waits, even if the model asks for more.
     pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(10);
 }
 
-/// The folder for the output of commands and the log of their requests.
-fn output_folder(setup: &Setup) -> PathBuf {
-    setup.home.join("output")
-}
-
 impl Setup {
-    /// The confinement of the agent's commands.
-    fn confinement(&self) -> Result<Confinement, ConfineError> {
-        Confinement::new(self.policy.clone(), self.workspace.clone(), &self.surroundings())
-    }
-
-    /// The same for a program that needs no network.
-    pub(crate) fn confinement_without_network(&self) -> Result<Confinement, ConfineError> {
-        let policy = Policy { network: Network::Closed, ..self.policy.clone() };
-        Confinement::new(policy, self.workspace.clone(), &self.surroundings())
-    }
-
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    /// The folders of the agent, and what its commands may do there.
+    pub(crate) fn ground(&self) -> Ground {
+        Ground {
+            workspace: self.workspace.clone(),
+            home: self.home.clone(),
+            policy: self.policy.clone(),
             wall: self.wall,
             launcher: self.launcher.clone(),
-            home: std::env::home_dir(),
-            scratch: self.home.join("tmp"),
-            output: output_folder(self),
             also_read: self.also_read.clone(),
             also_write: self.also_write.clone(),
         }

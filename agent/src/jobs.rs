@@ -7,13 +7,13 @@ use std::{collections::BTreeMap, thread::JoinHandle};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use wakeful_core::{
-    fact::{Fact, task::TaskChanged},
+    fact::{Fact, context::TranscriptAppended, task::TaskChanged},
     id::{TaskId, WorkItemId},
     json,
     record::{
         queue::envelope::TrustLevel,
         task::{
-            TaskKind, TaskStatus, TaskWaitPolicy,
+            TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy,
             recovery::{CommandTaskSpec, TaskRecovery},
         },
     },
@@ -22,13 +22,14 @@ use wakeful_core::{
 
 use crate::{
     actor::Actor,
-    child::{self, ChildEnd, Supervision},
+    child::{self, ChildEnd},
     command::{Cause, Exit, Running},
     context::Context,
     cut,
     effects::Alive,
     handle::Handle,
-    tools::{ToolError, accepted},
+    supervision::{Supervision, WorktreeMismatch},
+    tools::{ToolError, accepted, exec, noted},
 };
 
 /// The most output of a command that its task record keeps, in bytes.
@@ -55,7 +56,10 @@ pub(crate) struct Promoted {
     pub(crate) running: Running,
     pub(crate) spec: CommandTaskSpec,
     pub(crate) trust: TrustLevel,
-    pub(crate) output_path: String,
+    /// What it printed so far.
+    pub(crate) initial_output: Option<String>,
+    /// Whether it can be run again from the start without harm.
+    pub(crate) restartable: bool,
 }
 
 /// The receipt of an operation that continues as a task (contract 12).
@@ -69,13 +73,13 @@ pub(crate) struct TaskHandle {
 }
 
 impl Jobs {
-    /// No jobs yet. Only children whose ledger exists count as alive. A command does not survive
-    /// the process that supervises it.
+    /// No jobs yet. Children whose ledger exists count as alive, and commands that are started
+    /// again. Any other command does not survive the process that supervises it.
     pub(crate) fn new(context: &Context, state: &State) -> Self {
         let alive = Alive::default();
         let active = state.tasks().active.values().map(|task| &task.record);
         active
-            .filter(|task| child::is_resumable(context, task))
+            .filter(|task| child::is_resumable(context, task) || recoverable(state, task).is_some())
             .for_each(|task| alive.add(&task.id));
         Self { by_task: BTreeMap::new(), alive }
     }
@@ -85,12 +89,16 @@ impl Jobs {
         self.alive.clone()
     }
 
-    /// Resumes the children that the ledger says are active.
+    /// Resumes the children that the ledger says are active, and starts commands again.
     pub(crate) fn resume(actor: &mut Actor) {
-        let children: Vec<_> =
+        let active: Vec<_> =
             actor.state().tasks().active.values().map(|task| task.record.clone()).collect();
-        for record in children.iter().filter(|record| record.kind == TaskKind::ChildAgentTask) {
-            child::resume(actor, record);
+        for record in &active {
+            match record.kind {
+                TaskKind::ChildAgentTask => child::resume(actor, record),
+                TaskKind::CommandTask => start_again(actor, record),
+                _ => {}
+            }
         }
     }
 
@@ -176,46 +184,106 @@ impl Jobs {
 /// # Errors
 /// If the scheduler does not accept the task. The caller must then stop the command.
 pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandle, ToolError> {
-    let Promoted { running, spec, trust, output_path } = promoted;
+    let Promoted { running, spec, trust, initial_output, restartable } = promoted;
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
     let summary = format!("Run command: {}", actor.context.line(&spec.cmd, 80));
-    let work_item_id = bound_item(actor.state());
-    let detail = command_detail(&spec, &output_path);
-    let recovery = TaskRecovery::CommandTask {
+    let detail = command_detail(&spec, &running, restartable.then_some(0));
+    // Only a command that can be run again has something that a restart could do with it.
+    let recovery = restartable.then(|| TaskRecovery::CommandTask {
         summary: summary.clone(),
         spec,
         trust,
         promoted_from_exec_command: true,
-    };
+    });
     let change = TaskChanged {
         task_id: task_id.clone(),
         task_kind: Some(TaskKind::CommandTask),
-        work_item_id,
-        summary: Some(summary.clone()),
+        work_item_id: bound_item(actor.state()),
+        summary: Some(summary),
         wait_policy: Some(TaskWaitPolicy::Background),
         detail: Some(raw(&Value::Object(detail.clone()))),
-        recovery: Some(recovery),
+        recovery,
     };
     accepted(actor, &Fact::TaskCreated(change.clone()))?;
-    // Before the next fact: if the engine breaks down in it, the restart asks which tasks are alive
-    // (contract 5.23).
-    actor.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
-    accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))
-        .inspect_err(|_| actor.jobs.remove(&task_id))?;
-    let (handle, task) = (actor.handle.clone(), task_id.clone());
-    let kept = running.clone();
-    running.on_exit(move |exit| {
-        let exit = exit.clone();
-        // If the agent has ended, the next driver interrupts the task.
-        let _ =
-            handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
-    });
+    supervise(actor, TaskChanged { recovery: None, ..change }, detail, running)?;
     Ok(TaskHandle {
         task_id,
         task_kind: TaskKind::CommandTask,
         status: TaskStatus::Running,
-        initial_output: None,
+        initial_output,
     })
+}
+
+/// Makes a command the job of a task, and records that the task runs.
+fn supervise(
+    actor: &mut Actor,
+    change: TaskChanged,
+    detail: Map<String, Value>,
+    running: Running,
+) -> Result<(), ToolError> {
+    let (task, summary) = (change.task_id.clone(), change.summary.clone().unwrap_or_default());
+    // Before the fact: if the engine breaks down in it, the restart asks which tasks are alive
+    // (contract 5.23).
+    actor.jobs.add(task.clone(), Job::Command { running: running.clone(), told: false });
+    accepted(actor, &Fact::TaskRunning(change)).inspect_err(|_| actor.jobs.remove(&task))?;
+    let (handle, kept) = (actor.handle.clone(), running.clone());
+    running.on_exit(move |exit| {
+        let exit = exit.clone();
+        // If the agent has ended, the next driver interrupts the task or starts it again.
+        let _ =
+            handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
+    });
+    Ok(())
+}
+
+/// How the command of an active task is started again after a restart; `None` if it is not. The
+/// model has said that it may be, and neither the model nor the operator has asked it to end.
+fn recoverable<'a>(state: &State, task: &'a TaskRecord) -> Option<&'a CommandTaskSpec> {
+    let Some(TaskRecovery::CommandTask { spec, .. }) = &task.recovery else { return None };
+    // Earlier versions recorded how every command runs, and did not ask whether it may run again.
+    let may_run_again = noted(task, "restartable").unwrap_or(false);
+    let is_wanted = task.status != TaskStatus::Cancelling && state.control().stopped.is_none();
+    (may_run_again && is_wanted).then_some(spec)
+}
+
+/// Starts the command of a task again, from its beginning, because the host has restarted.
+fn start_again(actor: &mut Actor, task: &TaskRecord) {
+    let Some(spec) = recoverable(actor.state(), task).cloned() else { return };
+    let restarts = noted::<u64>(task, "restarts").unwrap_or(0) + 1;
+    let started = exec::start_again(&actor.context, &spec, &task.id, restarts);
+    let running = match started {
+        Ok(running) => running,
+        Err(why) => return cannot_start_again(actor, task, &why),
+    };
+    let detail = command_detail(&spec, &running, Some(restarts));
+    let change = TaskChanged {
+        task_id: task.id.clone(),
+        task_kind: None,
+        work_item_id: None,
+        summary: task.summary.clone(),
+        wait_policy: None,
+        detail: Some(raw(&Value::Object(detail.clone()))),
+        recovery: None,
+    };
+    // Without a task the command has no supervisor.
+    drop(supervise(actor, change, detail, running.clone()).inspect_err(|_| running.stop()));
+}
+
+/// Ends a task whose command cannot be started again.
+fn cannot_start_again(actor: &mut Actor, task: &TaskRecord, why: &ToolError) {
+    let summary = task.summary.as_deref().unwrap_or_default();
+    let change = TaskChanged {
+        task_id: task.id.clone(),
+        task_kind: None,
+        work_item_id: None,
+        summary: Some(format!(
+            "command task failed: {summary}; it could not be started again after a restart: {why}"
+        )),
+        wait_policy: None,
+        detail: None,
+        recovery: None,
+    };
+    end(actor, &task.id, TaskStatus::Failed, change);
 }
 
 fn command_ended(
@@ -258,11 +326,16 @@ fn command_ended(
             json!(u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX)),
         ),
     ]);
+    // What it did before the restart may be there twice, so the model must know.
+    let again = match detail.get("restarts").and_then(Value::as_u64) {
+        None | Some(0) => "",
+        Some(_) => ", after a restart had started it again",
+    };
     let change = TaskChanged {
         task_id: task.clone(),
         task_kind: None,
         work_item_id: None,
-        summary: Some(format!("command task {status}: {summary}; it {how}")),
+        summary: Some(format!("command task {status}: {summary}; it {how}{again}")),
         wait_policy: None,
         detail: Some(raw(&Value::Object(detail))),
         recovery: None,
@@ -291,6 +364,12 @@ pub(crate) fn child_ended(
             .context
             .audience
             .notice(&actor.context.agent_id, &format!("the child of `{task}` has ended{left}"));
+    }
+    // In the ledger, because people did it by hand and nothing else tells of it later.
+    if let Some(mismatch) = WorktreeMismatch::from_supervision(&detail) {
+        let data = mismatch.data();
+        // If it is not accepted, the actor has told the audience why. It blocks nothing.
+        drop(actor.propose(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data })));
     }
     let detail = detail.saying(cut::beginning(&end_of.text, MOST_WORDS).into_owned());
     let change = TaskChanged {
@@ -329,7 +408,12 @@ pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
 }
 
 /// The detail of a command's task record (`observed-tasks-waits-storage.md` 1.12).
-fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Value> {
+/// `restarts` says how often a restart has started it again; `None` if none may.
+fn command_detail(
+    spec: &CommandTaskSpec,
+    running: &Running,
+    restarts: Option<u64>,
+) -> Map<String, Value> {
     let target = if spec.tty { Some("tty") } else { spec.accepts_input.then_some("stdin") };
     let detail = json!({
         "cmd": spec.cmd,
@@ -344,8 +428,10 @@ fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Valu
         "promoted_from_exec_command": true,
         "accepts_input": spec.accepts_input,
         "input_target": target,
-        "output_path": output_path,
+        "output_path": running.output().display().to_string(),
         "terminal_snapshot_ready": false,
+        "restartable": restarts.is_some(),
+        "restarts": restarts,
     });
     match detail {
         Value::Object(detail) => detail,

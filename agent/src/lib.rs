@@ -2,8 +2,8 @@
 //!
 //! An [`Agent`] lives on a ledger of `wakeful_host`. [`command`] runs its commands, [`confine`]
 //! limits what they may do, and [`worktree`] gives its children a place to work. All of these need
-//! Linux and the feature `linux` (on by default). [`openai`] is the client of the model, on every
-//! system.
+//! Linux and the feature `linux` (on by default). [`openai`] is the client of the model, and
+//! [`supervision`] reads what a ledger says about children; both are on every system.
 
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod actor;
@@ -24,6 +24,10 @@ mod cut;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod effects;
 #[cfg(all(target_os = "linux", feature = "linux"))]
+pub mod gc;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod ground;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod handle;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod history;
@@ -38,6 +42,7 @@ mod prompt;
 mod round;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod rounds;
+pub mod supervision;
 pub mod toml_text;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod tools;

@@ -362,10 +362,8 @@ pub fn cleanup(
     let git = |folder: &Path, arguments: &[&str]| git(folder, confinement, arguments, &never);
     let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } =
         worktree;
-    let is_gone =
-        || fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
     // People remove worktrees by hand; cleanup tolerates that (contract 12).
-    if is_gone() {
+    if is_gone(path) {
         // A failure is harmless: git only keeps a stale entry.
         let _untidy = git(origin, &["worktree", "prune"]);
         return Cleanup::AlreadyRemoved { meanwhile: false };
@@ -377,26 +375,77 @@ pub fn cleanup(
         }
         Ok(_) => {}
     }
-    match inspect(
-        path,
-        // A rename would be two paths, which `changed` does not read.
-        &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"],
-    ) {
+    match inspect(path, &CHANGES) {
         Err(error) => return Cleanup::Unreadable { what: Inspection::Changes, error },
         Ok(status) if !status.is_empty() => {
             return Cleanup::ChangedFiles { changed_files: changed(&status) };
         }
         Ok(_) => {}
     }
+    discard(worktree, confinement, &never)
+}
+
+/// Removes a worktree with all that is in it, and its branch if no commit would be lost.
+pub(crate) fn discard(
+    worktree: &Worktree,
+    confinement: Option<&Confinement>,
+    cancel: &Cancel,
+) -> Cleanup {
+    let git = |folder: &Path, arguments: &[&str]| git(folder, confinement, arguments, cancel);
+    let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } =
+        worktree;
     // By force, because without it git would read the worktree again, with more rights.
     let removed = git(origin, &["worktree", "remove", "--force", "--", &path.to_string_lossy()]);
     // Behind the wall the folder is a mount, so git can only empty it.
     let is_emptied = removed.is_err() && fs::remove_dir(path).is_ok();
     match removed {
-        Err(_) if !is_emptied && is_gone() => Cleanup::AlreadyRemoved { meanwhile: true },
+        Err(_) if !is_emptied && is_gone(path) => Cleanup::AlreadyRemoved { meanwhile: true },
         Err(error) if !is_emptied => Cleanup::Failed { error },
         _ => Cleanup::Cleaned { branch: delete(branch, &|arguments| git(origin, arguments)) },
     }
+}
+
+/// What would be lost with a worktree that was kept; `None` if nothing would be. `of_commands` is
+/// as in [`cleanup`].
+///
+/// # Errors
+/// If git cannot read it.
+pub(crate) fn loss(
+    worktree: &Worktree,
+    of_commands: &Confinement,
+    confinement: &Confinement,
+    cancel: &Cancel,
+) -> Result<Option<String>, String> {
+    let inspect =
+        |arguments: &[&str]| git(&worktree.worktree_path, Some(of_commands), arguments, cancel);
+    let origin =
+        |arguments: &[&str]| git(&worktree.original_cwd, Some(confinement), arguments, cancel);
+    let changes = changed(&inspect(&CHANGES)?).len();
+    if changes > 0 {
+        return Ok(Some(format!("{changes} of its files are changed and not committed")));
+    }
+    // Its own branch does not count: it is removed with the worktree.
+    let exclude = format!("--exclude={}", worktree.worktree_branch);
+    let elsewhere = ["--not", &exclude, "--branches", "--remotes"];
+    let branch = format!("refs/heads/{}", worktree.worktree_branch);
+    let count = |of: &str, git: &dyn Fn(&[&str]) -> Result<String, String>| {
+        git(&[&["rev-list", "--count", of][..], &elsewhere].concat())
+    };
+    let mut counts = vec![count("HEAD", &inspect)?];
+    // The branch may be gone, or another one may be checked out.
+    if origin(&["show-ref", "--verify", "--quiet", &branch]).is_ok() {
+        counts.push(count(&branch, &origin)?);
+    }
+    let unmerged = counts.into_iter().find(|count| count != "0");
+    Ok(unmerged.map(|count| format!("{count} of its commits are on no other branch")))
+}
+
+/// How git is asked for changes. A rename would be two paths, which `changed` does not read.
+const CHANGES: [&str; 5] =
+    ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
+
+fn is_gone(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound)
 }
 
 fn delete(branch: &str, git: &dyn Fn(&[&str]) -> Result<String, String>) -> BranchCleanup {

@@ -13,6 +13,7 @@ mod commands;
 mod confine;
 mod crosscheck;
 mod folders;
+mod lists;
 // The same is true here.
 #[allow(dead_code)]
 #[cfg(target_os = "linux")]

@@ -195,9 +195,13 @@ fn no_command_prints_what_steers_a_terminal() {
         assert!(write(&path, &entries) > 0, "{name}");
         let file = arg(&path);
         let case = arg(&folder.path().join(format!("{name}.case")));
-        let commands: [&[&str]; 17] = [
+        let commands: [&[&str]; 21] = [
             &["status", &file],
             &["status", &file, "--json"],
+            &["tasks", &file, "--all"],
+            &["items", &file, "--all"],
+            &["waits", &file, "--all"],
+            &["waits", &file, "--all", "--json"],
             &["why", &file],
             &["why", &file, "--not", "Sleep"],
             &["why", &file, "--json"],
@@ -234,7 +238,9 @@ fn no_command_prints_what_steers_a_terminal() {
         }
     }
     // Otherwise nothing of the ledgers was shown, and this test would show nothing either.
-    for command in ["status", "why", "log", "doctor", "export", "explain", "trace"] {
+    let all =
+        ["status", "tasks", "items", "waits", "why", "log", "doctor", "export", "explain", "trace"];
+    for command in all {
         assert!(said_escaped.contains(command), "{command} showed no text: {said_escaped:?}");
     }
 }

@@ -419,6 +419,13 @@ pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     Ok(Head { seq, chain: chain.ok_or_else(missing)? })
 }
 
+/// One entry of a ledger, verified against the entry before it only. `None` if it cannot be read,
+/// such as one in an archive that is missing.
+pub fn entry_at(ledger: &mut impl Ledger, seq: Seq) -> Option<Entry> {
+    let before = head_at(ledger, Seq(seq.0.checked_sub(1)?)).ok()?;
+    ledger.read(before.seq, 1).ok()?.first()?.open(&before).ok()
+}
+
 /// Verifies the hash chain of the entries after a head up to a position, without reading their
 /// records. Opening an agent from its snapshot does not verify the entries before it (contract
 /// 3.4). Returns the head there, or at the end of the ledger if that comes first. Calls `done` with

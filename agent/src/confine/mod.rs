@@ -50,7 +50,8 @@ pub(crate) use mounts::Inherited;
 use network::Proxy;
 pub use network::{HostError, HostRule, Network};
 pub use policy::{
-    Commands, Environment, Files, Kernel, NamePattern, Place, Policy, PolicyLimits, Words,
+    Commands, Environment, Files, Kernel, Leftovers, NamePattern, Place, Policy, PolicyLimits,
+    Words,
 };
 pub(crate) use redact::INSTEAD;
 pub use redact::{RedactedStream, Redactor};

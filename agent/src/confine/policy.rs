@@ -38,6 +38,9 @@ pub struct Policy {
     /// What happens if the kernel cannot enforce the policy.
     #[serde(default)]
     pub kernel: Kernel,
+    /// How long what ended tasks left on the disk is kept.
+    #[serde(default)]
+    pub leftovers: Leftovers,
 }
 
 /// Files and folders that commands may use.
@@ -274,6 +277,32 @@ impl PolicyLimits {
             stop_grace: self.stop_grace_ms.map_or(usual.stop_grace, Duration::from_millis),
         }
     }
+}
+
+/// How long what ended tasks left on the disk is kept: output files and worktrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Readable)]
+#[serde(deny_unknown_fields)]
+pub struct Leftovers {
+    /// The longest time, in days.
+    #[serde(default = "week")]
+    pub days: u64,
+    /// The most bytes of all of them; the oldest go first.
+    #[serde(default = "gibibyte")]
+    pub bytes: u64,
+}
+
+impl Default for Leftovers {
+    fn default() -> Self {
+        Self { days: week(), bytes: gibibyte() }
+    }
+}
+
+fn week() -> u64 {
+    7
+}
+
+fn gibibyte() -> u64 {
+    1 << 30
 }
 
 /// What happens if the kernel cannot enforce a policy.

@@ -11,8 +11,9 @@ use wakeful_core::{
 
 use super::{Caller, Success, Tool, ToolError, said};
 use crate::{
-    child::{self, ChildSupervision, Wanted},
+    child::{self, Wanted},
     jobs::TaskHandle,
+    supervision::ChildSupervision,
 };
 
 /// Arguments of `SpawnAgent`.

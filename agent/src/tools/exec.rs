@@ -3,15 +3,19 @@
 
 use std::{
     env,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wakeful_core::record::task::recovery::{CommandTaskSpec, TaskRecovery};
+use wakeful_core::{
+    id::TaskId,
+    record::task::{TaskKind, TaskRecord, recovery::CommandTaskSpec},
+};
 
-use super::{Caller, Success, Tool, ToolError, said};
+use super::{Caller, Success, Tool, ToolError, said, task::noted};
 use crate::{
     actor::Actor,
     command::{Excerpt, Exit, Running, Spec},
@@ -53,6 +57,10 @@ pub(super) struct ExecCommand {
     /// Whether it reads input, which TaskInput sends. By default the value of `tty`.
     #[serde(default)]
     accepts_input: Option<bool>,
+    /// Whether it can be run again from the start without harm. If the machine restarts, its task
+    /// then goes on with a new start of the command. By default its task ends as interrupted.
+    #[serde(default)]
+    restartable: bool,
     /// How long to wait for it, in milliseconds. After that it continues as a task.
     #[serde(default = "default_yield")]
     yield_time_ms: u64,
@@ -96,8 +104,6 @@ enum Disposition {
     },
     PromotedToTask {
         task_handle: TaskHandle,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        initial_output_preview: Option<String>,
         initial_output_truncated: bool,
     },
     AlreadyRunning {
@@ -119,17 +125,11 @@ impl Tool for ExecCommand {
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
-        without_mark(caller, &[Some(&cmd), self.workdir.as_deref()])?;
-        let workdir = caller.context.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
-        // The shell first: the line is judged as a shell of that grammar would read it.
-        self.shell
-            .as_deref()
-            .map_or(Ok(()), |shell| caller.context.confinement.judge_shell(shell))
-            .map_err(refused)?;
-        caller.context.confinement.judge(&cmd, &workdir).map_err(refused)?;
+        let workdir =
+            judged(&caller.context, &cmd, self.workdir.as_deref(), self.shell.as_deref())?;
         let accepts_input = self.accepts_input.unwrap_or(self.tty);
         let task_spec = CommandTaskSpec {
-            cmd: cmd.clone(),
+            cmd,
             workdir: Some(workdir.display().to_string()),
             shell: self.shell.clone(),
             login: self.login,
@@ -147,26 +147,7 @@ impl Tool for ExecCommand {
         }
         // The number keeps apart the output files and the marks of commands of one run.
         let number = caller.ask(Actor::count_command)?;
-        let output = caller.context.output_file(&format!("{}-{number}", caller.run));
-        let spec = Spec {
-            cmd,
-            workdir,
-            shell: self.shell.clone(),
-            login: self.login,
-            tty: self.tty,
-            accepts_input,
-            environment: caller.context.confinement.environment(env::vars_os()),
-            mark: format!("{}{}/{number}", caller.context.mark(), caller.run),
-            redactor: Arc::clone(&caller.context.redactor),
-        };
-        let running = Running::start(
-            &spec,
-            &caller.context.limits,
-            Some(&caller.context.confinement),
-            &output,
-        );
-        let running =
-            running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
+        let running = start(&caller.context, &task_spec, workdir, caller.run.as_str(), number)?;
         match self.wait(caller, &running) {
             Some(exit) => Ok(self.completed(caller, &running, &exit)),
             None => self.promoted(caller, running, task_spec),
@@ -244,9 +225,15 @@ impl ExecCommand {
         spec: CommandTaskSpec,
     ) -> Result<Success, ToolError> {
         let preview = running.preview(self.shown()).ok();
-        let output_path = running.output().display().to_string();
-        let promoted =
-            Promoted { running: running.clone(), spec, trust: caller.trust, output_path };
+        let initial_output_truncated = preview.as_ref().is_some_and(Excerpt::is_cut);
+        let initial_output = preview.map(|preview| preview.text).filter(|text| !text.is_empty());
+        let promoted = Promoted {
+            running: running.clone(),
+            spec,
+            trust: caller.trust,
+            initial_output,
+            restartable: self.restartable,
+        };
         let promoted =
             caller.ask(move |actor| jobs::promote(actor, promoted)).and_then(|promoted| promoted);
         // Without a task the command has no supervisor.
@@ -256,17 +243,66 @@ impl ExecCommand {
             task_handle.task_id,
             caller.context.line(&self.cmd, 80)
         );
-        let initial_output_truncated = preview.as_ref().is_some_and(Excerpt::is_cut);
-        let text = preview.map(|preview| preview.text).filter(|text| !text.is_empty());
         Ok(Success::new(
             summary,
-            &Disposition::PromotedToTask {
-                task_handle,
-                initial_output_preview: text,
-                initial_output_truncated,
-            },
+            &Disposition::PromotedToTask { task_handle, initial_output_truncated },
         ))
     }
+}
+
+/// Checks whether a command may run, and returns the folder in which it runs.
+fn judged(
+    context: &Context,
+    cmd: &str,
+    workdir: Option<&str>,
+    shell: Option<&str>,
+) -> Result<PathBuf, ToolError> {
+    without_mark(context, &[Some(cmd), workdir])?;
+    let workdir = context.workspace.resolve(workdir).map_err(refused)?;
+    // The shell first: the line is judged as a shell of that grammar would read it.
+    shell.map_or(Ok(()), |shell| context.confinement.judge_shell(shell)).map_err(refused)?;
+    context.confinement.judge(cmd, &workdir).map_err(refused)?;
+    Ok(workdir)
+}
+
+/// Starts a command that may run. `of` and `number` keep apart the output files and the marks of
+/// an agent's commands.
+fn start(
+    context: &Context,
+    spec: &CommandTaskSpec,
+    workdir: PathBuf,
+    of: &str,
+    number: u64,
+) -> Result<Running, ToolError> {
+    let output = context.output_file(&format!("{of}-{number}"));
+    let spec = Spec {
+        cmd: spec.cmd.clone(),
+        workdir,
+        shell: spec.shell.clone(),
+        login: spec.login,
+        tty: spec.tty,
+        accepts_input: spec.accepts_input,
+        environment: context.confinement.environment(env::vars_os()),
+        mark: format!("{}{of}/{number}", context.mark()),
+        redactor: Arc::clone(&context.redactor),
+    };
+    Running::start(&spec, &context.limits, Some(&context.confinement), &output)
+        .map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))
+}
+
+/// Starts the command of a task again after a restart. It is judged again, because the policy and
+/// the workspace may be others now.
+///
+/// # Errors
+/// If it may not run any more, or cannot be started.
+pub(crate) fn start_again(
+    context: &Context,
+    spec: &CommandTaskSpec,
+    task: &TaskId,
+    restarts: u64,
+) -> Result<Running, ToolError> {
+    let workdir = judged(context, &spec.cmd, spec.workdir.as_deref(), spec.shell.as_deref())?;
+    start(context, spec, workdir, &format!("{task}-again"), restarts)
 }
 
 /// The task that runs the same command in the same way, if there is one.
@@ -279,17 +315,16 @@ fn already_running(
     clean(&mut wanted.cmd);
     [&mut wanted.workdir, &mut wanted.shell].into_iter().flatten().for_each(clean);
     caller.ask(move |actor| {
-        let is_same = |spec: &CommandTaskSpec| {
-            (&spec.cmd, &spec.workdir, &spec.shell, spec.login, spec.tty)
-                == (&wanted.cmd, &wanted.workdir, &wanted.shell, wanted.login, wanted.tty)
+        let is_same = |task: &TaskRecord| {
+            task.kind == TaskKind::CommandTask
+                && noted(task, "cmd").as_ref() == Some(&wanted.cmd)
+                && noted(task, "workdir") == wanted.workdir
+                && noted(task, "shell") == wanted.shell
+                && noted(task, "login") == Some(wanted.login)
+                && noted(task, "tty") == Some(wanted.tty)
         };
         let active = actor.state().tasks().active.values().map(|task| &task.record);
-        let mut same = active.filter(|task| {
-            matches!(
-                &task.recovery,
-                Some(TaskRecovery::CommandTask { spec, .. }) if is_same(spec)
-            )
-        });
+        let mut same = active.filter(|task| is_same(task));
         same.next().map(|task| TaskHandle {
             task_id: task.id.clone(),
             task_kind: task.kind,
@@ -301,9 +336,9 @@ fn already_running(
 
 /// Refuses texts with the mark of a secret that was removed. The model saw it in the place of a
 /// key, and a command would mean something else with it.
-pub(super) fn without_mark(caller: &Caller, texts: &[Option<&str>]) -> Result<(), ToolError> {
+pub(super) fn without_mark(context: &Context, texts: &[Option<&str>]) -> Result<(), ToolError> {
     let has_mark = texts.iter().flatten().any(|text| text.contains(INSTEAD));
-    if !has_mark || caller.context.redactor.is_empty() {
+    if !has_mark || context.redactor.is_empty() {
         return Ok(());
     }
     let message = format!(

@@ -3,7 +3,7 @@
 //! changes state only by facts.
 
 mod agents;
-mod exec;
+pub(super) mod exec;
 mod queue;
 mod rest;
 mod schema;
@@ -25,6 +25,7 @@ use wakeful_core::{
     record::queue::envelope::TrustLevel,
 };
 
+pub(super) use self::task::noted;
 use super::{
     actor::Actor,
     context::Context,

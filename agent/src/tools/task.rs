@@ -17,12 +17,7 @@ use wakeful_core::{
 };
 
 use super::{Caller, Success, Tool, ToolError, exec::without_mark};
-use crate::{
-    actor::Actor,
-    child::{self, ChildSupervision},
-    command,
-    context::Context,
-};
+use crate::{actor::Actor, child, command, context::Context, supervision::ChildSupervision};
 
 /// How often a task that is waited for is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -145,11 +140,13 @@ impl Snapshot {
                     "output_path",
                     "exit_status",
                     "input_target",
+                    "restartable",
+                    "restarts",
                 ],
             ),
             child_agent_id: supervision
                 .as_ref()
-                .map(|supervision| supervision.child_agent_id().to_string()),
+                .map(|supervision| supervision.child_agent_id.to_string()),
             child_supervision: supervision,
         }
     }
@@ -302,7 +299,7 @@ impl Tool for TaskInput {
                 Err("it no longer accepts input".to_owned())
             }
             (Some(running), _) => {
-                without_mark(caller, &[Some(&self.input)])?;
+                without_mark(&caller.context, &[Some(&self.input)])?;
                 let target = if noted(&task, "tty").unwrap_or(false) { "tty" } else { "stdin" };
                 running
                     .write(self.input.as_bytes())
@@ -433,7 +430,7 @@ fn find(caller: &Caller, id: &str) -> Result<TaskRecord, ToolError> {
 }
 
 /// The value of this key in the detail of a task.
-fn noted<T: Readable>(task: &TaskRecord, key: &str) -> Option<T> {
+pub(crate) fn noted<T: Readable>(task: &TaskRecord, key: &str) -> Option<T> {
     task.detail.as_ref()?.field(key)?.read().ok()
 }
 

@@ -1,18 +1,20 @@
 //! `wakeful agents`: lists the agents of a file.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use wakeful_agent::supervision::{ChildSupervision, supervising_task};
 use wakeful_core::{
     derive::summary::{AgentListEntry, AgentSummary},
     host::{Clock, opening},
-    id::AgentId,
+    id::{AgentId, TaskId},
     machine::Options,
-    record::{chain::Head, decision::Boundary, diagnostic::Diagnostic},
+    record::{Record, chain::Head, decision::Boundary, diagnostic::Diagnostic},
+    state::State,
     time::Timestamp,
 };
-use wakeful_host::{clock::SystemClock, ledger::SqliteLedger};
+use wakeful_host::{clock::SystemClock, driver, ledger::SqliteLedger};
 
 use super::{
     CliError, Verdict, complain,
@@ -28,9 +30,10 @@ const WIDEST: usize = 80;
 #[command(after_help = "\
     Each agent is read from its newest snapshot on. `wakeful doctor` verifies the whole \
     ledgers.\n\n\
-    --json prints one object per agent: {agent, head {seq, chain}, next_wake, oldest_wait {id, \
-    work_item_id, waiting_for, since}, odd}. `agent` is an `AgentListEntry`, and `odd` holds what \
-    is a `Diagnostic` (see `wakeful schema`).\n\n\
+    A child agent is marked with its parent.\n\n\
+    --json prints one object per agent: {agent, parent {agent_id, supervision_task_id}, head {seq, \
+    chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
+    `AgentListEntry`, and `odd` holds what is a `Diagnostic` (see `wakeful schema`).\n\n\
     Exit codes:\n\
     \x20 0  printed\n\
     \x20 1  something is odd about an agent\n\
@@ -55,10 +58,18 @@ pub(super) struct Agents {
 #[derive(Serialize)]
 struct Row {
     agent: AgentListEntry,
+    parent: Option<Parent>,
     head: Head,
     next_wake: Option<Timestamp>,
     oldest_wait: Option<Wait>,
     odd: Vec<Diagnostic>,
+}
+
+/// The agent that supervises a child, and the task by which it does.
+#[derive(Clone, Serialize)]
+struct Parent {
+    agent_id: AgentId,
+    supervision_task_id: TaskId,
 }
 
 /// A wait of the agent or of one of its items.
@@ -74,15 +85,13 @@ impl Agents {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let now = SystemClock.now();
         let mut rows = Vec::new();
+        let mut parents = BTreeMap::new();
         let mut verdict = Verdict::Well;
-        for (agent, ledger) in all_to_read(&self.ledger)? {
-            match self.row(agent, ledger, now) {
-                Ok(row) => {
-                    if !row.odd.is_empty() {
-                        verdict = verdict.max(Verdict::Differs);
-                    }
-                    rows.extend(Some(row).filter(|row| !self.odd || !row.odd.is_empty()));
-                }
+        let all = all_to_read(&self.ledger)?;
+        let ids: Vec<_> = all.iter().map(|(agent, _)| agent.clone()).collect();
+        for (agent, ledger) in all {
+            match self.row(agent, ledger, now, &ids, &mut parents) {
+                Ok(row) => rows.push(row),
                 // One that cannot be read does not hide the others.
                 Err(why) => {
                     complain(why);
@@ -90,6 +99,13 @@ impl Agents {
                 }
             }
         }
+        for row in &mut rows {
+            row.parent = parents.remove(&row.agent.agent_id);
+        }
+        if rows.iter().any(|row| !row.odd.is_empty()) {
+            verdict = verdict.max(Verdict::Differs);
+        }
+        rows.retain(|row| !self.odd || !row.odd.is_empty());
         if self.json {
             for row in &rows {
                 let text = serde_json::to_string(row).map_err(|why| CliError::Trace {
@@ -109,6 +125,8 @@ impl Agents {
         agent: AgentId,
         mut ledger: SqliteLedger,
         now: Timestamp,
+        ids: &[AgentId],
+        parents: &mut BTreeMap<AgentId, Parent>,
     ) -> Result<Row, CliError> {
         let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
         let (machine, _) = opened.map_err(|why| CliError::Unreadable {
@@ -116,11 +134,14 @@ impl Agents {
             agent,
             why: Box::new(why),
         })?;
+        parents.extend(children(machine.state(), &mut ledger, ids));
         let at = machine.state().at();
         // A ledger can be ahead of the system clock.
         let explanation = machine.explain(Boundary::RunLoopIdle, now.max(at));
         Ok(Row {
             agent: AgentListEntry::new(machine.state()),
+            // Known only when all ledgers have been read.
+            parent: None,
             head: machine.head(),
             // From the newest entry on, so that an instant that has passed is named.
             next_wake: machine.next_wake(at),
@@ -128,6 +149,34 @@ impl Agents {
             odd: explanation.diagnostics,
         })
     }
+}
+
+/// The agents among `others` that this agent supervises or has supervised, each with its parent.
+fn children(
+    state: &State,
+    ledger: &mut SqliteLedger,
+    others: &[AgentId],
+) -> Vec<(AgentId, Parent)> {
+    let parent = state.agent_id();
+    let ids = others.iter().filter_map(|other| Some((other, supervising_task(parent, other)?)));
+    let mut children = Vec::new();
+    for (id, task_id) in ids {
+        // An operator can choose an id of this form too, so the task's record has the last word.
+        let supervision = match state.tasks().active.get(&task_id) {
+            Some(task) => ChildSupervision::from_task(&task.record),
+            None => state.tasks().ended.get(&task_id).and_then(|(_, seq)| {
+                let Record::Task(task) = driver::entry_at(ledger, *seq)?.record else {
+                    return None;
+                };
+                ChildSupervision::from_task(&task)
+            }),
+        };
+        if supervision.is_some_and(|supervision| supervision.child_agent_id == *id) {
+            let agent_id = parent.clone();
+            children.push((id.clone(), Parent { agent_id, supervision_task_id: task_id }));
+        }
+    }
+    children
 }
 
 /// The wait that has lasted longest.
@@ -181,8 +230,12 @@ fn cells(row: &Row, now: Timestamp) -> [String; 5] {
             wait.work_item_id.as_ref().map_or_else(String::new, |item| format!(" of `{item}`"));
         format!("`{}`{of} since {}: {}", wait.id, wait.since, wait.waiting_for)
     });
+    let child_of = row
+        .parent
+        .as_ref()
+        .map_or_else(String::new, |parent| format!(", child of `{}`", parent.agent_id));
     [
-        row.agent.identity.agent_id.to_string(),
+        format!("{}{child_of}", row.agent.identity.agent_id),
         word(row.agent.scheduling_posture.posture),
         row.agent.pending.to_string(),
         row.next_wake.map_or_else(|| "-".to_owned(), wakes),

@@ -28,7 +28,8 @@ pub(super) struct LedgerArg {
     /// JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
-    /// The agent [default: the only one in the file; `status` and `doctor` take all]
+    /// The agent [default: the only one in the file; `status`, `doctor`, `tasks`, `items` and
+    /// `waits` take all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }
@@ -181,6 +182,21 @@ pub(super) fn require_plain(path: &Path, agent: &AgentId) -> Result<(), CliError
         }
         _ => Ok(()),
     }
+}
+
+/// The own folder of the agents of a file, as an absolute path.
+#[cfg(target_os = "linux")]
+pub(super) fn home_of(ledger: &Path, given: Option<&Path>) -> Result<PathBuf, CliError> {
+    let home = given.map_or_else(
+        || {
+            let mut name = ledger.as_os_str().to_owned();
+            name.push(".home");
+            PathBuf::from(name)
+        },
+        Path::to_owned,
+    );
+    // Commands run in other folders, where a relative path would lead elsewhere.
+    std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
 }
 
 /// Opens the agent's ledger for writing. A missing file is not created.

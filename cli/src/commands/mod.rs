@@ -12,8 +12,12 @@ mod doctor;
 mod engines;
 mod explain;
 mod export;
+#[cfg(target_os = "linux")]
+mod gc;
 mod import;
+mod items;
 mod ledger;
+mod listing;
 mod log;
 mod man;
 #[cfg(target_os = "linux")]
@@ -24,9 +28,11 @@ mod run;
 mod send;
 mod status;
 mod style;
+mod tasks;
 mod trace;
 mod versions;
 mod visible;
+mod waits;
 mod why;
 
 use std::{
@@ -91,12 +97,21 @@ enum Command {
     Agents(agents::Agents),
     /// Show the state of an agent on one screen
     Status(status::Status),
+    /// List the tasks of agents, by what they hold up
+    Tasks(tasks::Tasks),
+    /// List the work items of agents, by their scheduling state
+    Items(items::Items),
+    /// List what agents wait for, by what can end it, and how a person can end it
+    Waits(waits::Waits),
     /// Print the entries of a ledger, one per line
     Log(log::Log),
     /// Verify a ledger, check its invariants, and list its obligations and problems
     Doctor(doctor::Doctor),
     /// Move the old part of a ledger into an archive file
     Archive(archive::Archive),
+    /// List, and remove, what ended tasks left on the disk: output files and worktrees
+    #[cfg(target_os = "linux")]
+    Gc(gc::Gc),
     /// Show where another edition of the rules would decide differently
     Diff(diff::Diff),
     /// Play cases in several engines and report the first difference of each
@@ -256,6 +271,10 @@ enum CliError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Agent(#[from] wakeful_agent::AgentError),
+    /// What ended tasks left cannot be collected.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Gc(#[from] wakeful_agent::gc::GcError),
     /// An option does not fit the provider.
     #[error("{option} needs --provider {with}: {why}")]
     NotWith {
@@ -493,9 +512,14 @@ pub fn main() -> ExitCode {
         Command::Why(command) => command.run(),
         Command::Agents(command) => command.run(),
         Command::Status(command) => command.run(),
+        Command::Tasks(command) => command.run(),
+        Command::Items(command) => command.run(),
+        Command::Waits(command) => command.run(),
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Archive(command) => command.run(),
+        #[cfg(target_os = "linux")]
+        Command::Gc(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),

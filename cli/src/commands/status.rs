@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
+use wakeful_agent::supervision::ChildSupervision;
 use wakeful_core::{
     derive::summary::{AgentSummary, SetAside, Tombstones},
     explain::Explanation,
     host::opening::{self, Opening},
     host::{Clock, LedgerError},
     id::AgentId,
-    json,
     machine::Options,
-    record::decision::Boundary,
+    record::{decision::Boundary, task::TaskStatus},
+    state::State,
 };
 use wakeful_host::{
     clock::SystemClock,
@@ -27,6 +29,9 @@ use super::{
 
 #[derive(Args)]
 #[command(after_help = "\
+    `wakeful tasks`, `wakeful items` and `wakeful waits` say more about these.\n\n\
+    --json adds `active_children` to the summary: the supervision of each child, as `AgentGet` \
+    gives it to the model, with the `status` of its task.\n\n\
     Exit codes:\n\
     \x20 0  printed\n\
     \x20 2  the ledger cannot be read\n\n\
@@ -36,9 +41,37 @@ use super::{
 pub(super) struct Status {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Print one JSON object per agent: an `AgentSummary` (see `wakeful schema`)
+    /// Print one JSON object per agent: an `AgentSummary` (see `wakeful schema`) and its children
     #[arg(long)]
     json: bool,
+}
+
+/// What is printed about an agent as JSON.
+#[derive(Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    summary: AgentSummary,
+    active_children: Vec<Child>,
+}
+
+/// A child whose task is active.
+#[derive(Serialize)]
+struct Child {
+    /// The status of the task that supervises it.
+    status: TaskStatus,
+    #[serde(flatten)]
+    supervision: ChildSupervision,
+}
+
+impl Child {
+    /// The children whose tasks are active.
+    fn active(state: &State) -> Vec<Self> {
+        let children = state.active_tasks().filter_map(|task| {
+            let supervision = ChildSupervision::from_task(task)?;
+            Some(Self { status: task.status, supervision })
+        });
+        children.collect()
+    }
 }
 
 impl Status {
@@ -55,16 +88,22 @@ impl Status {
         let mut ledger = self.ledger.open_of(agent)?;
         let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
         let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(agent, why))?;
-        let summary = machine.summary();
+        let (summary, children) = (machine.summary(), Child::active(machine.state()));
         if self.json {
-            say!("{}", json::write(&summary));
+            let told = Summary { summary, active_children: children };
+            let text = serde_json::to_string(&told)
+                .map_err(|why| CliError::Trace { case: agent.to_string(), why: why.into() })?;
+            say!("{text}");
             return Ok(Verdict::Well);
         }
         // The time of the newest entry, as `wakeful why` does it.
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at());
         let past =
             Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(agent, why))?;
-        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
+        super::say::text(format_args!(
+            "{}",
+            screen(&summary, &children, &explanation, &opening, &past)
+        ));
         Ok(Verdict::Well)
     }
 }
@@ -103,6 +142,7 @@ pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError
     // In a conversation the place of old entries does not matter.
     Ok(screen(
         &machine.summary(),
+        &Child::active(machine.state()),
         &machine.explain(Boundary::RunLoopIdle, now),
         &opening,
         &Past::Here,
@@ -111,6 +151,7 @@ pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError
 
 fn screen(
     summary: &AgentSummary,
+    children: &[Child],
     explanation: &Explanation,
     opening: &Opening,
     past: &Past,
@@ -156,6 +197,9 @@ fn screen(
     );
     line(&mut out, "queue", &format!("{} waiting", counted(summary.pending, "message")));
     line(&mut out, "tasks", &format!("{} active", summary.active_task_count));
+    for child in children {
+        line(&mut out, "child", &told(child));
+    }
     for intent in &summary.active_waiting_intents {
         line(
             &mut out,
@@ -214,6 +258,17 @@ fn screen(
 
 fn line(out: &mut String, what: &str, says: &str) {
     add!(out, "{what:<8} {says}");
+}
+
+/// A child in one line.
+fn told(child: &Child) -> String {
+    let Child { status, supervision } = child;
+    let place = match supervision.worktree_path() {
+        Some(path) => format!(", in the worktree `{path}`"),
+        None => ", in the workspace of its parent".to_owned(),
+    };
+    let (id, task) = (&supervision.child_agent_id, &supervision.supervision_task_id);
+    format!("`{id}` {}, supervised by `{task}`{place}", word(status))
 }
 
 fn turn(summary: &AgentSummary) -> String {

@@ -24,20 +24,23 @@ use super::{
     tasks::{lives, task_of, tasks},
     turns::{calls, output},
 };
-use crate::openai::answer::Answer;
+use crate::{
+    openai::answer::Answer,
+    program::{arg, wakeful},
+};
 
 /// The workspace that the system message names.
-fn workspace(asked: &Asked) -> PathBuf {
+pub(super) fn workspace(asked: &Asked) -> PathBuf {
     let told = asked.system().split_once("You work in ").expect("the message names it").1;
     told.split_once(". Your commands").expect("a sentence").0.into()
 }
 
 /// The detail of a task record.
-fn detail(task: &TaskRecord) -> Value {
+pub(super) fn detail(task: &TaskRecord) -> Value {
     serde_json::from_str(task.detail.as_ref().expect("a detail").as_str()).expect("JSON")
 }
 
-fn ended(entries: &[Entry]) -> Vec<TaskRecord> {
+pub(super) fn ended(entries: &[Entry]) -> Vec<TaskRecord> {
     tasks(entries).into_iter().filter(|task| task.status.is_terminal()).collect()
 }
 
@@ -52,11 +55,11 @@ fn results(entries: &[Entry]) -> Vec<String> {
         .collect()
 }
 
-fn spawn(message: &str) -> (&'static str, Value) {
+pub(super) fn spawn(message: &str) -> (&'static str, Value) {
     ("SpawnAgent", json!({ "initial_message": message }))
 }
 
-fn in_worktree(message: &str) -> (&'static str, Value) {
+pub(super) fn in_worktree(message: &str) -> (&'static str, Value) {
     ("SpawnAgent", json!({ "initial_message": message, "workspace_mode": "worktree" }))
 }
 
@@ -74,11 +77,11 @@ fn wait_for(file: &str) -> (&'static str, Value) {
     )
 }
 
-fn is_goal(asked: &Asked) -> bool {
+pub(super) fn is_goal(asked: &Asked) -> bool {
     asked.trigger().starts_with("[operator]")
 }
 
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(super) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < until, "{what}");
@@ -335,9 +338,10 @@ fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_inter
     assert!(words.contains("I was told") && words.contains("interrupted"), "{words}");
 }
 
-#[test]
-fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_is_recorded() {
-    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+/// A parent whose three children change a file of their worktree, remove it, and check out another
+/// branch in it.
+fn with_three_worktrees() -> Place {
+    Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) if asked.trigger().contains("Change.") => {
             Answer::calls(&[exec("echo new > new.txt", 10_000)])
         }
@@ -358,7 +362,12 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
         }
         (_, true, 0) => Answer::calls(&["Change.", "Remove.", "Move."].map(in_worktree)),
         _ => Answer::says("So be it."),
-    });
+    })
+}
+
+#[test]
+fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_is_recorded() {
+    let place = with_three_worktrees();
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
     let ends = ended(&entries);
@@ -399,6 +408,41 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
         (&json!("branch_mismatch"), &json!("by-hand"))
     );
     assert_eq!(results(&entries).len(), 3);
+}
+
+#[test]
+fn a_worktree_that_is_not_as_the_host_made_it_is_an_event_of_its_own() {
+    let place = with_three_worktrees();
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let pieces = entries.iter().filter_map(|entry| match &entry.record {
+        Record::Transcript(piece) => serde_json::from_str::<Value>(piece.data.as_str()).ok(),
+        _ => None,
+    });
+    let mut events: Vec<_> = pieces.filter(|piece| piece["kind"] == "worktree_mismatch").collect();
+    events.sort_by_key(|event| event["reason"].to_string());
+    let reasons: Vec<_> = events.iter().map(|event| &event["reason"]).collect();
+    assert_eq!(reasons, ["branch_mismatch", "changed_files"], "one for each, and no other");
+    assert_eq!(events[0]["actual_branch"], "by-hand");
+    assert_eq!(
+        (&events[1]["changed_files"], &events[1]["changed_file_count"]),
+        (&json!(["new.txt"]), &json!(1))
+    );
+    for event in &events {
+        let task = ended(&entries).into_iter().find(|task| event["task_id"] == task.id.as_str());
+        let detail = detail(&task.expect("its task has ended"));
+        assert_eq!(event["child_agent_id"], detail["child_agent_id"]);
+        assert_eq!(event["worktree_path"], detail["worktree"]["worktree_path"]);
+        assert_eq!(event["worktree_branch"], detail["worktree"]["worktree_branch"]);
+    }
+    let log = wakeful(["log", &arg(&place.ledger()), "--agent", "default"]).out;
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("  worktree ")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(
+        lines.iter().any(|line| line.contains("has branch `by-hand` instead of `task-"))
+            && lines.iter().any(|line| line.ends_with("has 1 changed file: new.txt")),
+        "{log}"
+    );
 }
 
 #[test]

@@ -3,12 +3,14 @@
 
 mod children;
 mod fits;
+mod leftovers;
 mod many;
 mod model;
 mod place;
 mod quirks;
 mod secrets;
 mod security;
+mod seen;
 mod story;
 mod surface;
 mod tasks;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wakeful_core::record::{
     Record,
     entry::Entry,
-    task::{TaskRecord, TaskStatus},
+    task::{TaskRecord, TaskStatus, recovery::TaskRecovery},
 };
 
 use super::{
@@ -93,12 +93,14 @@ fn a_command_that_takes_longer_is_promoted_with_its_handle_and_its_result_comes_
     });
     let promoted = &answers[0]["result"];
     assert_eq!(promoted["disposition"], "promoted_to_task");
-    assert_eq!(promoted["initial_output_preview"], "begun\n");
+    assert_eq!(promoted["task_handle"]["initial_output"], "begun\n");
+    assert_eq!(promoted["initial_output_preview"], Value::Null, "nothing says it twice");
     assert_eq!(promoted["task_handle"]["task_kind"], "command_task");
     let entries = place.entries("default");
     let records = tasks(&entries);
     let statuses: Vec<_> = records.iter().map(|task| task.status).collect();
     assert_eq!(statuses, [TaskStatus::Queued, TaskStatus::Running, TaskStatus::Failed]);
+    assert!(records.iter().all(|task| task.recovery.is_none()), "it may not run again");
     let detail: Value =
         serde_json::from_str(records[2].detail.as_ref().expect("a detail").as_str()).expect("JSON");
     assert_eq!(
@@ -375,6 +377,153 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
         )
     };
     assert!(entries.iter().any(answers), "the model learns of it:\n{}", ran.out);
+}
+
+/// The file in which each run of a command leaves a line.
+const RUNS: &str = "runs";
+
+/// An agent that runs a command which may run again. It lasts until its third run.
+fn with_a_command_that_may_run_again() -> Place {
+    Place::scripted(|asked| match asked.rounds() {
+        0 if asked.trigger().starts_with("[operator]") => {
+            let cmd = "echo ran >> runs; test $(wc -l < runs) -ge 3 || exec sleep 407.0417; echo 3";
+            let call = json!({ "cmd": cmd, "yield_time_ms": 100, "restartable": true });
+            Answer::calls(&[("ExecCommand", call)])
+        }
+        _ => Answer::says("So be it."),
+    })
+}
+
+fn runs(place: &Place) -> usize {
+    std::fs::read_to_string(place.workspace().join(RUNS)).unwrap_or_default().lines().count()
+}
+
+/// Runs the agent until its command has run this often and its task is recorded so, and kills it.
+fn killed_after(place: &Place, times: usize, extra: &[&str]) {
+    let live = place.start(extra);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let is_recorded = || {
+        let entries = place.entries("default");
+        // Only between turns: the message of an interrupted one would ask for the command again.
+        let has_rested = entries
+            .iter()
+            .any(|entry| matches!(&entry.record, Record::Turn(turn) if turn.kind.is_some()));
+        let runs = tasks(&entries).iter().filter(|task| task.status == TaskStatus::Running).count();
+        has_rested && runs == times
+    };
+    while runs(place) < times || !is_recorded() {
+        assert!(std::time::Instant::now() < until, "the command runs: {}", place.shown());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    live.kill();
+}
+
+#[test]
+fn a_command_that_may_run_again_is_started_once_by_each_restart_under_the_same_task() {
+    let place = with_a_command_that_may_run_again();
+    killed_after(&place, 1, &["--prompt", "go"]);
+    killed_after(&place, 2, &[]);
+    place.rest(&[]);
+    assert_eq!(runs(&place), 3);
+    let entries = place.entries("default");
+    let records = tasks(&entries);
+    let statuses: Vec<_> = records.iter().map(|task| task.status).collect();
+    let runs = [TaskStatus::Running; 3];
+    assert_eq!(
+        statuses,
+        [&[TaskStatus::Queued][..], &runs, &[TaskStatus::Completed]].concat(),
+        "never interrupted"
+    );
+    assert!(records.iter().all(|task| task.id == records[0].id));
+    assert!(
+        matches!(&records[0].recovery, Some(TaskRecovery::CommandTask { spec, .. })
+            if spec.cmd.starts_with("echo ran")),
+        "{:?}",
+        records[0].recovery
+    );
+    let detail: Value =
+        serde_json::from_str(records[4].detail.as_ref().expect("a detail").as_str()).expect("JSON");
+    assert_eq!((&detail["restarts"], &detail["output_summary"]), (&json!(2), &json!("3\n")));
+    let results: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| match &entry.record {
+            Record::Message(message) if message.kind.to_string() == "task_result" => {
+                Some(message.body.as_text().to_owned())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results.len(), 1);
+    assert!(
+        results[0].ends_with("it exited with status 0, after a restart had started it again"),
+        "{results:?}"
+    );
+}
+
+#[test]
+fn a_command_of_an_agent_that_the_operator_has_stopped_is_not_started_again() {
+    let place = with_a_command_that_may_run_again();
+    killed_after(&place, 1, &["--prompt", "go"]);
+    place.tell(&["stop"]);
+    place.rest(&[]);
+    place.tell(&["start"]);
+    place.rest(&[]);
+    assert_eq!(runs(&place), 1);
+    let last = tasks(&place.entries("default")).last().map(|task| task.status);
+    assert_eq!(last, Some(TaskStatus::Interrupted));
+}
+
+#[test]
+fn only_a_wanted_command_that_the_model_called_restartable_is_started_again() {
+    let place = Place::scripted(|_| Answer::says("So be it."));
+    place.rest(&["--prompt", "go"]);
+    // Earlier versions recorded for every command how it ran, without asking whether it may again.
+    let facts =
+        [("earlier", false), ("unwanted", true), ("wanted", true)].map(|(id, restartable)| {
+            let cmd = format!("touch {id}.ran");
+            json!({
+                "fact": "task_created", "task_id": id, "task_kind": "command_task", "summary": id,
+                "detail": { "cmd": cmd, "restartable": restartable },
+                "recovery": {
+                    "kind": "command_task", "summary": id, "trust": "trusted_operator",
+                    "promoted_from_exec_command": true,
+                    "spec": { "cmd": cmd, "login": false, "yield_time_ms": 10 },
+                },
+            })
+        });
+    facts.iter().for_each(|fact| place.tell(&["fact", &fact.to_string()]));
+    let cancelling = json!({ "fact": "task_cancelling", "task_id": "unwanted" });
+    place.tell(&["fact", &cancelling.to_string()]);
+    place.rest(&[]);
+    let all = tasks(&place.entries("default"));
+    for (id, ran, status) in [
+        ("earlier", false, TaskStatus::Interrupted),
+        ("unwanted", false, TaskStatus::Interrupted),
+        ("wanted", true, TaskStatus::Completed),
+    ] {
+        assert_eq!(place.workspace().join(format!("{id}.ran")).exists(), ran, "{id}");
+        let last = all.iter().rfind(|task| task.id.as_str() == id).map(|task| task.status);
+        assert_eq!(last, Some(status), "{id}");
+    }
+}
+
+#[test]
+fn a_command_that_the_policy_forbids_by_now_is_not_started_again_and_its_task_fails() {
+    let place = with_a_command_that_may_run_again();
+    killed_after(&place, 1, &["--prompt", "go"]);
+    let policy = place.folder().join("policy.toml");
+    std::fs::write(&policy, "[commands]\ndeny = [\"sleep\"]\n").expect("a file");
+    place.rest(&["--policy", &crate::program::arg(&policy)]);
+    assert_eq!(runs(&place), 1);
+    let all = tasks(&place.entries("default"));
+    let last = all.last().expect("a task");
+    let summary = last.summary.as_deref().unwrap_or_default();
+    assert_eq!(last.status, TaskStatus::Failed);
+    assert!(
+        summary.contains("could not be started again after a restart")
+            && summary.contains("`sleep`"),
+        "{summary}"
+    );
 }
 
 #[test]

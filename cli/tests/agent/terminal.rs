@@ -129,6 +129,12 @@ fn somebody_types_interferes_asks_why_and_leaves() {
     terminal.shows("It would be Sleep if");
     terminal.types("/status");
     terminal.shows("opened ");
+    terminal.types("/tasks");
+    terminal.shows("no active tasks");
+    terminal.types("/items");
+    terminal.shows("no active items");
+    terminal.types("/waits");
+    terminal.shows("until the operator answers");
     terminal.types("/why nothing");
     terminal.shows("there is no decision `nothing`");
     terminal.types("/dance");

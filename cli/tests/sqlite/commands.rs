@@ -153,7 +153,7 @@ fn an_agent_is_named_where_the_file_holds_several() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
     let file = SqliteFile::open(&path).expect("it opens");
-    for command in ["status", "why", "log", "doctor"] {
+    for command in ["status", "tasks", "items", "waits", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
         let said = format!(
             "error: `{}` holds no agent yet: start one with `wakeful run`\n",
@@ -169,7 +169,7 @@ fn an_agent_is_named_where_the_file_holds_several() {
         path.display()
     );
     assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
-    for command in ["status", "why", "log", "doctor"] {
+    for command in ["status", "tasks", "items", "waits", "why", "log", "doctor"] {
         assert_eq!(wakeful([command, &arg(&path), "--agent", "b"]).code, 0);
         let ran = wakeful([command, &arg(&path), "--agent", "c"]);
         let said = format!("error: `{}` holds no agent `c`; it holds: `a`, `b`\n", path.display());
@@ -183,7 +183,7 @@ fn all_agents_of_a_file_are_shown_one_after_the_other() {
     let path = folder.path().join("ledger.sqlite");
     let file = SqliteFile::open(&path).expect("it opens");
     ["a", "b"].iter().for_each(|id| drop(observed(id, ledger(&file, id))));
-    for command in ["status", "why", "doctor"] {
+    for command in ["status", "tasks", "items", "waits", "why", "doctor"] {
         let both = wakeful([command, &arg(&path)]);
         assert_eq!(both.code, 0, "{command}: {}", both.err);
         let each = ["a", "b"].map(|id| wakeful([command, &arg(&path), "--agent", id]).out);
@@ -249,7 +249,7 @@ fn what_is_no_ledger_is_refused_by_every_command_and_left_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let (missing, text) = (folder.path().join("none.sqlite"), folder.path().join("notes.txt"));
     std::fs::write(&text, "notes\n").expect("a text file");
-    for command in ["status", "log", "doctor"] {
+    for command in ["status", "tasks", "items", "waits", "log", "doctor"] {
         let said = |path: &Path| {
             let ran = wakeful([command, &arg(path)]);
             assert_eq!((ran.code, ran.out.as_str()), (2, ""));
@@ -485,6 +485,9 @@ fn damage_before_the_snapshot_is_an_error_of_every_command_and_nothing_is_append
         for args in [
             &["status", &ledger][..],
             &["status", &ledger, "--json"],
+            &["tasks", &ledger],
+            &["items", &ledger],
+            &["waits", &ledger],
             &["why", &ledger],
             &["log", &ledger],
             &["export", &ledger, "--output", &out],

@@ -1,7 +1,7 @@
 //! Commands that read and write the durable ledger.
 
 #[path = "../../../host-native/tests/sqlite/agent.rs"]
-mod agent;
+pub(crate) mod agent;
 mod archive;
 mod commands;
 mod doctor;

@@ -1,6 +1,7 @@
 //! The text of an entry in a line for people: a word for its kind, and a phrase for the rest.
 
 use anstyle::Style;
+use wakeful_agent::supervision::{ChildSupervision, WorktreeMismatch};
 use wakeful_core::{
     id::{Seq, WorkItemId},
     json::{RawJson, Readable},
@@ -20,6 +21,7 @@ use wakeful_core::{
 
 use crate::commands::{
     explain::{entries, word},
+    status::counted,
     style::{BAD, FAINT, STRONG},
 };
 
@@ -88,17 +90,21 @@ pub(super) fn said(record: &Record) -> Said {
             plain("queue", format!("`{}` {}{why}", record.message_id, word(record.status)))
         }
         Record::Event(record) => event(record),
-        Record::Transcript(record) => plain("transcript", cut(record.data.as_str())),
+        Record::Transcript(record) => match WorktreeMismatch::from_transcript(record) {
+            Some(mismatch) => plain("worktree", mismatched(&mismatch)),
+            None => plain("transcript", cut(record.data.as_str())),
+        },
         Record::Task(record) => {
             let what = record
                 .summary
                 .as_ref()
                 .map_or_else(String::new, |summary| format!(": {}", cut(summary)));
             let of = about(record.work_item_id.as_ref());
-            plain(
-                "task",
-                format!("`{}` {} {}{of}{what}", record.id, word(record.kind), word(record.status)),
-            )
+            let child = ChildSupervision::from_task(record).map_or_else(String::new, |child| {
+                format!(" with child `{}`", child.child_agent_id)
+            });
+            let (kind, status) = (word(record.kind), word(record.status));
+            plain("task", format!("`{}` {kind} {status}{of}{child}{what}", record.id))
         }
         Record::WorkItem(record) => plain("item", item(record)),
         Record::WaitingIntent(record) => {
@@ -305,6 +311,18 @@ fn control(record: &ControlRecord) -> String {
         _ => String::new(),
     };
     format!("{}{more}", word(record.name()))
+}
+
+/// A kept worktree that is not as the host had made it.
+fn mismatched(of: &WorktreeMismatch) -> String {
+    let differs = match &of.actual_branch {
+        Some(actual) => format!("has branch `{actual}` instead of `{}`", of.worktree_branch),
+        None => {
+            let named = of.changed_files.join(", ");
+            format!("has {}: {}", counted(of.changed_file_count, "changed file"), cut(&named))
+        }
+    };
+    format!("of `{}`, child `{}`: `{}` {differs}", of.task_id, of.child_agent_id, of.worktree_path)
 }
 
 fn about(item: Option<&WorkItemId>) -> String {

@@ -93,7 +93,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
     ledger::require_plain(&args.ledger, &agent_id)?;
     let workspace = given.workspace()?;
-    let home = given.home(&args.ledger)?;
+    let home = ledger::home_of(&args.ledger, given.home.as_deref())?;
     let policy = given.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?;
     given.require_apart(&workspace, &policy, &args.ledger, &home)?;
     let key = given.key()?;
@@ -249,17 +249,6 @@ impl OpenAiArgs {
             return Err(CliError::OpenToCommands { what, path, folder: folder.clone(), mend });
         }
         Ok(())
-    }
-
-    /// The agent's folder, as an absolute path.
-    fn home(&self, ledger: &Path) -> Result<PathBuf, CliError> {
-        let home = self.home.clone().unwrap_or_else(|| {
-            let mut name = ledger.as_os_str().to_owned();
-            name.push(".home");
-            PathBuf::from(name)
-        });
-        // Commands run in other folders, where a relative path would lead elsewhere.
-        std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
     }
 }
 

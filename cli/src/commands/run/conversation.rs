@@ -30,9 +30,9 @@ use wakeful_host::text;
 
 use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
-    CliError, log, say, status,
+    CliError, items, log, say, status,
     style::{BAD, FAINT, STRONG, painted},
-    why,
+    tasks, waits, why,
 };
 
 const PROMPT: &str = "> ";
@@ -43,6 +43,9 @@ const HELP: &str =
   /why             say what the agent does, and why
   /why DECISION    say what would have to change for another decision, such as Sleep
   /status          show the state of the agent
+  /tasks           list its tasks, by what they hold up
+  /items           list its work items, by their state
+  /waits           list what it waits for, and how you can end it
   /stop            stop the agent; its tasks are interrupted
   /start           start it again
   /quit            shut the agent down; `wakeful run` continues it (also Ctrl-C, Ctrl-D)";
@@ -161,10 +164,12 @@ impl Conversation {
             "/quit" => return self.shut_down(handle),
             "/stop" => handle.say(Request::Stop.fact())?,
             "/start" => handle.say(Request::Start.fact())?,
-            command if command.starts_with("/item") => match item_and_text(command) {
-                Some((item, text)) => handle.prompt(text, Some(item.into()))?,
-                None => Err("/item takes the id of a work item and a message".to_owned()),
-            },
+            command if command.split_whitespace().next() == Some("/item") => {
+                match item_and_text(command) {
+                    Some((item, text)) => handle.prompt(text, Some(item.into()))?,
+                    None => Err("/item takes the id of a work item and a message".to_owned()),
+                }
+            }
             question if question.starts_with('/') => {
                 self.show(question);
                 return Ok(());
@@ -194,6 +199,9 @@ impl Conversation {
         match command {
             "/why" => self.why(rest.trim()),
             "/status" => self.answer(status::of_ledger(&self.0.ledger, &self.0.agent)),
+            "/tasks" => self.answer(tasks::of_ledger(&self.0.ledger, &self.0.agent)),
+            "/items" => self.answer(items::of_ledger(&self.0.ledger, &self.0.agent)),
+            "/waits" => self.answer(waits::of_ledger(&self.0.ledger, &self.0.agent)),
             "/help" => self.print(HELP),
             unknown => self.print(&format!(
                 "{} there is no command {unknown}; /help lists the commands",
