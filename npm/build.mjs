@@ -18,7 +18,7 @@ const made = new URL("target/npm/package/", root);
  * The largest size of the guest that pages download, gzipped. docs/decisions/004 says what keeps it
  * small.
  */
-const MOST_GZIPPED_BYTES = 220_000;
+const MOST_GZIPPED_BYTES = 240_000;
 
 /**
  * The guest's declarations for users: starting the guest belongs to `slim`, and Rust's `# Errors`

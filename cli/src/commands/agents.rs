@@ -100,7 +100,7 @@ impl Agents {
             }
         }
         for row in &mut rows {
-            row.parent = parents.remove(&row.agent.agent_id);
+            row.parent = parents.remove(&row.agent.identity.agent_id);
         }
         if rows.iter().any(|row| !row.odd.is_empty()) {
             verdict = verdict.max(Verdict::Differs);

@@ -294,10 +294,10 @@ impl Listed for Wait {
 fn woken(source: &WakeSource, now: Timestamp) -> String {
     match source {
         WakeSource::TaskResult { task_id } => format!("the result of `{task_id}`"),
-        WakeSource::ExternalIngress { external_trigger_id: Some(id) } => {
+        WakeSource::ExternalIngress { external_trigger_id: Some(id), .. } => {
             format!("an event for trigger `{id}`")
         }
-        WakeSource::ExternalIngress { external_trigger_id: None } => "any event".to_owned(),
+        WakeSource::ExternalIngress { external_trigger_id: None, .. } => "any event".to_owned(),
         WakeSource::Timer { wake_at, .. } => format!("the instant {}", instant(*wake_at, now)),
         WakeSource::OperatorInput => "a message of the operator".to_owned(),
         WakeSource::SystemTick => "a tick of the runtime".to_owned(),
@@ -312,6 +312,7 @@ fn ender(by: EndedBy) -> &'static str {
         EndedBy::Model => "the model",
         EndedBy::Superseded => "a newer wait",
         EndedBy::Completion => "the completion of its item",
+        EndedBy::TriggerEnded => "the end of its external trigger",
     }
 }
 
