@@ -79,4 +79,5 @@ pub mod provider;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 pub mod text;
+pub mod token;
 pub mod waiting;

@@ -8,6 +8,8 @@ mod queue;
 mod rest;
 mod schema;
 mod task;
+mod timer;
+mod trigger;
 mod wait;
 mod work;
 
@@ -323,6 +325,13 @@ tools! {
     work::ListWorkItems,
     wait::WaitFor,
     wait::EndWait,
+    trigger::CreateExternalTrigger,
+    trigger::RotateExternalTrigger,
+    trigger::RevokeExternalTrigger,
+    trigger::ListExternalTriggers,
+    timer::SetTimer,
+    timer::ListTimers,
+    timer::CancelTimer,
     queue::Enqueue,
     rest::ReadRest,
     wait::Sleep,

@@ -17,7 +17,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{Caller, Success, Tool, ToolError, accepted, said};
+use super::{Caller, Success, Tool, ToolError, accepted, said, trigger};
 use crate::jobs::bound_item;
 
 /// Arguments of `WaitFor`.
@@ -31,7 +31,8 @@ pub(super) struct WaitFor {
     /// The work item that waits. By default the item of this turn.
     #[serde(default)]
     work_item_id: Option<String>,
-    /// For task_result the id of the task. For external the trigger; leave it out for any event.
+    /// For task_result the id of the task. For external the id of an external trigger; if there is
+    /// none with that id it is made. Leave it out for any event.
     #[serde(default)]
     resource: Option<String>,
     /// For timer: the time to wait, in milliseconds.
@@ -126,8 +127,6 @@ impl Tool for WaitFor {
             let source = self.source(now)?;
             let named = self.work_item_id.as_deref().map(WorkItemId::from);
             let work_item_id = named.or_else(|| bound_item(actor.state()));
-            let wait_condition_id =
-                WaitConditionId::from(format!("wait-{}", actor.state().next_seq()));
             let expires_at = self.recheck_after_ms.map(|ms| now.plus_ms(ms));
             let wakes_at = match &source {
                 WakeSource::Timer { wake_at, .. } => {
@@ -136,6 +135,13 @@ impl Tool for WaitFor {
                 _ => expires_at,
             };
             let summary = format!("waits for {}: {waiting_for}", self.kind());
+            // A name that is new: without a trigger nothing outside could end the wait.
+            if let Some(id) = source.trigger().filter(|id| !actor.state().ingress().knows(id)) {
+                let (id, owner) = (id.as_str(), work_item_id.clone());
+                trigger::create(actor, trigger::wanted(id, waiting_for.clone(), owner))?;
+            }
+            let wait_condition_id =
+                WaitConditionId::from(format!("wait-{}", actor.state().next_seq()));
             let fact = Fact::WaitConditionRegistered(WaitConditionRegistered {
                 wait_condition_id: wait_condition_id.clone(),
                 work_item_id: work_item_id.clone(),

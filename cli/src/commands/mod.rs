@@ -7,6 +7,7 @@ mod agents;
 mod archive;
 mod conformance;
 mod crosscheck;
+mod deliver;
 mod diff;
 mod doctor;
 mod engines;
@@ -30,6 +31,7 @@ mod status;
 mod style;
 mod tasks;
 mod trace;
+mod trigger;
 mod versions;
 mod visible;
 mod waits;
@@ -122,6 +124,10 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Send a message, an event or a request to an agent
     Send(send::Send),
+    /// Deliver to an agent from outside, with the token of an external trigger
+    Deliver(deliver::Deliver),
+    /// Make, list and end the external triggers of an agent
+    Trigger(trigger::Trigger),
     /// Convert the data folder of another runtime into a fixture folder
     Import(import::Import),
     /// Export a ledger or a case as a fixture folder
@@ -378,6 +384,24 @@ enum CliError {
     /// The manual page of an unknown command was requested.
     #[error("`{0}` is not a command of wakeful; `wakeful help` lists them")]
     NoCommand(String),
+    /// No trigger has the token.
+    #[error(
+        "no external trigger in `{}` has this token: it was rotated or revoked, is used or has \
+         expired, or is of another file",
+        .0.display()
+    )]
+    NoSuchToken(PathBuf),
+    /// The content of a delivery is not what its type says.
+    #[error("the content is not JSON: {0}")]
+    Content(wakeful_core::json::JsonError),
+    /// The agent was never run.
+    #[error(
+        "agent `{0}` has never run, so nothing can be delivered to it: start it with `wakeful run`"
+    )]
+    NeverRan(AgentId),
+    /// A token cannot be made.
+    #[error(transparent)]
+    NoToken(#[from] wakeful_host::token::NoRandomBytes),
     /// The files have no vectors.
     #[error("the files contain no vectors")]
     NoVectors,
@@ -525,6 +549,8 @@ pub fn main() -> ExitCode {
         Command::Conformance(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Send(command) => command.run(),
+        Command::Deliver(command) => command.run(),
+        Command::Trigger(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),

@@ -2,7 +2,7 @@
 //! agent.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -11,11 +11,12 @@ use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use wakeful_core::{
     fact::{
         Fact,
+        ingress::{ExternalTriggerDelivered, TokenHash},
         outcome::{Answer, Refusal},
         waiting::condition::WaitConditionNamed,
     },
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
-    id::{ExternalTriggerId, MessageId, WaitConditionId, WorkItemId},
+    id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, WaitConditionId, WorkItemId},
     json,
     machine::Options,
     record::{
@@ -30,6 +31,7 @@ use wakeful_core::{
 use wakeful_host::{
     clock::{SystemClock, VirtualClock},
     engine::EngineError,
+    ledger::SqliteLedger,
     provider::Elsewhere,
 };
 
@@ -151,7 +153,7 @@ impl From<Lane> for Priority {
 }
 
 impl What {
-    fn fact(&self) -> String {
+    fn fact(&self, state: &State) -> String {
         let fact = match self {
             // Unchanged, so that the core names the place of a mistake in the text that was given.
             Self::Fact { fact } => return fact.clone(),
@@ -161,9 +163,7 @@ impl What {
                 Some((*lane).into()),
                 item.as_deref().map(WorkItemId::from),
             ),
-            Self::Deliver { trigger, text, id } => {
-                said::delivery(message_id(id.as_deref()), trigger.as_str().into(), text.as_str())
-            }
+            Self::Deliver { trigger, text, id } => delivery(state, trigger, text, id.as_deref()),
             Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
                 external_trigger_id: trigger.as_deref().map(ExternalTriggerId::from),
                 body: text.as_deref().map(MessageBody::text),
@@ -201,6 +201,25 @@ impl What {
     }
 }
 
+/// A delivery to a trigger of the ledger, or an event that names a trigger that the host made up.
+/// Whoever writes to the file needs no token.
+fn delivery(state: &State, trigger: &str, text: &str, id: Option<&str>) -> Fact {
+    let external_trigger_id = ExternalTriggerId::from(trigger);
+    let known = state.external_triggers().find(|it| it.external_trigger_id == external_trigger_id);
+    match known.and_then(|trigger| TokenHash::parse(&trigger.token_hash)) {
+        Some(token_hash) => Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
+            external_trigger_id,
+            token_hash,
+            delivery_id: id.map_or_else(|| new_id().into(), DeliveryId::from),
+            content: Some(MessageBody::text(text)),
+            content_type: None,
+            source: None,
+            event_type: None,
+        }),
+        None => said::delivery(message_id(id), external_trigger_id, text),
+    }
+}
+
 /// Refuses the id of a work item that does not exist.
 pub(super) fn require_item(state: &State, asked: &str) -> Result<(), CliError> {
     if state.work().items.contains_key(&WorkItemId::from(asked)) {
@@ -215,14 +234,42 @@ pub(super) fn require_item(state: &State, asked: &str) -> Result<(), CliError> {
 
 /// The given id, otherwise one that is unique by the clock and the process.
 fn message_id(given: Option<&str>) -> MessageId {
-    given.map_or_else(
-        || {
-            let nanos =
-                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-            format!("sent-{nanos}-{}", process::id()).into()
-        },
-        MessageId::from,
-    )
+    given.map_or_else(|| new_id().into(), MessageId::from)
+}
+
+/// An id that is unique by the clock and the process.
+pub(super) fn new_id() -> String {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("sent-{nanos}-{}", process::id())
+}
+
+/// An observer of an agent. A driver would take the agent over, and interrupt its run and tasks
+/// (contract 5.23).
+pub(super) fn observed<C: Clock>(
+    path: &Path,
+    agent: &AgentId,
+    ledger: SqliteLedger,
+    clock: C,
+) -> Result<Scheduler<SqliteLedger, C, Elsewhere>, CliError> {
+    let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
+    opened.map_err(|why| CliError::Unreadable {
+        path: path.to_owned(),
+        agent: agent.clone(),
+        why: Box::new(why),
+    })
+}
+
+/// Proposes a fact to an agent that another process may be driving.
+pub(super) fn say(
+    path: &Path,
+    agent: Option<&str>,
+    clock: impl Clock,
+    fact: &str,
+) -> Result<Receipt, CliError> {
+    let (agent, ledger) = ledger::to_write(path, agent)?;
+    let mut scheduler = observed(path, &agent, ledger, clock)?;
+    let receipt = said_beside_others(&mut scheduler, fact);
+    Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
 }
 
 impl Send {
@@ -246,22 +293,16 @@ impl Send {
     /// Proposes the fact as an observer. `set` can first set the clock to a time of the ledger.
     fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
         let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
-        // An observer: a driver would take the agent over, and interrupt its run and tasks
-        // (contract 5.23).
-        let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
-        let mut scheduler = opened.map_err(|why| CliError::Unreadable {
-            path: self.ledger.clone(),
-            agent,
-            why: Box::new(why),
-        })?;
+        let mut scheduler = observed(&self.ledger, &agent, ledger, clock)?;
         self.what.require(scheduler.state())?;
         set(scheduler.state());
-        let receipt = said_beside_others(&mut scheduler, &self.what.fact());
+        let fact = self.what.fact(scheduler.state());
+        let receipt = said_beside_others(&mut scheduler, &fact);
         Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
     }
 }
 
-fn print(receipt: &Receipt) {
+pub(super) fn print(receipt: &Receipt) {
     match &receipt.answer {
         Answer::Accepted => {
             say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq)

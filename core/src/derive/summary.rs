@@ -223,7 +223,9 @@ pub struct TriggerSummary {
 }
 
 impl TriggerSummary {
-    fn new(record: &ExternalTriggerRecord) -> Self {
+    /// The summary of a trigger.
+    #[must_use]
+    pub fn new(record: &ExternalTriggerRecord) -> Self {
         Self {
             external_trigger_id: record.external_trigger_id.clone(),
             work_item_id: record.only_item().cloned(),

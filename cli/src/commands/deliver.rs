@@ -1,0 +1,146 @@
+//! `wakeful deliver`: delivers to an agent from outside, with the token of one of its external
+//! triggers (contract 15.2).
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use wakeful_core::{
+    fact::{
+        Fact,
+        ingress::ExternalTriggerDelivered,
+        outcome::{Answer, Refusal},
+    },
+    id::{AgentId, DeliveryId, ExternalTriggerId},
+    json,
+    record::queue::envelope::MessageBody,
+};
+use wakeful_host::{clock::SystemClock, ledger::SqliteLedger, token::Token};
+
+use super::{CliError, Verdict, ledger, send};
+
+#[derive(Args)]
+#[command(after_help = "\
+    The token says which agent and which trigger. `wakeful trigger create` and a live agent show \
+    one when they make a trigger. A delivery counts once: with --id the same delivery can be \
+    repeated until it is known to be recorded.\n\n\
+    Exit codes:\n\
+    \x20 0  recorded\n\
+    \x20 1  ignored, such as a delivery that is recorded already\n\
+    \x20 2  no trigger has this token, or the content cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
+    \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... - < event.json\n\
+    \x20 WAKEFUL_TOKEN=wkt_4be1... wakeful deliver --ledger agent.sqlite --id build-17")]
+pub(super) struct Deliver {
+    /// The ledger file
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+    /// The token
+    // The value of the variable is not shown: whoever has it can deliver.
+    #[arg(env = "WAKEFUL_TOKEN", hide_env_values = true)]
+    token: String,
+    /// The content; `-` reads it from standard input [default: no content]
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+    /// The id of the delivery; a second one with this id is ignored [default: a new id]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// The media type of the content; `application/json` is read as JSON
+    #[arg(long = "type", value_name = "TYPE")]
+    content_type: Option<String>,
+    /// The system that delivers
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// That system's name for the event
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+    /// Print the result as JSON: a `Receipt` (see `wakeful schema`)
+    #[arg(long)]
+    json: bool,
+}
+
+impl Deliver {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let token = Token::shown(self.token.trim());
+        let content = self.content()?;
+        let (agent, trigger) = find(&self.ledger, &token)?;
+        let fact = Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
+            external_trigger_id: trigger,
+            token_hash: token.hash(),
+            delivery_id: self
+                .id
+                .as_deref()
+                .map_or_else(|| DeliveryId::from(send::new_id()), DeliveryId::from),
+            content,
+            content_type: self.content_type.clone(),
+            source: self.source.clone(),
+            event_type: self.event.clone(),
+        });
+        let receipt =
+            send::say(&self.ledger, Some(agent.as_str()), SystemClock, &json::write(&fact))?;
+        if self.json {
+            say!("{}", json::write(&receipt));
+        } else {
+            send::print(&receipt);
+        }
+        let is_recorded = match receipt.answer {
+            Answer::Accepted => true,
+            // Another process took the token away since the ledger was read.
+            Answer::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
+                return Err(CliError::NoSuchToken(self.ledger.clone()));
+            }
+            Answer::Ignored { .. } => false,
+        };
+        Ok(if is_recorded { Verdict::Well } else { Verdict::Differs })
+    }
+
+    fn content(&self) -> Result<Option<MessageBody>, CliError> {
+        let text = match self.text.as_deref() {
+            None => return Ok(None),
+            Some("-") => {
+                let mut text = String::new();
+                io::stdin()
+                    .read_to_string(&mut text)
+                    .map_err(|why| CliError::Read { path: "standard input".into(), why })?;
+                text
+            }
+            Some(text) => text.to_owned(),
+        };
+        let is_json = self.content_type.as_deref().is_some_and(|named| {
+            let kind = named.split(';').next().unwrap_or_default().trim();
+            kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json")
+        });
+        if !is_json {
+            return Ok(Some(MessageBody::text(text)));
+        }
+        let value = json::read(&text).map_err(CliError::Content)?;
+        Ok(Some(MessageBody::Json { value }))
+    }
+}
+
+/// The agent and the trigger with this token.
+fn find(path: &Path, token: &Token) -> Result<(AgentId, ExternalTriggerId), CliError> {
+    let hash = token.hash();
+    for (agent, ledger) in ledger::all_to_read(path)? {
+        let found = of_agent(path, &agent, ledger, hash.as_str())?;
+        if let Some(trigger) = found {
+            return Ok((agent, trigger));
+        }
+    }
+    Err(CliError::NoSuchToken(path.to_owned()))
+}
+
+fn of_agent(
+    path: &Path,
+    agent: &AgentId,
+    ledger: SqliteLedger,
+    hash: &str,
+) -> Result<Option<ExternalTriggerId>, CliError> {
+    let scheduler = send::observed(path, agent, ledger, SystemClock)?;
+    let triggers = scheduler.state().external_triggers();
+    let known = triggers.filter(|trigger| trigger.token_hash == hash);
+    Ok(known.map(|trigger| trigger.external_trigger_id.clone()).next())
+}
