@@ -4,6 +4,7 @@
 mod children;
 mod fits;
 mod many;
+mod memory;
 mod model;
 mod place;
 mod quirks;
