@@ -215,8 +215,8 @@ impl Actor {
         })
     }
 
-    /// Proposes the end of a turn, with its checkpoint. If the scheduler does not accept it, the run
-    /// fails with that reason, so that it ends in any case.
+    /// Proposes the end of a turn, with its checkpoint. If the scheduler does not accept it, the
+    /// run fails with that reason, so that it ends in any case.
     pub(crate) fn end_turn(&mut self, run_id: &RunId, end: Fact) {
         let end = self.with_checkpoint(end);
         if let Err(why) = self.propose(&end) {

@@ -1,8 +1,8 @@
 //! Briefs: short records for people and other programs of what was said to whom, without the
 //! rounds around it.
 //!
-//! An `ack` is the text beside the first calls of a turn that somebody wrote to: they hear that
-//! their message was received, and what happens next. A `result` is the plain answer that ends a
+//! An `ack` is the text beside the first calls of a turn: its sender hears that the message was
+//! received, and what happens next. A `result` is the plain answer that ends a
 //! turn. Both are recorded in the open run, which makes the core add the message and the work item.
 //! A result ends a runtime error (contract 6.2), and so does the end of its turn, which follows at
 //! once; so no decision changes.

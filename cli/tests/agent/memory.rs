@@ -147,24 +147,26 @@ fn each_turn_is_told_or_summarised_and_none_twice() {
 
 #[test]
 fn a_summary_that_fails_harms_no_turn_and_is_asked_for_again_in_the_next_one() {
-    let cut = || Answer::stream(Events::new().text("The word is her").finish("length").done());
-    let failures: [(&str, fn() -> Answer); 7] = [
-        ("an error", || Answer::error(500, "no", "server_error", Value::Null)),
-        ("a refusal", || Answer::error(400, "no", "bad", Value::Null)),
-        ("refused content", || {
-            let why = "The response was filtered due to the prompt.";
-            Answer::error(400, why, "invalid_request_error", json!("content_filter"))
-        }),
-        ("no text", || Answer::says("")),
-        ("too much text", || Answer::says(&"too long ".repeat(1_000))),
-        ("a call of a tool that it was not given", || Answer::calls(&[("TaskList", json!({}))])),
-        ("a broken connection", || {
-            let answer = Answer::says("The operator's word is heron.");
-            let half = answer.body_len() / 2;
-            answer.cut_after(half)
-        }),
+    let whole = Answer::says("The operator's word is heron.");
+    let half = whole.body_len() / 2;
+    let filtered = "The response was filtered due to the prompt.";
+    let failures = [
+        ("an error", Answer::error(500, "no", "server_error", Value::Null)),
+        ("a refusal", Answer::error(400, "no", "bad", Value::Null)),
+        (
+            "refused content",
+            Answer::error(400, filtered, "invalid_request_error", json!("content_filter")),
+        ),
+        ("no text", Answer::says("")),
+        ("too much text", Answer::says(&"too long ".repeat(1_000))),
+        ("a call of a tool that it was not given", Answer::calls(&[("TaskList", json!({}))])),
+        ("a broken connection", whole.cut_after(half)),
+        (
+            "a cut answer",
+            Answer::stream(Events::new().text("The word is her").finish("length").done()),
+        ),
     ];
-    for (what, failure) in failures.into_iter().chain([("a cut answer", cut as fn() -> Answer)]) {
+    for (what, failure) in failures {
         let asked_for = Arc::<AtomicUsize>::default();
         let is_mended = Arc::<AtomicBool>::default();
         let (count, mended) = (Arc::clone(&asked_for), Arc::clone(&is_mended));
@@ -173,7 +175,7 @@ fn a_summary_that_fails_harms_no_turn_and_is_asked_for_again_in_the_next_one() {
                 if asked.is_summary() {
                     count.fetch_add(1, Ordering::SeqCst);
                     if !mended.load(Ordering::SeqCst) {
-                        return failure();
+                        return failure.clone();
                     }
                 }
                 word(asked)
