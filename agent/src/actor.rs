@@ -69,16 +69,33 @@ impl Watcher for Observer {
     }
 }
 
-/// The number of newest entries that are read back for the prompt: more than the kept turns have.
-const READ_BACK: u64 = 4096;
+/// The number of newest entries that are read back for the prompt at first, and at most. More are
+/// read only if turns that no summary replaces are before them.
+const READ_BACK: u64 = 4_096;
+const MOST_READ_BACK: u64 = 16 * READ_BACK;
 
 /// How often [`Actor::close`] checks whether cancelled turns have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The history up to this head.
-fn recalled(ledger: &mut SqliteLedger, head: &Head) -> Result<History, DriveError> {
+/// The history at this state.
+fn recalled(ledger: &mut SqliteLedger, state: &State) -> Result<History, DriveError> {
+    let context = state.context();
+    let replaced = context.context_summary.as_ref().map_or(0, |_| context.compacted_message_count);
+    let mut entries = READ_BACK;
+    let mut history = newest(ledger, &state.head(), entries)?;
+    while entries < MOST_READ_BACK.min(state.head().seq.0) && !history.reaches(replaced) {
+        entries *= 4;
+        // An archive that is gone must not keep the agent from its work.
+        let Ok(longer) = newest(ledger, &state.head(), entries) else { break };
+        history = longer;
+    }
+    Ok(history)
+}
+
+/// The history of the newest entries up to this head.
+fn newest(ledger: &mut SqliteLedger, head: &Head, entries: u64) -> Result<History, DriveError> {
     let mut history = History::default();
-    let from = driver::head_at(ledger, Seq(head.seq.0.saturating_sub(READ_BACK)))?;
+    let from = driver::head_at(ledger, Seq(head.seq.0.saturating_sub(entries)))?;
     driver::read(ledger, from, |entry, _| {
         // The driver passes all later entries to the observer, so reading them here would count
         // them twice.
@@ -125,10 +142,8 @@ impl Actor {
         let (machine, _) = opening::open(&options, &mut ledger)
             .map_err(|why| EngineError::Refused(why.report()))?;
         let state = machine.state().clone();
-        let observer = Observer {
-            context: Arc::clone(&context),
-            history: recalled(&mut ledger, &state.head())?,
-        };
+        let observer =
+            Observer { context: Arc::clone(&context), history: recalled(&mut ledger, &state)? };
         let jobs = Jobs::new(&context, &state);
         // The jobs come before the driver: opening records the restart, which asks for the tasks
         // that are alive (contract 5.23).
@@ -177,7 +192,7 @@ impl Actor {
 
     /// The newest turn that ended.
     pub(crate) fn last_turn(&self) -> Option<&TurnRecord> {
-        self.driver.watcher().history.exchanges().next_back().map(|exchange| &exchange.turn)
+        self.driver.watcher().history.newest()
     }
 
     /// A record of the ledger. It is verified against the entry before it only: the whole chain was
@@ -199,10 +214,11 @@ impl Actor {
         })
     }
 
-    /// Proposes the end of a turn. If the scheduler does not accept it, the run fails with that
-    /// reason, so that it ends in any case.
-    pub(crate) fn end_turn(&mut self, run_id: &RunId, end: &Fact) {
-        if let Err(why) = self.propose(end) {
+    /// Proposes the end of a turn, with its checkpoint. If the scheduler does not accept it, the
+    /// run fails with that reason, so that it ends in any case.
+    pub(crate) fn end_turn(&mut self, run_id: &RunId, end: Fact) {
+        let end = self.with_checkpoint(end);
+        if let Err(why) = self.propose(&end) {
             // If this is not accepted either, the ledger is broken and the agent ends.
             drop(self.propose(&Fact::failure(Some(run_id.clone()), why)));
         }
@@ -322,12 +338,14 @@ impl Actor {
         // Before the prompt is built: it lists what the agent still waits for.
         child::heeds(self, &request.message);
         let unknown: Vec<_> = request.unknown_calls.iter().map(|it| self.unknown(it)).collect();
+        let checkpoint = self.checkpoint();
         let baseline = Baseline::new(
             &self.context,
             self.driver.state(),
             &self.driver.watcher().history,
             request,
             &unknown,
+            checkpoint.as_ref(),
             self.now(),
         );
         match Execution::start(&self.context, &self.handle, request, baseline) {

@@ -70,6 +70,8 @@ pub struct Setup {
     pub trusts_clock: bool,
     /// The most tokens of a prompt.
     pub context_tokens: u64,
+    /// Whether the model is asked for a summary of turns that a prompt has no room for.
+    pub summaries: bool,
     /// The most rounds of a turn.
     pub rounds_per_turn: u64,
     /// The most calls of one answer that are executed; at least 1.

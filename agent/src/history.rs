@@ -1,6 +1,6 @@
-//! The history for the prompt: the newest turns, and the tool calls of interrupted runs. It is
-//! folded from the entries of the ledger and bounded. It is evidence for the model only; no
-//! decision reads it.
+//! The history for the prompt: the newest turns that no summary replaces, and the tool calls of
+//! interrupted runs. It is folded from the entries of the ledger and bounded. It is evidence for
+//! the model only; no decision reads it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use wakeful_core::{
     id::{MessageId, RunId},
     record::{
         Record,
-        context::ToolExecutionRecord,
+        context::{ContextCompacted, ToolExecutionRecord},
         entry::Entry,
         event::{EventKind, EventRecord},
         queue::{envelope::QueueStatus, message::MessageRecord},
@@ -17,8 +17,9 @@ use wakeful_core::{
     },
 };
 
-/// Turns that are kept.
-const TURNS: usize = 64;
+/// Turns that are kept: twice as many as a prompt tells. Those that a prompt leaves out must still
+/// be here when their summary fails and is tried again in later turns.
+const TURNS: usize = 128;
 
 /// Interrupted runs whose tool calls are kept.
 const BROKEN_OFF: usize = 8;
@@ -46,6 +47,10 @@ pub(crate) struct History {
     /// The calls of the newest run.
     calls: Vec<ToolExecutionRecord>,
     broken_off: VecDeque<(RunId, Vec<ToolExecutionRecord>)>,
+    /// The newest turn that ended, also if it is not told again.
+    newest: Option<TurnRecord>,
+    /// The number of the first turn whose beginning was read.
+    first: Option<u64>,
 }
 
 impl History {
@@ -62,7 +67,7 @@ impl History {
                 drop(self.messages.remove(&record.message_id))
             }
             Record::Tool(call) => self.calls.push(call.clone()),
-            Record::Event(event) => self.refused(event),
+            Record::Event(event) => self.event(event),
             Record::Turn(turn) => self.turn(turn),
             _ => {}
         }
@@ -73,18 +78,49 @@ impl History {
         self.exchanges.iter()
     }
 
+    /// The newest turn that ended.
+    pub(crate) fn newest(&self) -> Option<&TurnRecord> {
+        self.newest.as_ref()
+    }
+
+    /// Whether it has all turns that are kept, if a summary replaces those up to this number.
+    pub(crate) fn reaches(&self, replaced: u64) -> bool {
+        self.exchanges.len() >= TURNS
+            || self.first.is_some_and(|first| first <= replaced.saturating_add(1))
+    }
+
     /// A tool call of the newest run, or of an interrupted one.
     pub(crate) fn call(&self, id: &str) -> Option<&ToolExecutionRecord> {
         let broken_off = self.broken_off.iter().flat_map(|(_, calls)| calls);
         self.calls.iter().chain(broken_off).find(|call| call.id == id)
     }
 
-    /// What the provider refuses is not told again (contract 5.3).
-    fn refused(&mut self, event: &EventRecord) {
-        if event.known() != Some(EventKind::ContentRefused) {
-            return;
+    fn event(&mut self, event: &EventRecord) {
+        match event.known() {
+            Some(EventKind::ContentRefused) => {
+                event.particulars().iter().for_each(|refused| self.refused(refused));
+            }
+            Some(EventKind::ContextCompacted) => {
+                event.particulars().iter().for_each(|compacted| self.compacted(compacted));
+            }
+            _ => {}
         }
-        let Some(refused) = event.particulars::<RefusedContent>() else { return };
+    }
+
+    /// What a summary replaces is not told again. A compaction with an epoch replaces the turns
+    /// that have ended before it and whose numbers are at most its `compacted_message_count`: each
+    /// turn has one message. A compaction without an epoch replaces no turn here: it is about the
+    /// rounds of one turn, or its host counts in another way. So the ledger alone says which turns
+    /// are told, also after a restart.
+    fn compacted(&mut self, compacted: &ContextCompacted) {
+        if compacted.compression_epoch.is_some() && compacted.context_summary.is_some() {
+            let newest = compacted.compacted_message_count;
+            self.exchanges.retain(|kept| kept.turn.turn_index > newest);
+        }
+    }
+
+    /// What the provider refuses is not told again (contract 5.3).
+    fn refused(&mut self, refused: &RefusedContent) {
         let is_refused = |message: &MessageRecord| refused.message_ids.contains(&message.id);
         self.exchanges.retain(|kept| !kept.message.iter().chain(&kept.interjected).any(is_refused));
         self.interjected.retain(|message| !is_refused(message));
@@ -98,6 +134,7 @@ impl History {
     fn turn(&mut self, turn: &TurnRecord) {
         match turn.status {
             RunStatus::Started => {
+                self.first.get_or_insert(turn.turn_index);
                 self.calls.clear();
                 // What an interrupted run was told is deferred (contract 5.3), so the replay gets
                 // it in its request.
@@ -122,6 +159,7 @@ impl History {
                     .get(&turn.message_id)
                     .filter(|_| !turn.was_aborted_by(AbortReason::ContentRefused))
                     .cloned();
+                self.newest = Some(turn.clone());
                 let interjected = std::mem::take(&mut self.interjected);
                 self.exchanges.push_back(Exchange {
                     message,

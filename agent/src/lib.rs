@@ -12,6 +12,8 @@ mod agent;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod budget;
 #[cfg(all(target_os = "linux", feature = "linux"))]
+mod checkpoint;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod child;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 pub mod command;

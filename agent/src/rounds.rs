@@ -7,7 +7,7 @@ use crate::{
     budget::Budget,
     cut,
     openai::ChatMessage,
-    prompt::{Baseline, LeftOut, Told},
+    prompt::{Baseline, Begin, FallingOut, LeftOut, Told},
     round::{LEAST, LINE, Round, Withheld},
 };
 
@@ -23,6 +23,9 @@ const RECAP_PART: usize = 8;
 
 /// The part of the budget that the results of a round may take when they must be cut, as a divisor.
 const RESULTS_PART: usize = 3;
+
+/// The part of the budget that the turns in a request for a summary may take, as a divisor.
+const SUMMARY_PART: usize = 2;
 
 /// The part of what remains beside the fixed parts that the baseline may take at first, as a
 /// divisor.
@@ -68,19 +71,21 @@ pub(crate) struct Culprits {
 
 /// The parts that are left out in the search for refused content, in this order: each alone, and
 /// then together.
-const SUSPECTS: [LeftOut; 5] = [
-    LeftOut { deferred: true, past: false, state: false },
-    LeftOut { deferred: false, past: true, state: false },
-    LeftOut { deferred: false, past: false, state: true },
-    LeftOut { deferred: true, past: true, state: false },
-    LeftOut { deferred: true, past: true, state: true },
+const SUSPECTS: [LeftOut; 7] = [
+    LeftOut { deferred: true, past: false, summary: false, state: false },
+    LeftOut { deferred: false, past: true, summary: false, state: false },
+    LeftOut { deferred: false, past: false, summary: true, state: false },
+    LeftOut { deferred: false, past: false, summary: false, state: true },
+    LeftOut { deferred: true, past: true, summary: false, state: false },
+    LeftOut { deferred: true, past: true, summary: true, state: false },
+    LeftOut { deferred: true, past: true, summary: true, state: true },
 ];
 
 /// The rounds of a turn.
 pub(crate) struct Rounds {
     baseline: Baseline,
     /// The baseline within its room. It stays the same from round to round while it can.
-    begin: Vec<ChatMessage>,
+    begin: Begin,
     room: usize,
     left_out: LeftOut,
     /// The bytes of the tools, which go with each prompt.
@@ -90,6 +95,8 @@ pub(crate) struct Rounds {
     /// prompt stays the same from round to round.
     told_short: usize,
     width: usize,
+    /// The model's newest account of where the work is, and the first round that does not have it.
+    account: Option<(usize, String)>,
     /// How many rounds the provider has read; `None` before its first answer.
     accepted: Option<usize>,
     /// Whether the search for refused content has left something out since the last answer.
@@ -109,13 +116,14 @@ impl Rounds {
         let room = budget.bytes().saturating_sub(fixed) / BASELINE_PART;
         let mut rounds = Self {
             baseline,
-            begin: Vec::new(),
+            begin: Begin::default(),
             room,
             left_out: LeftOut::default(),
             tools,
             rounds: Vec::new(),
             told_short: 0,
             width: RECAP_WIDTHS[0],
+            account: None,
             accepted: None,
             is_searching: false,
             tried: Vec::new(),
@@ -204,9 +212,27 @@ impl Rounds {
         true
     }
 
-    /// The recap of the rounds that are left out, for a checkpoint.
-    pub(crate) fn recap(&self) -> String {
-        self.recap_of(self.told_short, RECAP_WIDTHS[0])
+    /// The earlier turns that the prompt leaves out; `None` if it tells all.
+    pub(crate) fn falling_out(&self) -> Option<FallingOut> {
+        self.baseline.falling_out(&self.begin, self.budget.bytes() / SUMMARY_PART)
+    }
+
+    /// The most bytes of a summary that the prompt tells whole.
+    pub(crate) fn summary_room(&self) -> usize {
+        Baseline::summary_room(self.room)
+    }
+
+    /// Puts a summary in the place of the earlier turns up to this number.
+    pub(crate) fn summarise(&mut self, summary: String, newest: u64) {
+        self.baseline.summarise(summary, newest);
+        self.begin();
+    }
+
+    /// Keeps the model's account of where the work is. It is told with the recap, as soon as its
+    /// round is not. `is_alone`: the answer with it is not a round.
+    pub(crate) fn keep_account(&mut self, account: String, is_alone: bool) {
+        let round = if is_alone { 0 } else { self.rounds.len() };
+        self.account = Some((round, account));
     }
 
     /// Builds the prompt of the next round.
@@ -305,7 +331,7 @@ impl Rounds {
             newest.filter(|_| is_short).map(|told| ChatMessage::User { content: told.in_full() });
         let kept = newest.map(Told::id);
         let exact = self.rounds.iter().skip(short).flat_map(|round| round.told(kept));
-        self.begin.iter().cloned().chain(recap).chain(newest_short).chain(exact).collect()
+        self.begin.messages.iter().cloned().chain(recap).chain(newest_short).chain(exact).collect()
     }
 
     fn recap_of(&self, short: usize, width: usize) -> String {
@@ -328,9 +354,14 @@ impl Rounds {
         }
         told.reverse();
         let rounds = if short == 1 { "1 round".to_owned() } else { format!("{short} rounds") };
+        let account = self.account.as_ref().filter(|(round, _)| *round < short);
+        let account = account.map_or_else(String::new, |(_, account)| {
+            let told = cut::beginning(account, self.budget.bytes() / RECAP_PART);
+            format!("\nThen you said where the work is: {told}")
+        });
         format!(
             "[runtime] This turn began with {rounds} that are left out here. This was done in \
-             them:\n{}",
+             them:\n{}{account}",
             told.join("\n")
         )
     }
@@ -392,7 +423,8 @@ mod tests {
         let prompt = rounds.prompt().expect("it fits");
         let short = prompt.compacted.expect("a recap");
         assert_eq!(prompt.messages.len(), 2 + 1 + 2 * (10 - short));
-        assert!(rounds.recap().contains("- ExecCommand: call 0\n"), "{}", rounds.recap());
+        let text = text(&prompt);
+        assert!(text.contains("- ExecCommand: call 0\\n"), "{text}");
         assert!(short <= 8 && prompt.bytes / 4 <= 1_200, "{short} rounds, {} bytes", prompt.bytes);
         assert_eq!(
             rounds.prompt().expect("it fits").compacted,

@@ -2,6 +2,10 @@
 //! happens becomes facts; the scheduler decides what follows from them. The loop belongs to the
 //! host and can be replaced.
 
+mod account;
+mod brief;
+mod summary;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -21,21 +25,22 @@ use wakeful_core::{
     id::{MessageId, RunId},
     json::RawJson,
     record::{
-        context::{CheckpointRecorded, ContextCompacted, RoundCall, ToolExecutionStatus},
+        context::{RoundCall, ToolExecutionStatus},
         decision::Boundary,
         effect::TurnRequest,
-        queue::message::MessageRecord,
+        queue::{envelope::MessageKind, message::MessageRecord},
         refusal::RefusedContent,
         turn::TurnTerminalKind,
     },
 };
 
+use self::account::Accounts;
 use crate::{
     context::Context,
     cut,
     handle::{Ended, Handle},
     listener::Listener,
-    openai::{self, Cancel, Chat, ChatError, Extra, Timing, ToolCall, Usage},
+    openai::{self, Cancel, Chat, ChatError, ChatMessage, Extra, Timing, ToolCall, Usage},
     prompt::{Baseline, Told},
     round::{CallResult, Round},
     rounds::{Culprits, OverBudget, Rounds},
@@ -45,6 +50,12 @@ use crate::{
 /// The most bytes that the ledger keeps of one text or JSON value of a turn. A fact has room for
 /// several.
 const MOST_RECORDED: usize = 256 << 10;
+
+/// What a request is for, if not for the work itself.
+mod purpose {
+    pub(super) const SUMMARY: &str = "context_summary";
+    pub(super) const CHECKPOINT: &str = "runtime_checkpoint";
+}
 
 /// The most rounds in a row in which the limit of an answer cuts a call.
 const MOST_CUT_ROUNDS: u32 = 3;
@@ -76,8 +87,13 @@ impl Execution {
                 cancel: cancel.clone(),
             },
             message_id: request.message.id.clone(),
+            is_tick: matches!(
+                request.message.kind,
+                MessageKind::SystemTick | MessageKind::TimerTick
+            ),
             yields: Arc::clone(&yields),
             has_accepted: false,
+            has_summarised: false,
         };
         let message_id = turn.message_id.clone();
         let thread = std::thread::Builder::new()
@@ -98,7 +114,7 @@ impl Execution {
                     Ok(Some(Fact::failure(Some(run.clone()), "the turn panicked".to_owned())))
                 });
                 if let Ok(Some(end)) = end {
-                    let _ = handle.tell(move |actor| actor.end_turn(&run, &end));
+                    let _ = handle.tell(move |actor| actor.end_turn(&run, end));
                 }
             })?;
         Ok(Self { run, cancel, yields, thread })
@@ -143,22 +159,21 @@ struct Diagnostics<'a> {
     usage: Option<Usage>,
     timing: Timing,
     prompt_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Checkpoint<'a> {
-    run_id: &'a RunId,
-    rounds: usize,
-    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_purpose: Option<&'static str>,
 }
 
 struct Turn {
     caller: Caller,
     /// The message that started the turn.
     message_id: MessageId,
+    /// Whether the runtime itself sent that message.
+    is_tick: bool,
     yields: Arc<AtomicBool>,
     /// Whether output of the model has been recorded.
     has_accepted: bool,
+    /// Whether a summary has been asked for.
+    has_summarised: bool,
 }
 
 impl Turn {
@@ -170,6 +185,7 @@ impl Turn {
         let mut number = 0;
         let mut cut_rounds = 0;
         let mut too_long = None;
+        let mut accounts = Accounts::default();
         while !self.caller.cancel.is_cancelled() {
             // This safe point is between rounds, so there is none before the first.
             if !rounds.is_empty() {
@@ -179,10 +195,20 @@ impl Turn {
                 Ok(prompt) => prompt,
                 Err(why) => return Ok(Some(self.over_budget(&why, too_long.as_ref()))),
             };
-            if let Some(told_short) = prompt.compacted {
-                self.compacted(told_short, rounds.recap())?;
+            if self.summarise(&mut rounds)? {
+                continue;
             }
-            let chat = Chat { messages: &prompt.messages, tools: context.tools() };
+            if prompt.compacted.is_some() {
+                self.compacted()?;
+                accounts.owe();
+            }
+            let is_last = !rounds.is_empty() && number + 1 >= context.rounds_per_turn;
+            let question = accounts.question(is_last);
+            let anchor = question.map(|_| self.anchor()).transpose()?;
+            let mut messages = prompt.messages;
+            messages.extend(question.map(|text| ChatMessage::User { content: text.to_owned() }));
+            let prompt_bytes = prompt.bytes + question.map_or(0, |text| text.len() as u64);
+            let chat = Chat { messages: &messages, tools: context.tools() };
             let mut listener = Listener::new(&context);
             let answer = context.endpoint.complete(&chat, &mut listener, &self.caller.cancel);
             // Also after a failure: what was held back is a part of what the model said.
@@ -212,17 +238,30 @@ impl Turn {
             number += 1;
             // From here on the budget uses the tokens per byte that this provider counts.
             if let Some(counted) = answer.usage.and_then(|usage| usage.prompt_tokens) {
-                rounds.budget.measured(prompt.bytes, counted);
+                rounds.budget.measured(prompt_bytes, counted);
             }
             context.learn(rounds.budget);
             // Recorded before its calls run, so that a crash in one of them does not lose the
             // answer.
-            self.accepted(number, &answer, left_out, prompt.bytes)?;
-            if answer.tool_calls.is_empty() {
+            let purpose = question.map(|_| purpose::CHECKPOINT);
+            self.accepted(number, &answer, left_out, prompt_bytes, purpose)?;
+            accounts.answered(question.is_some());
+            let ends = answer.tool_calls.is_empty();
+            // Without calls, the last answer of a turn is its result and not an account.
+            if let Some(anchor) = anchor.filter(|_| !(ends && is_last))
+                && let Some(account) = self.account(number, anchor, &answer)?
+            {
+                rounds.keep_account(account, ends);
+                if ends {
+                    continue;
+                }
+            }
+            if ends {
                 cut_rounds = 0;
                 rounds.push(Round::said(answer.message(), Vec::new()));
                 // An interjection keeps the turn going: the answer did not take it into account.
                 if !self.insert(&mut rounds, Boundary::AfterProviderRound)? {
+                    self.brief_result(&answer)?;
                     return Ok(Some(self.terminal(
                         TurnTerminalKind::Completed,
                         cut_off(&answer),
@@ -231,17 +270,16 @@ impl Turn {
                 }
                 continue;
             }
+            if number == 1 {
+                self.brief_ack(&answer)?;
+            }
             let done = self.execute(number, &answer, left_out)?;
             cut_rounds = if done.has_cut_call { cut_rounds + 1 } else { 0 };
             rounds.push(done.round);
-            self.propose(Fact::ToolRoundCompleted(RoundCompleted {
-                run_id: self.caller.run.clone(),
-                round: number,
-                input_tokens: None,
-                output_tokens: None,
-                cost_micros: None,
-                diagnostics: None,
-            }))?;
+            self.propose(Fact::ToolRoundCompleted(RoundCompleted::new(
+                self.caller.run.clone(),
+                number,
+            )))?;
             if cut_rounds >= MOST_CUT_ROUNDS {
                 let reason = format!(
                     "the end of the answer cut a call in {cut_rounds} rounds in a row; allow longer \
@@ -360,6 +398,7 @@ impl Turn {
         answer: &openai::Round,
         left_out: usize,
         prompt_bytes: u64,
+        round_purpose: Option<&'static str>,
     ) -> Result<(), Ended> {
         self.has_accepted = true;
         // Signatures mean nothing to anybody but the server.
@@ -376,6 +415,17 @@ impl Turn {
             data,
             calls: Some(answer.tool_calls.iter().map(round_call).collect()),
         }))?;
+        self.round_completed(number, answer, prompt_bytes, round_purpose)
+    }
+
+    /// Records the costs of a request that was answered.
+    fn round_completed(
+        &self,
+        round: u64,
+        answer: &openai::Round,
+        prompt_bytes: u64,
+        round_purpose: Option<&'static str>,
+    ) -> Result<(), Ended> {
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
             response_id: answer.response_id.as_deref(),
@@ -383,37 +433,15 @@ impl Turn {
             usage: answer.usage,
             timing: answer.timing,
             prompt_bytes,
+            round_purpose,
         };
-        let completed = RoundCompleted {
-            run_id: self.caller.run.clone(),
-            round: number,
+        self.propose(Fact::ProviderRoundCompleted(RoundCompleted {
             input_tokens: answer.usage.and_then(|usage| usage.prompt_tokens),
             output_tokens: answer.usage.and_then(|usage| usage.completion_tokens),
-            // No server says a price.
-            cost_micros: None,
             diagnostics: Some(RawJson::from_value(&diagnostics)),
-        };
-        self.propose(Fact::ProviderRoundCompleted(completed))
-    }
-
-    fn compacted(&self, rounds: usize, text: String) -> Result<(), Ended> {
-        let run_id = self.caller.run.clone();
-        self.caller.handle.ask(move |actor| {
-            let data = RawJson::from_value(&Checkpoint { run_id: &run_id, rounds, text });
-            let anchor_generation = actor.state().context().anchor;
-            let before = actor.state().context().compacted_message_count;
-            // This compaction is about one turn, so the summary of the agent stays as it is.
-            let summary = actor.state().context().context_summary.clone();
-            drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded {
-                anchor_generation,
-                data,
-            })));
-            let count = before + rounds as u64;
-            drop(actor.propose(&Fact::ContextCompacted(ContextCompacted {
-                compacted_message_count: count,
-                context_summary: summary,
-            })));
-        })
+            // No server says a price.
+            ..RoundCompleted::new(self.caller.run.clone(), round)
+        }))
     }
 
     fn over_budget(&self, why: &OverBudget, too_long: Option<&ChatError>) -> Fact {
@@ -429,6 +457,9 @@ impl Turn {
         let (past, deferred) = rounds.baseline().ids();
         let mut named: Vec<MessageId> =
             culprits.inserted.iter().map(|id| MessageId::from(id.as_str())).collect();
+        if culprits.parts.summary {
+            self.forget_summary()?;
+        }
         if culprits.parts.past {
             named.extend(past.into_iter().map(MessageId::from));
         }
@@ -502,6 +533,7 @@ impl Turn {
             kind,
             reason,
             last_assistant_message,
+            // The actor adds it, because only it knows whether it is valid then.
             checkpoint: None,
         })
     }

@@ -2056,6 +2056,11 @@ export interface ContextCompacted {
    * The summary that replaces them.
    */
   context_summary?: string | null;
+  /**
+   * The host's number of the compaction. Without it, or if it is not newer than the state's, the
+   * state counts on.
+   */
+  compression_epoch?: number | null;
 }
 /**
  * Fact `checkpoint_recorded`: the model's own account of where the work is (contract 5.22).

@@ -4,13 +4,16 @@
 use std::collections::BTreeSet;
 
 use proptest::{
+    collection::vec,
     prelude::*,
     strategy::ValueTree,
     test_runner::{Config, RngSeed, TestRunner},
 };
+use serde_json::json;
 use wakeful_core::{
+    derive::closure,
     fact::Fact,
-    ladder::{self, View},
+    ladder::{self, View, owed},
     machine::{Machine, Options},
     record::{
         decision::{self, Boundary},
@@ -18,6 +21,7 @@ use wakeful_core::{
         waiting::WaitConditionKind,
     },
     state::State,
+    time::Timestamp,
 };
 use wakeful_tests::sequence::{Command, Host, sequences};
 
@@ -61,6 +65,32 @@ fn folded(host: &Host, from: usize) -> State {
         machine.load(&stored(line)).expect("the ledger verifies");
     }
     machine.state().clone()
+}
+
+/// Facts of what the model remembers, in any state. `$at` makes the id of a brief unique.
+fn remembered(state: &State, epoch: u64) -> Vec<String> {
+    let anchor = state.context().anchor;
+    // A result ends a runtime error in force (contract 6.2), which decides. So a brief is one only
+    // if there is none.
+    let kind = if state.context().runtime_error().is_some() { "ack" } else { "result" };
+    let facts = [
+        json!({"fact": "context_compacted", "compacted_message_count": 3, "context_summary": "so far so good"}),
+        json!({"fact": "context_compacted", "compacted_message_count": 5, "context_summary": "better", "compression_epoch": epoch}),
+        json!({"fact": "checkpoint_recorded", "anchor_generation": anchor, "data": {"text": "half of it is done"}}),
+        json!({"fact": "brief_recorded", "brief_id": "brief-$at", "kind": kind, "text": "done"}),
+        json!({"fact": "context_compacted", "compacted_message_count": 0}),
+    ];
+    facts.iter().map(ToString::to_string).collect()
+}
+
+/// What an agent in this state decides between turns, and the closure that it decides from.
+fn decided(state: &State, now: Timestamp) -> (Vec<decision::Decision>, closure::Closure) {
+    let boundaries = [Boundary::RunLoop, Boundary::RunLoopIdle];
+    let decide = |boundary: &Boundary| {
+        let view = View::new(state, *boundary, now);
+        ladder::decide(state.edition(), &view).decision
+    };
+    (boundaries.iter().map(decide).collect(), closure::decide(&closure::Facts::from_state(state)))
 }
 
 /// No property would cover a fact that occurs in no sequence.
@@ -119,6 +149,46 @@ proptest! {
         }
         let breaches = played(Edition::default(), &commands).ledger.breaches();
         prop_assert!(breaches.is_empty(), "{breaches:#?}");
+    }
+
+    /// contract 5.22: compactions, checkpoints and briefs are for the model and for people only.
+    #[test]
+    fn what_the_model_remembers_changes_no_decision_and_no_obligation(
+        commands in sequences(LONGEST),
+        places in vec(any::<prop::sample::Index>(), 1..6),
+        epoch in 0..9_u64,
+    ) {
+        for &edition in Edition::ALL {
+            let mut host = Host::new(edition);
+            for (at, command) in commands.iter().enumerate() {
+                host.play(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
+                if !places.iter().any(|place| place.index(commands.len()) == at) {
+                    continue;
+                }
+                let facts = remembered(host.scheduler().state(), epoch);
+                for (number, fact) in facts.iter().enumerate() {
+                    let before = host.scheduler().state().clone();
+                    let fact = fact.replace("$at", &format!("{at}-{number}"));
+                    host.play(&Command::Say(fact.clone())).expect("it is accepted");
+                    let after = host.scheduler().state();
+                    prop_assert!(after.head() != before.head(), "{} is not recorded", fact);
+                    let instants = [before.at(), after.at(), after.at().plus_ms(3_600_000)];
+                    for now in instants {
+                        prop_assert_eq!(decided(&before, now), decided(after, now), "{}", &fact);
+                    }
+                    prop_assert_eq!(owed::all(&before), owed::all(after), "{}", &fact);
+                    let old = before.context().compression_epoch;
+                    let expected = match fact.contains("context_compacted") {
+                        true if fact.contains("compression_epoch") => epoch.max(old + 1),
+                        true => old + 1,
+                        false => old,
+                    };
+                    prop_assert_eq!(after.context().compression_epoch, expected, "{}", &fact);
+                }
+            }
+            let breaches = host.ledger.breaches();
+            prop_assert!(breaches.is_empty(), "{breaches:#?}");
+        }
     }
 
     #[test]

@@ -74,6 +74,16 @@ impl Endpoint {
         Ok(Self { options, url, connections, dialect })
     }
 
+    /// The same endpoint for requests that may fail: each is sent once, and its answer is short.
+    #[must_use]
+    pub fn once(&self, max_answer_bytes: u64, total: Duration) -> Self {
+        let mut once = self.clone();
+        once.options.retries.most = 0;
+        once.options.max_answer_bytes = once.options.max_answer_bytes.min(max_answer_bytes);
+        once.options.patience.total = once.options.patience.total.min(total);
+        once
+    }
+
     /// Whether the server is on this machine.
     #[must_use]
     pub fn is_here(&self) -> bool {

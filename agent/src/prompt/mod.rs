@@ -14,9 +14,12 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use self::past::Earlier;
-pub(crate) use self::told::{Told, body};
-use crate::{context::Context, cut, history::History, openai::ChatMessage};
+use self::past::Past;
+pub(crate) use self::{
+    past::FallingOut,
+    told::{Told, body},
+};
+use crate::{checkpoint::Checkpoint, context::Context, cut, history::History, openai::ChatMessage};
 
 /// What the model is told about the runtime, in every prompt.
 const RUNTIME: &str = "\
@@ -39,7 +42,9 @@ You are a long-lived agent. A runtime wakes you with a message, you work in roun
 - A long text is cut, with its id. ReadRest reads on.";
 
 /// The shares of the room, in sixteenths. Earlier turns have what the others leave.
+const SUMMARY: usize = 2;
 const STANDING: usize = 2;
+const CHECKPOINT: usize = 1;
 const CALLS: usize = 2;
 const DEFERRED: usize = 4;
 const WAITS: usize = 1;
@@ -60,8 +65,9 @@ pub(crate) struct Unknown {
 #[derive(Debug)]
 pub(crate) struct Baseline {
     system: String,
-    past: Vec<Earlier>,
+    past: Past,
     standing: String,
+    checkpoint: String,
     calls: String,
     deferred: Vec<Told>,
     /// What is said about deferred messages that are not listed.
@@ -76,8 +82,17 @@ pub(crate) struct Baseline {
 pub(crate) struct LeftOut {
     pub(crate) deferred: bool,
     pub(crate) past: bool,
-    /// The current state, and the calls of earlier runs.
+    pub(crate) summary: bool,
+    /// The current state, the checkpoint, and the calls of earlier runs.
     pub(crate) state: bool,
+}
+
+/// The beginning of a prompt, within its room.
+#[derive(Debug, Default)]
+pub(crate) struct Begin {
+    pub(crate) messages: Vec<ChatMessage>,
+    /// The bytes that earlier turns could take.
+    past_room: usize,
 }
 
 impl LeftOut {
@@ -86,6 +101,7 @@ impl LeftOut {
         Self {
             deferred: self.deferred && !before.deferred,
             past: self.past && !before.past,
+            summary: self.summary && !before.summary,
             state: self.state && !before.state,
         }
     }
@@ -99,11 +115,13 @@ impl Baseline {
         history: &History,
         request: &TurnRequest,
         unknown: &[Unknown],
+        checkpoint: Option<&Checkpoint>,
         now: Timestamp,
     ) -> Self {
         Self {
             system: system(context),
-            past: history.exchanges().map(Earlier::new).collect(),
+            past: Past::new(state, history),
+            checkpoint: checkpoint.map_or_else(String::new, standing::checkpoint),
             standing: standing::standing(context, state, now),
             calls: calls(history, request, unknown),
             deferred: request.deferred.iter().map(Told::deferred).collect(),
@@ -126,8 +144,9 @@ impl Baseline {
     pub(crate) fn of_texts(system: String, message: &str) -> Self {
         Self {
             system,
-            past: Vec::new(),
+            past: Past::default(),
             standing: String::new(),
+            checkpoint: String::new(),
             calls: String::new(),
             deferred: Vec::new(),
             not_listed: String::new(),
@@ -155,15 +174,15 @@ impl Baseline {
 
     /// The ids of the earlier turns' messages and of the deferred messages.
     pub(crate) fn ids(&self) -> (Vec<&str>, Vec<&str>) {
-        let past = self.past.iter().flat_map(Earlier::ids).collect();
-        (past, self.deferred.iter().map(Told::id).collect())
+        (self.past.ids().collect(), self.deferred.iter().map(Told::id).collect())
     }
 
     /// Those of these parts that have content. The current state always has some.
     pub(crate) fn present(&self, parts: LeftOut) -> LeftOut {
         LeftOut {
             deferred: parts.deferred && !self.deferred.is_empty(),
-            past: parts.past && !self.past.is_empty(),
+            past: parts.past && self.past.has_turns(),
+            summary: parts.summary && !self.past.summary().is_empty(),
             state: parts.state,
         }
     }
@@ -172,14 +191,25 @@ impl Baseline {
         has_newest && self.message.is_operator_input()
     }
 
+    /// The earlier turns that this beginning of the prompt leaves out, with texts of about `most`
+    /// bytes; `None` if it tells all.
+    pub(crate) fn falling_out(&self, begin: &Begin, most: usize) -> Option<FallingOut> {
+        self.past.falling_out(begin.past_room, most)
+    }
+
+    /// Puts a summary in the place of the earlier turns up to this number.
+    pub(crate) fn summarise(&mut self, summary: String, newest: u64) {
+        self.past.summarise(summary, newest);
+    }
+
+    /// The most bytes of a summary that is told whole in this room.
+    pub(crate) fn summary_room(room: usize) -> usize {
+        (room / ALL * SUMMARY).saturating_sub(EARLIER.len())
+    }
+
     /// The messages, within this number of bytes beside what is never cut. `has_newest`: no newer
     /// message of the operator follows in the turn.
-    pub(crate) fn within(
-        &self,
-        room: usize,
-        has_newest: bool,
-        left_out: LeftOut,
-    ) -> Vec<ChatMessage> {
+    pub(crate) fn within(&self, room: usize, has_newest: bool, left_out: LeftOut) -> Begin {
         let share = |part: usize| room / ALL * part;
         let mut late = Vec::new();
         // What changes from turn to turn comes late and from the runtime as a user: many templates
@@ -189,6 +219,7 @@ impl Baseline {
         } else {
             let rest = "ListWorkItems and TaskList list the rest";
             late.push(cut_at(&self.standing, share(STANDING), rest));
+            late.push(cut_at(&self.checkpoint, share(CHECKPOINT), "the rest is left out"));
             late.push(cut_at(&self.calls, share(CALLS), "the rest is left out"));
         }
         if left_out.deferred {
@@ -206,17 +237,26 @@ impl Baseline {
             self.message.within(share(MESSAGE))
         });
         late.retain(|text| !text.is_empty());
+        // First of all, because it is the oldest part, and stays the same for many turns.
+        let summary = match self.past.summary() {
+            "" => String::new(),
+            _ if left_out.summary => refused("A summary of earlier turns is"),
+            text => cut_at(&format!("{EARLIER}{text}"), share(SUMMARY), "the rest is left out"),
+        };
         let kept = if self.is_kept(has_newest) { self.message.len() } else { 0 };
-        let told: usize = late.iter().map(String::len).sum();
-        let left = room.saturating_sub(told.saturating_sub(kept));
+        let told = summary.len() + late.iter().map(String::len).sum::<usize>();
+        let past_room = room.saturating_sub(told.saturating_sub(kept));
         let mut messages = vec![ChatMessage::System { content: self.system.clone() }];
+        if !summary.is_empty() {
+            messages.push(ChatMessage::User { content: summary });
+        }
         if left_out.past {
             messages.push(ChatMessage::User { content: refused("Earlier turns are") });
         } else {
-            messages.extend(past::within(&self.past, left));
+            messages.extend(self.past.within(past_room));
         }
         messages.extend(late.into_iter().map(|content| ChatMessage::User { content }));
-        messages
+        Begin { messages, past_room }
     }
 
     fn deferred_within(&self, bytes: usize) -> String {
@@ -235,6 +275,9 @@ impl Baseline {
         text + &self.not_listed
     }
 }
+
+/// What the prompt says before the summary of earlier turns.
+const EARLIER: &str = "[runtime] Earlier: ";
 
 const RESTS: &str = "\
 [runtime] Your last turns left this work item unchanged. Make progress on it, complete it, block it \

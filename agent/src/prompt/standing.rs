@@ -3,7 +3,7 @@
 use wakeful_core::{derive::work_queue::WorkQueue, state::State, time::Timestamp};
 
 use super::word;
-use crate::{context::Context, cut};
+use crate::{checkpoint::Checkpoint, context::Context, cut};
 
 /// The most items and the most tasks that the current state lists, and the most characters of each
 /// line.
@@ -52,11 +52,16 @@ pub(super) fn standing(context: &Context, state: &State, now: Timestamp) -> Stri
         text +=
             &format!("\n- timer {} fires at {}: {what}", timer.record.id, timer.record.due_at());
     }
-    if let Some(summary) = &state.context().context_summary {
-        text += &format!("\nEarlier: {summary}");
-    }
     text += &format!("\nThe shell's working directory is {}.", context.workspace.root().display());
     text
+}
+
+/// The model's own account of where the work is, as a later turn is told it.
+pub(super) fn checkpoint(checkpoint: &Checkpoint) -> String {
+    let Checkpoint { at, text, .. } = checkpoint;
+    format!(
+        "[runtime] At {at} you said where the work is, and no work item has changed since: {text}"
+    )
 }
 
 /// Says how many of a long list are left out, and which tool lists them.

@@ -23,13 +23,16 @@ fn long(bytes: usize) -> String {
 }
 
 /// An agent that sleeps after the prompt `go`, and answers every other message with these.
-struct Agent {
-    place: Place,
+pub(super) struct Agent {
+    pub(super) place: Place,
     live: Live,
 }
 
 impl Agent {
-    fn start(script: impl Fn(&Asked) -> Answer + Send + Sync + 'static, extra: &[&str]) -> Self {
+    pub(super) fn start(
+        script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+        extra: &[&str],
+    ) -> Self {
         let place = Place::scripted(move |asked| {
             match (asked.trigger().starts_with("[operator]\ngo"), asked.rounds()) {
                 (true, 0) => Answer::calls(&[("Sleep", json!({ "duration_ms": 600_000 }))]),
@@ -43,7 +46,7 @@ impl Agent {
     }
 
     /// Waits until this many turns have ended, and returns them.
-    fn turns(&self, count: u64) -> Vec<TurnRecord> {
+    pub(super) fn turns(&self, count: u64) -> Vec<TurnRecord> {
         self.place.wait_for("default", "turn that ended", |entry: &Entry| {
             ended(std::slice::from_ref(entry)).pop().filter(|turn| turn.turn_index >= count)
         });
@@ -51,20 +54,27 @@ impl Agent {
     }
 
     /// The answer to a prompt.
-    fn answer(&self, prompt: &str) -> TurnRecord {
+    pub(super) fn answer(&self, prompt: &str) -> TurnRecord {
         let turns = ended(&self.place.entries("default")).len() as u64;
         self.place.tell(&["prompt", prompt]);
         self.turns(turns + 1).pop().expect("a turn")
     }
 
-    fn end(self) -> Vec<Entry> {
+    /// Kills it as `kill -9` does, and starts it again.
+    pub(super) fn kill_and_restart(self, extra: &[&str]) -> Self {
+        self.live.kill();
+        let live = self.place.start(extra);
+        Self { place: self.place, live }
+    }
+
+    pub(super) fn end(self) -> Vec<Entry> {
         self.place.tell(&["shutdown"]);
         assert_eq!(self.live.end(), 0);
         self.place.entries("default")
     }
 }
 
-fn said(turn: &TurnRecord) -> &str {
+pub(super) fn said(turn: &TurnRecord) -> &str {
     turn.last_assistant_message.as_deref().unwrap_or_default()
 }
 

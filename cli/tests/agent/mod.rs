@@ -5,6 +5,7 @@ mod children;
 mod fits;
 mod leftovers;
 mod many;
+mod memory;
 mod model;
 mod place;
 mod quirks;

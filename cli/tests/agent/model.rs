@@ -57,6 +57,11 @@ impl Asked {
         self.messages.iter().filter(|message| has_calls(message)).count()
     }
 
+    /// Whether the model is asked for a summary of older turns.
+    pub(super) fn is_summary(&self) -> bool {
+        self.system().starts_with("You keep the memory of a long-lived agent.")
+    }
+
     /// Whether a user message with these words came after the first round.
     pub(super) fn hears(&self, words: &str) -> bool {
         let since = self.messages.iter().skip_while(|message| !has_calls(message));

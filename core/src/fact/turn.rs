@@ -89,6 +89,19 @@ pub struct RoundCompleted {
 }
 
 impl RoundCompleted {
+    /// A round of which only the number is known.
+    #[must_use]
+    pub fn new(run_id: RunId, round: u64) -> Self {
+        Self {
+            run_id,
+            round,
+            input_tokens: None,
+            output_tokens: None,
+            cost_micros: None,
+            diagnostics: None,
+        }
+    }
+
     /// What the round used.
     pub(crate) fn usage(&self) -> RoundUsage {
         RoundUsage {

@@ -151,6 +151,10 @@ pub struct ContextCompacted {
     /// The summary that replaces them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_summary: Option<String>,
+    /// The host's number of the compaction. Without it, or if it is not newer than the state's, the
+    /// state counts on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression_epoch: Option<u64>,
 }
 
 /// Fact `checkpoint_recorded`: the model's own account of where the work is (contract 5.22).

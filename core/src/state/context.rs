@@ -36,7 +36,7 @@ pub struct Context {
     pub briefs: u64,
     /// The number of transcript pieces.
     pub transcript: u64,
-    /// The number of compactions.
+    /// The number of the newest compaction: the one that its host said, or one more than before.
     pub compression_epoch: u64,
     /// The number of messages that the context summary replaces.
     pub compacted_message_count: u64,
@@ -71,7 +71,9 @@ impl Context {
     }
 
     pub(crate) fn compacted(&mut self, compacted: ContextCompacted) {
-        self.compression_epoch += 1;
+        // An epoch that has been used could make a host take an older prompt for the current one.
+        let said = compacted.compression_epoch.filter(|said| *said > self.compression_epoch);
+        self.compression_epoch = said.unwrap_or(self.compression_epoch.saturating_add(1));
         self.compacted_message_count = compacted.compacted_message_count;
         self.context_summary = compacted.context_summary;
     }

@@ -157,14 +157,7 @@ impl Telling<'_> {
             text: &'a str,
         }
         self.rounds += 1;
-        let done = RoundCompleted {
-            run_id: self.cue.run_id.clone(),
-            round: self.rounds,
-            input_tokens: None,
-            output_tokens: None,
-            cost_micros: None,
-            diagnostics: None,
-        };
+        let done = RoundCompleted::new(self.cue.run_id.clone(), self.rounds);
         self.say(&Fact::ProviderRoundCompleted(done.clone()));
         if let Some(text) = says {
             self.said = Some(text.to_string());

@@ -62,6 +62,9 @@ pub(super) struct OpenAiArgs {
     /// The most tokens of a prompt; before it is reached, older rounds of a turn are summarised
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     context_tokens: u64,
+    /// Do not ask the model for a summary of older turns; what does not fit is left out
+    #[arg(long)]
+    no_summaries: bool,
     /// The most tokens of an answer [default: the server's limit]
     #[arg(long, value_name = "N")]
     max_output_tokens: Option<u64>,
@@ -125,6 +128,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         redactor: Arc::new(Redactor::new(key.iter().map(|key| key.as_str()))),
         trusts_clock: args.trust_clock,
         context_tokens: given.context_tokens,
+        summaries: !given.no_summaries,
         rounds_per_turn: given.rounds,
         calls_per_round: usize::try_from(given.calls_per_round).unwrap_or(usize::MAX),
         instructions: given.instructions.as_deref().map(read).transpose()?,

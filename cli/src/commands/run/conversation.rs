@@ -283,6 +283,8 @@ fn told(entry: &Entry) -> Option<String> {
             None
         }
         Record::Message(message) if message.kind == MessageKind::SystemTick => None,
+        // Its text was shown when the model said it.
+        Record::Brief(_) => None,
         Record::QueueEntry(record) if record.status == QueueStatus::Interjected => None,
         Record::Control(ControlRecord::Genesis(_)) => None,
         _ => log::told(entry),
