@@ -16,6 +16,7 @@ mod story;
 mod surface;
 mod tasks;
 mod terminal;
+mod triggers;
 mod turns;
 mod waits;
 mod work;
