@@ -22,7 +22,11 @@ use wakeful_core::{
     id::TimerId,
     json::RawJson,
     ladder::owed,
-    record::{continuation::ClosureOutcome, turn::TurnTerminalKind},
+    record::{
+        continuation::ClosureOutcome,
+        control::{AgentDescribed, AgentKind, AgentOwnership, AgentVisibility},
+        turn::TurnTerminalKind,
+    },
     state::State,
     time::Timestamp,
 };
@@ -34,6 +38,7 @@ use crate::{
     context::{Context, Setup},
     gc::Collector,
     handle::{Handle, Mailbox},
+    supervision::parent_of,
 };
 
 /// How often an agent at rest looks for entries of other processes.
@@ -137,7 +142,38 @@ impl Agent {
         let actor = Actor::open(context, handle)?;
         let mut agent = Self { actor, mailbox, collector: Collector::default() };
         agent.say(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: holds }));
+        agent.describe();
         Ok(agent)
+    }
+
+    /// Records what the agent is and what it works with, if that is new (contract 15.7).
+    fn describe(&mut self) {
+        let context = &self.actor.context;
+        let id = &context.agent_id;
+        let parent_agent_id = parent_of(id).filter(|_| context.is_child);
+        let (kind, visibility, ownership, profile) = if context.is_child {
+            let ownership = AgentOwnership::ParentSupervised;
+            (AgentKind::Child, AgentVisibility::Private, ownership, "private_child")
+        } else {
+            let is_default = id.as_str() == "default";
+            let kind = if is_default { AgentKind::Default } else { AgentKind::Named };
+            (kind, AgentVisibility::Public, AgentOwnership::SelfOwned, "public_named")
+        };
+        let root = context.workspace.root().display().to_string();
+        let described = AgentDescribed {
+            kind,
+            visibility,
+            ownership,
+            profile_preset: Some(profile.to_owned()),
+            parent_agent_id,
+            model: Some(context.endpoint.options().model.clone()),
+            working_directory: Some(root.clone()),
+            workspace: Some(root),
+        };
+        let before = self.actor.state().control().described.as_ref();
+        if before.is_none_or(|(before, _)| *before != described) {
+            self.say(&Fact::AgentDescribed(described));
+        }
     }
 
     /// The handle for sending requests to the agent.

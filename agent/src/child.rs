@@ -33,6 +33,7 @@ use wakeful_core::{
             recovery::{ChildWorkspaceMode, TaskRecovery},
         },
         waiting::WaitConditionKind,
+        work::WorkItemDelegated,
     },
     story::Request,
 };
@@ -45,7 +46,7 @@ use crate::{
     handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
     openai::Cancel,
-    supervision::{Supervision, child_id},
+    supervision::{Supervision, child_id, delegation},
     tools::{ToolError, accepted},
     worktree::{self, Cleanup, Worktree},
 };
@@ -208,6 +209,16 @@ pub(crate) fn spawn(
     // A record without `recovery` inherits it from the one before (contract 3.3), so it is stored
     // once.
     accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
+    if let Some(work_item_id) = bound_item(actor.state()) {
+        let delegated = WorkItemDelegated {
+            delegation_id: delegation(&task_id),
+            work_item_id,
+            child_agent_id: child_agent_id.clone(),
+            child_work_item_id: None,
+        };
+        // If it is not accepted, the actor has told the audience why. The child works all the same.
+        drop(actor.propose(&Fact::WorkItemDelegated(delegated)));
+    }
     let handle = TaskHandle {
         task_id,
         task_kind: TaskKind::ChildAgentTask,

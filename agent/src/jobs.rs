@@ -16,6 +16,7 @@ use wakeful_core::{
             TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy,
             recovery::{CommandTaskSpec, TaskRecovery},
         },
+        work::{DelegationCompleted, DelegationState},
     },
     state::State,
 };
@@ -28,7 +29,7 @@ use crate::{
     cut,
     effects::Alive,
     handle::Handle,
-    supervision::{Supervision, WorktreeMismatch},
+    supervision::{Supervision, WorktreeMismatch, delegation},
     tools::{ToolError, accepted, exec, noted},
 };
 
@@ -382,6 +383,12 @@ pub(crate) fn child_ended(
         recovery: None,
     };
     end(actor, &task, status, change);
+    let delegation_id = delegation(&task);
+    let delegations = &actor.state().work().delegations;
+    if delegations.get(&delegation_id).is_some_and(|(state, _)| *state == DelegationState::Open) {
+        let completed = DelegationCompleted { delegation_id };
+        drop(actor.propose(&Fact::WorkItemDelegationCompleted(completed)));
+    }
 }
 
 fn end(actor: &mut Actor, task: &TaskId, status: TaskStatus, change: TaskChanged) {

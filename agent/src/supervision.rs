@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wakeful_core::{
-    id::{AgentId, TaskId},
+    id::{AgentId, DelegationId, TaskId},
     json::RawJson,
     record::{
         context::TranscriptRecord,
@@ -47,6 +47,18 @@ impl Supervision {
 pub(crate) fn child_id(parent: &AgentId, task: &str) -> AgentId {
     // `Context::sweep` relies on this form: with an empty task it is the prefix of all children.
     AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
+}
+
+/// The parent in the id of a child.
+#[cfg(all(target_os = "linux", feature = "linux"))]
+pub(crate) fn parent_of(child: &AgentId) -> Option<AgentId> {
+    child.as_str().rsplit_once(".task-").map(|(parent, _)| AgentId::from(parent))
+}
+
+/// The delegation of an item to the child of a task (contract 15.8).
+#[cfg(all(target_os = "linux", feature = "linux"))]
+pub(crate) fn delegation(task: &TaskId) -> DelegationId {
+    DelegationId::from(format!("delegation-{task}"))
 }
 
 /// The task of `parent` that supervises an agent with this id, if it has the form of a child's id.
