@@ -75,7 +75,9 @@ fn people_see_which_children_are_active_and_whose_child_an_agent_is() {
         let rows = wakeful(["agents", &ledger, "--json"]).out;
         let rows: Vec<Value> =
             rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
-        let of = |id: &str| rows.iter().find(|row| row["agent"]["agent_id"] == id).expect("a row");
+        let of = |id: &str| {
+            rows.iter().find(|row| row["agent"]["identity"]["agent_id"] == id).expect("a row")
+        };
         assert_eq!(
             of(&child)["parent"],
             json!({ "agent_id": "default", "supervision_task_id": of_worktree.id })

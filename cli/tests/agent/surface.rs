@@ -34,7 +34,7 @@ fn each_tool_is_on_the_page() {
         .filter_map(|line| line.trim().split_once("::"))
         .map(|(_, name)| name.trim_end_matches(','))
         .collect();
-    assert_eq!(names.len(), 19, "{names:?}");
+    assert_eq!(names.len(), 26, "{names:?}");
     for name in names {
         let name = name.split(' ').next().expect("a name").trim_end_matches(',');
         assert!(page.contains(&format!("`{name}`")), "{name} is not on the page");

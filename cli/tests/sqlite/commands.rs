@@ -88,7 +88,7 @@ fn status_tells_where_the_agent_stands_on_one_screen() {
     let json: Value = serde_json::from_str(&wakeful(["status", &arg(&path), "--json"]).out)
         .expect("one JSON object");
     assert_eq!(
-        (&json["agent_id"], &json["status"], &json["pending"]),
+        (&json["identity"]["agent_id"], &json["status"], &json["pending"]),
         (&"default".into(), &"asleep".into(), &0.into())
     );
     assert_eq!(json["closure"]["waiting_reason"], "awaiting_timer");
@@ -239,7 +239,7 @@ fn agents_are_listed_with_what_they_wait_for_and_what_is_odd() {
     let rows: Vec<Value> =
         odd.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let [row] = rows.as_slice() else { panic!("one is odd: {rows:?}") };
-    assert_eq!(row["agent"]["agent_id"], "stuck");
+    assert_eq!(row["agent"]["identity"]["agent_id"], "stuck");
     assert_eq!(row["oldest_wait"], Value::Null);
     assert!(row["odd"][0]["message"].is_string() && row["head"]["seq"].is_u64(), "{row}");
 }

@@ -63,7 +63,8 @@ pub(super) fn is_news(record: &Record) -> bool {
         Record::Transcript(record) => !story::is_marker(&record.data),
         // A mirror follows its intent (contract 5.16), which is news itself.
         Record::WaitCondition(record) => !record.is_mirror(),
-        Record::Carried(_) => false,
+        // What an agent is does not change while it lives.
+        Record::Carried(_) | Record::Control(ControlRecord::AgentDescribed(_)) => false,
         _ => true,
     }
 }
