@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use sha2::{Digest, Sha256};
 use wakeful_core::TokenHash;
 
-/// A token: whoever has it can deliver. Its debug text does not show it.
+/// A token. Those who have it can deliver, so its debug text does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 

@@ -557,8 +557,8 @@ export type EndedBy = "trigger" | "deadline" | "operator" | "model" | "supersede
  */
 export type TokenHash = string;
 /**
- * How far those who deliver to a trigger are trusted. Nobody outside speaks for the operator or
- * the runtime.
+ * How far those who deliver to a trigger are trusted. Nobody outside speaks for the operator
+ * or the runtime.
  */
 export type ExternalTrust = "trusted_integration" | "untrusted_external";
 /**
@@ -1600,7 +1600,8 @@ export interface TimerNamed {
   timer_id: TimerId;
 }
 /**
- * Fact `external_trigger_created`: from now on the outside may deliver with the token of this hash.
+ * Fact `external_trigger_created`: from now on the outside may deliver with the token of this
+ * hash.
  */
 export interface ExternalTriggerCreated {
   /**
@@ -1720,8 +1721,8 @@ export interface BudgetSet {
   cost_micros_per_day?: number | null;
 }
 /**
- * Fact and record `budget_granted`: more than the limits, once. What it adds to the limits of a day
- * is for that day.
+ * Fact and record `budget_granted`: more than the limits, once. What it adds to the limits of a
+ * day is for that day.
  */
 export interface BudgetGranted {
   /**
@@ -2619,8 +2620,8 @@ export interface ExternalTriggerRecord {
    */
   expires_at?: Timestamp | null;
   /**
-   * The time from its creation until it expires, in milliseconds; absent if the instant was named
-   * absolutely (contract 1.3).
+   * The time from its creation until it expires, in milliseconds; absent if the instant was
+   * named absolutely (contract 1.3).
    */
   expires_in_ms?: number | null;
   /**
@@ -3631,7 +3632,7 @@ export interface AgentSummary {
    */
   model: AgentModel;
   /**
-   * Where it works.
+   * The place in which it works.
    */
   execution: AgentExecution;
   /**
@@ -3772,7 +3773,7 @@ export interface Usage {
   cost_micros: number;
 }
 /**
- * Where an agent works.
+ * The place in which an agent works.
  */
 export interface AgentExecution {
   /**

@@ -108,8 +108,8 @@ fn carried_lines_come_out_as_they_went_in() {
     }
 }
 
-/// contract 15.1: the address of a trigger holds its token, so only its hash goes in. All else comes
-/// out as it went in.
+/// contract 15.1: the address of a trigger holds its token, so only its hash goes in. All else
+/// comes out as it went in.
 #[test]
 fn a_trigger_comes_out_without_its_address() {
     let case =

@@ -42,7 +42,7 @@ pub(super) struct CreateExternalTrigger {
 }
 
 /// How the outside delivers.
-const HOW: &str = "the operator was shown its token, and whoever has the token delivers with \
+const HOW: &str = "the operator was shown its token, and those who have it deliver with \
                    `wakeful deliver`; wait for a delivery with WaitFor, wake = external, resource = \
                    this id";
 

@@ -39,7 +39,7 @@ pub(super) struct Deliver {
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
     /// The token
-    // The value of the variable is not shown: whoever has it can deliver.
+    // The value of the variable is not shown: those who have it can deliver.
     #[arg(env = "WAKEFUL_TOKEN", hide_env_values = true)]
     token: String,
     /// The content; `-` reads it from standard input [default: no content]

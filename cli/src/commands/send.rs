@@ -202,7 +202,7 @@ impl What {
 }
 
 /// A delivery to a trigger of the ledger, or an event that names a trigger that the host made up.
-/// Whoever writes to the file needs no token.
+/// A process that writes to the file needs no token.
 fn delivery(state: &State, trigger: &str, text: &str, id: Option<&str>) -> Fact {
     let external_trigger_id = ExternalTriggerId::from(trigger);
     let known = state.external_triggers().find(|it| it.external_trigger_id == external_trigger_id);

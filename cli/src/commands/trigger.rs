@@ -22,8 +22,8 @@ use super::{CliError, Verdict, explain::word, ledger, send};
 
 #[derive(Args)]
 #[command(after_help = "\
-    A token is shown once, when it is made: the ledger has only its hash. Whoever has the token \
-    delivers with `wakeful deliver`.\n\n\
+    A token is shown once, when it is made: the ledger has only its hash. Those who have it \
+    deliver with `wakeful deliver`.\n\n\
     Exit codes:\n\
     \x20 0  done\n\
     \x20 1  ignored, such as a trigger whose id exists\n\
@@ -110,7 +110,7 @@ fn milliseconds(text: &str) -> Result<u64, String> {
     };
     let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
     let total = number.checked_mul(factor).ok_or_else(|| "this is too long".to_owned())?;
-    if total == 0 { Err("this is no time at all".to_owned()) } else { Ok(total) }
+    if total == 0 { Err("the time must be above zero".to_owned()) } else { Ok(total) }
 }
 
 /// What `create` and `rotate` print as JSON.

@@ -175,6 +175,13 @@ fn check(place: &Place, out: &str) {
         )
     };
     assert_eq!(entries.iter().filter(done).count(), 2, "both items are done:\n{out}");
+    // contract 15.8: the item was handed to the child, and came back.
+    let said = |kind: &str| {
+        let is_it =
+            |entry: &&Entry| matches!(&entry.record, Record::Event(event) if event.kind == kind);
+        entries.iter().filter(is_it).count()
+    };
+    assert_eq!((said("work_item_delegated"), said("work_item_delegation_completed")), (1, 1));
     let tasks: Vec<_> = entries
         .iter()
         .filter_map(|entry| {

@@ -1,5 +1,5 @@
-//! External triggers of a model: it asks for something outside, someone delivers with a token, and it
-//! goes on. The token is in no ledger.
+//! External triggers of a model: it asks for something outside, another process delivers with a
+//! token, and it goes on. The token is in no ledger.
 
 use serde_json::json;
 

@@ -92,10 +92,10 @@ fn the_documented_example_crashes_once_and_goes_on_to_its_end() {
     let second = home.run(&["--virtual", "--until-rest"]);
     assert_eq!(second.code, 0, "{}{}", second.out, second.err);
     for line in [
-        "turn        2 interrupted, run `default:run-32` on message `build/result`",
+        "turn        2 interrupted, run `default:run-34` on message `build/result`",
         "2026-05-27T09:01:35Z      wait        `build/result/wait-1` external active about \
          `release`: the pipeline",
-        "WaitForTimer (active_timers) by rule 8.timer, because timers active (entry 60)",
+        "WaitForTimer (active_timers) by rule 8.timer, because timers active (entry 62)",
         "2026-05-27T11:00:00Z      turn        5 terminal completed",
     ] {
         assert!(second.out.contains(line), "no `{line}` in\n{}", second.out);

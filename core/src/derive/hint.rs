@@ -22,9 +22,8 @@ use crate::{
     time::Timestamp,
 };
 
-/// Whether the pending hint becomes a tick before the ladder is asked. Where waits come before hints,
-/// a delivery to a trigger that a wait names would otherwise be held by another wait (contract
-/// 15.4).
+/// Whether the pending hint becomes a tick before the ladder is asked. If waits come before hints,
+/// another wait would hold back a delivery to a trigger that a wait names (contract 15.4).
 #[must_use]
 pub(crate) fn arrives(state: &State) -> bool {
     let Some(pending) = state.control.hint.as_ref().filter(|pending| pending.deliveries > 0) else {

@@ -15,7 +15,7 @@ use crate::{
     },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
     record::{control::AgentStatus, text},
-    state::{State, autonomy, budget, readiness::SchedulingState},
+    state::{State, autonomy, readiness::SchedulingState},
     tagged::names,
 };
 use wakeful_json::Readable;
@@ -94,7 +94,7 @@ pub fn posture(state: &State) -> AgentPosture {
     }
     // Before the queue: only some input moves an agent that is over its budget or parked, past the
     // rest (contract 9.5, 16.4).
-    if budget::is_exhausted(state) {
+    if autonomy::is_over_budget(state) {
         return AgentPosture::new(Posture::Blocked, text::POSTURE_BUDGET);
     }
     if autonomy::is_parked(state) {

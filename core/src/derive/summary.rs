@@ -20,17 +20,14 @@ use crate::{
         control::{AgentKind, AgentOwnership, AgentStatus, AgentVisibility},
         ingress::{ExternalTriggerRecord, ExternalTrust},
         task::TaskStatus,
+        text,
         turn::TurnTerminalKind,
         waiting::{
             CallbackDeliveryMode, ExternalTriggerScope, WaitConditionKind, WakeSource,
             recoverability::Recoverability,
         },
     },
-    state::{
-        State, autonomy,
-        budget::{self, Usage},
-        readiness,
-    },
+    state::{State, autonomy, budget::Usage, readiness},
     time::Timestamp,
 };
 use wakeful_json::sort::sort_by;
@@ -50,7 +47,7 @@ pub struct AgentSummary {
     pub lifecycle: Lifecycle,
     /// The model, and what it used.
     pub model: AgentModel,
-    /// Where it works.
+    /// The place in which it works.
     pub execution: AgentExecution,
     /// What the facts amount to.
     pub closure: Closure,
@@ -114,7 +111,7 @@ pub struct AgentModel {
     pub total: Usage,
 }
 
-/// Where an agent works.
+/// The place in which an agent works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -303,20 +300,17 @@ pub struct AgentListEntry {
 impl Lifecycle {
     fn new(state: &State, status: AgentStatus) -> Self {
         let guidance = if status == AgentStatus::Stopped {
-            "It is stopped: messages and deliveries are kept for it, and wake hints are refused. Start \
-             it to let it run."
+            text::GUIDANCE_STOPPED
         } else if state.control.closing.is_some() {
-            "It is closing: what arrives is kept. It goes on when a process takes over the ledger."
-        } else if budget::is_exhausted(state) {
-            "It is over its budget: only operator input starts turns. Wait for the next day, set a \
-             higher budget, or grant more."
+            text::GUIDANCE_CLOSING
+        } else if autonomy::is_over_budget(state) {
+            text::GUIDANCE_BUDGET
         } else if autonomy::is_parked(state) {
-            "It is parked: it used up the turns that it may start on its own. Any input from outside \
-             lets it go on."
+            text::GUIDANCE_PARKED
         } else if status == AgentStatus::Booting {
-            "It was never started: a process that takes over the ledger lets it run."
+            text::GUIDANCE_NEVER_RAN
         } else {
-            "It runs by itself. Stop it to keep it from starting turns."
+            text::GUIDANCE_RUNS
         };
         let may_run = state.control.stopped.is_none() && state.control.closing.is_none();
         Self { starts_turns: may_run && status != AgentStatus::Booting, guidance }

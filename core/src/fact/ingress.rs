@@ -66,7 +66,8 @@ impl Readable for TokenHash {
 
 through_readable!(TokenHash);
 
-/// Fact `external_trigger_created`: from now on the outside may deliver with the token of this hash.
+/// Fact `external_trigger_created`: from now on the outside may deliver with the token of this
+/// hash.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExternalTriggerCreated {
@@ -254,8 +255,8 @@ pub(crate) fn delivered(state: &State, fact: ExternalTriggerDelivered, at: Times
     Outcome::accepted(records)
 }
 
-/// The message that is settled at once, so that the next turn is told its content (contract 5.3). The
-/// body of the hint would be lost when hints are coalesced.
+/// The message that is settled at once, so that the next turn is told its content (contract 5.3).
+/// The body of the hint would be lost when hints are coalesced.
 fn deferred(message: MessageRecord, at: Timestamp) -> [Record; 2] {
     let message = message.admitted();
     let entry = QueueEntryRecord::new(&message, QueueStatus::Processed, at);

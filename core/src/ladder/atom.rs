@@ -97,8 +97,8 @@ pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
     name: "no_runnable_work",
     holds: |view| {
         !view.work_before_waits
-            // contract 9.5, 16.4: an agent that is parked or over its budget starts no work, so what
-            // it waits for counts.
+            // contract 9.5, 16.4: an agent that is parked or over its budget starts no work, so
+            // what it waits for counts.
             || view.is_parked
             || view.is_exhausted
             || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable))

@@ -9,8 +9,8 @@ use crate::{
         obligation::{Obligation, ObligationKind},
     },
     ladder::{View, view::KeyView},
-    record::decision::Boundary,
-    state::{State, autonomy, budget, index::List, progress, readiness::SchedulingState},
+    record::{decision::Boundary, text},
+    state::{State, autonomy, index::List, progress, readiness::SchedulingState},
     time::Timestamp,
 };
 use wakeful_json::sort::sort_by_key;
@@ -23,9 +23,6 @@ impl State {
     }
 }
 
-/// What holds an obligation back if a budget is exhausted.
-const HELD_BY_BUDGET: &str = "the budget";
-
 /// All obligations of a state, in the order of the ladder.
 #[must_use]
 pub fn all(state: &State) -> Vec<Obligation> {
@@ -33,22 +30,24 @@ pub fn all(state: &State) -> Vec<Obligation> {
     // At the end of time, so that what an instant will enable is owed already.
     let view = View::new(state, Boundary::RunLoopIdle, Timestamp::MAX);
     // contract 16.4: what a budget holds back is owed, and comes when the budget allows.
-    let by_budget = |is_held: bool| is_held.then(|| HELD_BY_BUDGET.to_string());
+    let by_budget = |is_held: bool| is_held.then(|| text::HELD_BY_BUDGET.to_string());
     let takeable = state.queue.waiting().filter(|held| autonomy::passes_parking(state, held));
     let mut all: Vec<_> = takeable
         .map(|held| Obligation {
-            held_by: by_budget(budget::holds(state, held)),
+            held_by: by_budget(autonomy::is_held_by_budget(state, held)),
             ..Obligation::new(Kind::Message, &held.record.id, held.seq)
         })
         .collect();
-    let (is_parked, is_over) = (autonomy::is_parked(state), budget::is_exhausted(state));
+    let (is_parked, is_over) = (autonomy::is_parked(state), autonomy::is_over_budget(state));
     // The open run of an import names no message, so nothing of it can replay.
     let interrupted =
         state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| {
         let message = state.queue.message(&run.message_id);
         Obligation {
-            held_by: by_budget(message.is_some_and(|held| budget::holds(state, held))),
+            held_by: by_budget(
+                message.is_some_and(|held| autonomy::is_held_by_budget(state, held)),
+            ),
             ..Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)
         }
     }));

@@ -21,7 +21,7 @@ use crate::{
         waiting::{ExternalTriggerScope, WaitConditionKind},
     },
     state::{
-        State, autonomy, budget,
+        State, autonomy,
         control::{Control, PendingHint},
         progress,
         queue::lanes::Held,
@@ -252,7 +252,7 @@ impl View {
             } else {
                 Vec::new()
             },
-            is_exhausted: budget::is_exhausted(state),
+            is_exhausted: autonomy::is_over_budget(state),
             current: current
                 .map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
             queued: queued

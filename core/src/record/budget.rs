@@ -35,8 +35,8 @@ pub struct BudgetLimits {
     pub cost_micros_per_day: Option<NonZeroU64>,
 }
 
-/// Fact and record `budget_granted`: more than the limits, once. What it adds to the limits of a day
-/// is for that day.
+/// Fact and record `budget_granted`: more than the limits, once. What it adds to the limits of a
+/// day is for that day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetGranted {

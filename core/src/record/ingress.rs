@@ -7,16 +7,29 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, WaitingIntentId, WorkItemId},
-    record::{
-        queue::envelope::TrustLevel,
-        waiting::{CallbackDeliveryMode, ExternalTriggerScope},
-    },
+    record::queue::envelope::TrustLevel,
     tagged::names,
     time::Timestamp,
 };
 use wakeful_json::{Readable, Value};
 
 names! {
+    /// Whether an external trigger serves an item or the agent.
+    pub enum ExternalTriggerScope {
+        /// A wait of one work item.
+        WorkItem,
+        /// A wait of the agent.
+        Agent,
+    }
+
+    /// What a delivery to an external trigger becomes.
+    pub enum CallbackDeliveryMode {
+        /// A message.
+        EnqueueMessage,
+        /// A wake hint.
+        WakeHint | "wake_only",
+    }
+
     /// The status of an external trigger. That one has expired follows from `expires_at`.
     pub enum ExternalTriggerStatus {
         /// Deliveries count.
@@ -27,8 +40,8 @@ names! {
         Used,
     }
 
-    /// How far those who deliver to a trigger are trusted. Nobody outside speaks for the operator or
-    /// the runtime.
+    /// How far those who deliver to a trigger are trusted. Nobody outside speaks for the operator
+    /// or the runtime.
     pub enum ExternalTrust {
         /// A configured integration.
         TrustedIntegration,
@@ -87,8 +100,8 @@ pub struct ExternalTriggerRecord {
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The time from its creation until it expires, in milliseconds; absent if the instant was named
-    /// absolutely (contract 1.3).
+    /// The time from its creation until it expires, in milliseconds; absent if the instant was
+    /// named absolutely (contract 1.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
     /// When it was revoked.

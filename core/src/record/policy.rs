@@ -72,8 +72,8 @@ names! {
         /// Every result.
         #[default]
         Every,
-        /// Those that somebody awaits: a blocked item, a wait that names the task, or the creator
-        /// of the task, who said so.
+        /// Those that a blocked item awaits, or a wait that names the task, or the creator of the
+        /// task.
         Awaited,
     }
 }

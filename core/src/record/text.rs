@@ -79,6 +79,28 @@ pub(crate) fn budget_way_out(is_of_a_day: bool) -> &'static str {
     }
 }
 
+// What the operator can do, in a summary. No entry has these.
+
+pub(crate) const GUIDANCE_STOPPED: &str = "It is stopped: messages and deliveries are kept for it, and wake hints are refused. Start it \
+     to let it run.";
+
+pub(crate) const GUIDANCE_CLOSING: &str =
+    "It is closing: what arrives is kept. It goes on when a process takes over the ledger.";
+
+pub(crate) const GUIDANCE_BUDGET: &str = "It is over its budget: only operator input starts turns. Wait for the next day, set a higher \
+     budget, or grant more.";
+
+pub(crate) const GUIDANCE_PARKED: &str = "It is parked: it used up the turns that it may start on its own. Any input from outside lets \
+     it go on.";
+
+pub(crate) const GUIDANCE_NEVER_RAN: &str =
+    "It was never started: a process that takes over the ledger lets it run.";
+
+pub(crate) const GUIDANCE_RUNS: &str = "It runs by itself. Stop it to keep it from starting turns.";
+
+/// What holds an obligation back if a budget is exhausted.
+pub(crate) const HELD_BY_BUDGET: &str = "the budget";
+
 /// How an item that is over its budget stands, in the reason of a posture.
 pub(crate) const OVER_BUDGET: &str = "over its budget";
 

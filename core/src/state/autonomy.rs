@@ -11,7 +11,7 @@ use crate::{
         },
         waiting::TimerRecord,
     },
-    state::{State, budget, queue::lanes::Held},
+    state::{State, queue::lanes::Held},
 };
 
 /// Whether the agent is parked: it has used up the turns in a row that the policy lets it start on
@@ -47,7 +47,7 @@ pub fn keeps_coming(timer: &TimerRecord) -> bool {
 /// Whether this message may be dequeued: neither parking nor a budget holds it.
 #[must_use]
 pub fn may_be_taken(state: &State, held: &Held) -> bool {
-    passes_parking(state, held) && !budget::holds(state, held)
+    passes_parking(state, held) && !is_held_by_budget(state, held)
 }
 
 /// Whether parking lets this message through. A parked agent takes only outside input and replays,
@@ -60,7 +60,7 @@ pub fn passes_parking(state: &State, held: &Held) -> bool {
 /// Whether the agent starts nothing on its own: it is parked, or over its budget.
 #[must_use]
 pub fn is_held(state: &State) -> bool {
-    is_parked(state) || budget::is_exhausted(state)
+    is_parked(state) || is_over_budget(state)
 }
 
 /// The number of turns in a row that the agent has started on its own, including the turn of this
@@ -77,4 +77,20 @@ pub fn with_turn_of(state: &State, message: &MessageRecord) -> u64 {
 /// Whether a run of this message was interrupted, so that its turn has started already.
 fn replays(state: &State, message: &MessageRecord) -> bool {
     state.turns.interrupted.iter().any(|run| run.message_id == message.id)
+}
+
+/// Whether the agent's budget is exhausted: only operator input is dequeued (contract 16.4).
+#[must_use]
+pub fn is_over_budget(state: &State) -> bool {
+    state.control.live_from.is_some() && state.budgets.agent.exhausted.is_some()
+}
+
+/// Whether a budget holds this message back.
+#[must_use]
+pub fn is_held_by_budget(state: &State, held: &Held) -> bool {
+    if state.control.live_from.is_none() || held.record.is_operator_input() {
+        return false;
+    }
+    let item = held.record.work_item_id.as_ref();
+    is_over_budget(state) || item.is_some_and(|item| state.budgets.is_exhausted(item))
 }

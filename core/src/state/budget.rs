@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::{
     id::{GrantId, RunId, Seq, WorkItemId},
     record::budget::{BudgetGranted, BudgetLimits, BudgetSet, Reached, RoundUsage},
-    state::{State, queue::lanes::Held},
     time::Timestamp,
 };
 use wakeful_json::{Map, Readable};
@@ -289,20 +288,4 @@ impl Budgets {
             run.rounds.push(round.round);
         }
     }
-}
-
-/// Whether the agent's budget is exhausted: only operator input is dequeued (contract 16.4).
-#[must_use]
-pub fn is_exhausted(state: &State) -> bool {
-    state.control.live_from.is_some() && state.budgets.agent.exhausted.is_some()
-}
-
-/// Whether a budget holds this message back.
-#[must_use]
-pub fn holds(state: &State, held: &Held) -> bool {
-    if state.control.live_from.is_none() || held.record.is_operator_input() {
-        return false;
-    }
-    let item = held.record.work_item_id.as_ref();
-    is_exhausted(state) || item.is_some_and(|item| state.budgets.is_exhausted(item))
 }

@@ -195,8 +195,9 @@ impl Held {
 }
 
 impl State {
-    /// Whether a delivery to this trigger has not met the waits yet: as a hint that is pending, or as
-    /// a message that no run has taken (contract 15.5). `except` is a message that does not count.
+    /// Whether a delivery to this trigger has not met the waits yet: as a hint that is pending, or
+    /// as a message that no run has taken (contract 15.5). `except` is a message that does not
+    /// count.
     #[must_use]
     pub fn is_delivering(&self, id: &ExternalTriggerId, except: Option<&MessageId>) -> bool {
         let hinted = self.control.hint.as_ref().is_some_and(|pending| {
@@ -221,8 +222,8 @@ impl State {
         self.ingress.ended.contains_key(id) && !self.is_delivering(id, except)
     }
 
-    /// When a wait ends if nothing ends it before: at its own deadline, or when the last trigger ends
-    /// that could (contract 5.17, 15.6).
+    /// When a wait ends if nothing ends it before: at its own deadline, or when the last trigger
+    /// ends that could (contract 5.17, 15.6).
     #[must_use]
     pub fn deadline_of(&self, wait: &WaitConditionRecord) -> Option<Timestamp> {
         wait.deadline().or_else(|| self.ingress.leaves(wait))

@@ -84,7 +84,7 @@ impl Tasks {
         self.untold.insert(task.clone(), message.clone());
     }
 
-    /// Folds that a turn is told of a result.
+    /// Folds that a turn learns of a result.
     pub(crate) fn result_delivered(&mut self, task: &TaskId) {
         self.untold.remove(task);
     }

@@ -138,7 +138,10 @@ impl Trigger {
     /// Whether an item, a wait or the creator of the task awaits its result.
     fn is_awaited(&self, state: &State, held: &Held) -> bool {
         let task = TaskRecord::of_message(&held.record, held.record.created_at);
-        let is_named = |source: &WakeSource| matches!(source, WakeSource::TaskResult { task_id } if self.names.tasks.contains(task_id));
+        let is_named = |source: &WakeSource| match source {
+            WakeSource::TaskResult { task_id } => self.names.tasks.contains(task_id),
+            _ => false,
+        };
         self.task_blocking
             || task.is_ok_and(|task| task.terminal_reentry())
             || readiness::conditions(state)

@@ -1,5 +1,6 @@
-//! External triggers in every order of what can happen to them (contract 15): a delivery to an active
-//! trigger is told at least once, and completes at most one turn. No wait outlives its last waker.
+//! External triggers in every order of what can happen to them (contract 15): a delivery to an
+//! active trigger is told at least once, and completes at most one turn. No wait outlives its last
+//! waker.
 
 use std::collections::{BTreeMap, BTreeSet};
 

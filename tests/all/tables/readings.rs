@@ -254,7 +254,7 @@ fn what_comes_after_an_end_is_counted() {
     assert_eq!(driven.machine().summary().set_aside.refused_records, 4);
 }
 
-/// contract 6.4: the summary and the line in a list are read from the state when they are
+/// contract 6.4, 15.7: the summary and the line in a list are read from the state when they are
 /// requested.
 #[test]
 fn an_agent_in_short() {
@@ -265,9 +265,18 @@ fn an_agent_in_short() {
         intent("i2", "agent", None, "e2"),
         task("t", Some("w"), true),
         condition("c", "task", Some("w"), json!({"kind": "task_result", "task_id": "t"})),
+        json!({"fact": "task_created", "task_id": "child", "task_kind": "child_agent_task", "summary": "look",
+               "detail": {"child_agent_id": "default.child"}}),
+        json!({"fact": "agent_described", "kind": "named", "visibility": "public", "ownership": "self_owned",
+               "profile_preset": "public_named", "model": "m1", "workspace": "/w"}),
+        json!({"fact": "external_trigger_created", "external_trigger_id": "x", "token_hash": "a".repeat(64), "description": "d",
+               "delivery_mode": "wake_hint", "trust": "trusted_integration"}),
         prompt("m"),
     ]);
     driven.step();
+    driven.tell(&[
+        json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1, "input_tokens": 3, "output_tokens": 4}),
+    ]);
     driven.tell(&[end("completed"), prompt("n")]);
     let told = serde_json::to_value(driven.machine().summary()).expect("JSON");
     let at =
@@ -282,7 +291,13 @@ fn an_agent_in_short() {
     assert_eq!(at("/closure/waiting_reason"), "awaiting_external_change");
     assert_eq!((at("/current_work_item_id"), at("/execution/run_id")), ("w".into(), Value::Null));
     assert_eq!((at("/turn_index"), at("/last_turn_terminal")), (1.into(), "completed".into()));
-    assert_eq!((at("/pending"), at("/active_task_count")), (1.into(), 1.into()));
+    assert_eq!((at("/pending"), at("/active_task_count")), (1.into(), 2.into()));
+    assert_eq!(at("/identity/profile_preset"), "public_named");
+    assert_eq!((at("/model/name"), at("/model/total/output_tokens")), ("m1".into(), 4.into()));
+    assert_eq!(at("/execution/workspace"), "/w");
+    assert_eq!(at("/active_children/0/child_agent_id"), "default.child");
+    assert_eq!(at("/active_external_triggers/0/external_trigger_id"), "x");
+    assert!(!told.to_string().contains("aaaa"), "no hash of a token is shown");
     let ids = |path: &str| {
         at(path).as_array().expect("a list").iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
     };

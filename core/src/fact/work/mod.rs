@@ -197,8 +197,8 @@ fn focus(work_item_id: Option<WorkItemId>, cause: FocusCause) -> Record {
     Record::Control(ControlRecord::FocusSet(FocusSet { work_item_id, cause }))
 }
 
-/// Whether an item can own something new. A wait or trigger of an item ends with it (contract 5.14),
-/// so a completed or unknown item cannot have another one.
+/// Whether an item can own something new. A wait or trigger of an item ends with it (contract
+/// 5.14), so a completed or unknown item cannot have another one.
 pub(crate) fn can_be_owned(state: &State, item: &WorkItemId) -> Result<(), (Refusal, Seq)> {
     match state.work.ended.get(item) {
         Some(seq) => Err((Refusal::AlreadyTerminal, *seq)),

@@ -36,8 +36,8 @@ impl WaitingIntentRecord {
         self.work_item_id.as_ref().filter(|_| self.scope == ExternalTriggerScope::WorkItem)
     }
 
-    /// The records by which the turn of a trigger consumes it (contract 5.16, D20). An intent of the
-    /// agent is standing: it counts the trigger, unless no other can come.
+    /// The records by which the turn of a trigger consumes it (contract 5.16, D20). An intent of
+    /// the agent is standing: it counts the trigger, unless no other can come.
     pub(crate) fn satisfied(&self, by: EndedBy, is_last: bool, at: Timestamp) -> Vec<Record> {
         if by == EndedBy::TriggerEnded {
             return ended(self, by, at).into();

@@ -11,6 +11,7 @@ use alloc::{
 
 use serde::Serialize;
 
+pub use crate::record::ingress::{CallbackDeliveryMode, ExternalTriggerScope};
 use crate::{
     id::{
         AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId,
@@ -29,22 +30,6 @@ names! {
         Active,
         /// It has ended.
         Cancelled,
-    }
-
-    /// Whether an external trigger serves an item or the agent.
-    pub enum ExternalTriggerScope {
-        /// A wait of one work item.
-        WorkItem,
-        /// A wait of the agent.
-        Agent,
-    }
-
-    /// What a delivery to an external trigger becomes.
-    pub enum CallbackDeliveryMode {
-        /// A message.
-        EnqueueMessage,
-        /// A wake hint.
-        WakeHint | "wake_only",
     }
 
     /// The status of a wait condition.

@@ -1,0 +1,350 @@
+//! Why a command failed, as people read it.
+
+use std::{io, path::PathBuf};
+
+use wakeful_core::{
+    host::SchedulerError,
+    id::{AgentId, ControlInId, Seq},
+    machine::OpenError,
+};
+use wakeful_host::{
+    engine::EngineError,
+    ledger::{LinesError, SqliteError},
+    sandbox::GuestError,
+};
+
+use super::archive;
+use crate::{case::CaseError, trace::TraceError};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    /// A case cannot be loaded.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+    /// The guest cannot be used.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// The guest was not found.
+    #[error(transparent)]
+    NoGuest(#[from] wakeful_host::sandbox::NoGuest),
+    /// An engine failed over a case.
+    #[error("{case}: {why}")]
+    Trace {
+        /// The name of the case.
+        case: String,
+        /// Why.
+        why: TraceError,
+    },
+    /// An engine cannot be started.
+    #[error(transparent)]
+    Engine(#[from] TraceError),
+    /// Fuel was requested from an engine that does not count it.
+    #[error(
+        "the engine {engine} does not count fuel as other engines do; use --engine wasmtime or \
+         --engine pulley"
+    )]
+    NoFuel {
+        /// The engine.
+        engine: &'static str,
+    },
+    /// No case was named outside the source tree.
+    #[error(
+        "name the cases to play: the default cases are in the source tree, which was not found \
+         from this folder"
+    )]
+    NoCases,
+    /// The reference engine failed.
+    #[error(transparent)]
+    NoReference(#[from] crate::crosscheck::NoReference),
+    /// The scheduler refused the case.
+    #[error("{case}: {message}")]
+    Refused {
+        /// The name of the case.
+        case: String,
+        /// Why.
+        message: String,
+    },
+    /// The case to replay is not a fixture.
+    #[error(
+        "`{0}` is a story: replay reads fixtures; use `wakeful explain` or `wakeful crosscheck` \
+         for stories"
+    )]
+    NotAFixture(String),
+    /// The path to import is a story.
+    #[error(
+        "`{}` is a story: import reads folders; use `wakeful export` for stories",
+        .0.display()
+    )]
+    NotAFolder(PathBuf),
+    /// An option for ledger files was given for something else.
+    #[error("`{}` is not a ledger file: --agent and --up-to need one", .0.display())]
+    OnlyOfLedgers(PathBuf),
+    /// The folder to write is not empty.
+    #[error(
+        "`{}` is not empty: name another folder, or replace the fixture in it with --force",
+        .0.display()
+    )]
+    NotEmpty(PathBuf),
+    /// A file of vectors cannot be read.
+    #[error(transparent)]
+    Vectors(#[from] crate::conformance::VectorError),
+    /// A vector cannot be answered.
+    #[error("{}: {message}", file.display())]
+    Vector {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, with its place.
+        message: String,
+    },
+    /// Vectors cannot be answered at all.
+    #[error(transparent)]
+    Oracle(#[from] crate::conformance::OracleError),
+    /// An agent with a story cannot continue.
+    #[error(transparent)]
+    Run(#[from] wakeful_host::driver::DriveError),
+    /// The file of a running agent was lost.
+    #[error(transparent)]
+    Lost(SqliteError),
+    /// The ledger of a running agent was set back.
+    #[error("`{}`: {why}", path.display())]
+    SetBack {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        why: wakeful_host::driver::DriveError,
+    },
+    /// An agent with a model cannot start or continue.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Agent(#[from] wakeful_agent::AgentError),
+    /// What ended tasks left cannot be collected.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Gc(#[from] wakeful_agent::gc::GcError),
+    /// An option does not fit the provider.
+    #[error("{option} needs --provider {with}: {why}")]
+    NotWith {
+        /// The option that was given.
+        option: &'static str,
+        /// The provider that it needs.
+        with: &'static str,
+        /// Why the other provider has no use for it.
+        why: &'static str,
+    },
+    /// The id of a new agent has a control character.
+    #[error("`{agent}` cannot be the id of an agent: {control}; choose another id")]
+    ControlInId {
+        /// The id that was given.
+        agent: AgentId,
+        /// The character.
+        control: ControlInId,
+    },
+    /// A prompt is about a work item that does not exist.
+    #[error("agent `{agent}` has no work item `{asked}`; it has: {items}")]
+    NoSuchItem {
+        /// The agent.
+        agent: AgentId,
+        /// The id that was given.
+        asked: String,
+        /// The ids of the existing items.
+        items: String,
+    },
+    /// A wait that does not exist is to be ended.
+    #[error("agent `{agent}` has no wait `{asked}`; it has: {waits}")]
+    NoSuchWait {
+        /// The agent.
+        agent: AgentId,
+        /// The id that was given.
+        asked: String,
+        /// The ids of the waits.
+        waits: String,
+    },
+    /// The agent's commands could change what they must not.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "the agent's commands could change {what} `{}`, because they may write in `{}`: {mend}",
+        path.display(),
+        folder.display()
+    )]
+    OpenToCommands {
+        /// What they could change.
+        what: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// The folder that is open to them.
+        folder: PathBuf,
+        /// What to do.
+        mend: String,
+    },
+    /// The agent rests only because its last turn failed.
+    #[error(
+        "the agent rests because its last turn failed: {why}; mend that, and send the message again"
+    )]
+    TurnFailed {
+        /// Why the turn failed.
+        why: String,
+    },
+    /// Neither a story nor a model was named.
+    #[error("name a story with --story FILE, or a model with --provider openai --model NAME")]
+    NoStory,
+    /// The options of the provider are invalid.
+    #[error(transparent)]
+    Endpoint(#[from] wakeful_agent::openai::OptionsError),
+    /// The policy cannot be read.
+    #[error("{}: {why}", path.display())]
+    Policy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with its place.
+        why: wakeful_core::json::JsonError,
+    },
+    /// The workspace cannot be used.
+    #[error("the workspace `{}` cannot be used: {why}", path.display())]
+    Workspace {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read `{}`: {why}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// The memory of the process cannot be hidden.
+    #[cfg(target_os = "linux")]
+    #[error("the kernel does not hide the memory of this process, which holds the key: {0}")]
+    Memory(io::Error),
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(String),
+    /// The manual page of an unknown command was requested.
+    #[error("`{0}` is not a command of wakeful; `wakeful help` lists them")]
+    NoCommand(String),
+    /// No trigger has the token.
+    #[error(
+        "no external trigger in `{}` has this token: it was rotated or revoked, is used or has \
+         expired, or is of another file",
+        .0.display()
+    )]
+    NoSuchToken(PathBuf),
+    /// The content of a delivery is not what its type says.
+    #[error("the content is not JSON: {0}")]
+    Content(wakeful_core::json::JsonError),
+    /// The agent was never run.
+    #[error(
+        "agent `{0}` has never run, so nothing can be delivered to it: start it with `wakeful run`"
+    )]
+    NeverRan(AgentId),
+    /// A token cannot be made.
+    #[error(transparent)]
+    NoToken(#[from] wakeful_host::token::NoRandomBytes),
+    /// The files have no vectors.
+    #[error("the files contain no vectors")]
+    NoVectors,
+    /// A ledger file cannot be opened.
+    #[error(transparent)]
+    Ledger(#[from] SqliteError),
+    /// A ledger as JSON lines cannot be read.
+    #[error(transparent)]
+    Lines(#[from] LinesError),
+    /// JSON lines cannot be appended to.
+    #[error(
+        "`{}` is a ledger as JSON lines, which can only be read: use the SQLite file of the agent",
+        .0.display()
+    )]
+    OnlyLines(PathBuf),
+    /// The file holds no agent.
+    #[error("`{}` holds no agent yet: start one with `wakeful run`", .0.display())]
+    NoAgents(PathBuf),
+    /// The file holds several agents, and none was named.
+    #[error("`{}` holds {count} agents: name one of them with --agent: {agents}", path.display())]
+    SeveralAgents {
+        /// The file.
+        path: PathBuf,
+        /// The number of agents.
+        count: usize,
+        /// Their ids.
+        agents: String,
+    },
+    /// The file does not hold the agent.
+    #[error("`{}` holds no agent `{asked}`; it holds: {agents}", path.display())]
+    NoSuchAgent {
+        /// The file.
+        path: PathBuf,
+        /// The id that was given.
+        asked: String,
+        /// The ids of the agents in the file.
+        agents: String,
+    },
+    /// The ledger of an agent cannot be read.
+    #[error("`{}`, agent `{agent}`: {why}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// Why.
+        why: Box<SchedulerError>,
+    },
+    /// The ledger of an agent is damaged.
+    #[error("`{}`, agent `{agent}`: {why}: run `wakeful doctor` for details", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// What is wrong, and where.
+        why: OpenError,
+    },
+    /// The old part of a ledger cannot be moved.
+    #[error("`{}`, agent `{agent}`: {why}", path.display())]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// Why.
+        why: Box<archive::Refusal>,
+    },
+    /// The ledger does not reach the requested position.
+    #[error("the ledger ends at entry {end}: there is nothing after entry {asked}")]
+    PastTheEnd {
+        /// The requested position.
+        asked: Seq,
+        /// The newest entry.
+        end: Seq,
+    },
+    /// The handler for Ctrl-C cannot be set.
+    #[error("cannot handle Ctrl-C: {0}")]
+    NoInterrupt(ctrlc::Error),
+    /// The output cannot be written.
+    #[error("cannot write {what}: {why}")]
+    Write {
+        /// What was to be written.
+        what: String,
+        /// Why.
+        why: io::Error,
+    },
+}
+
+impl CliError {
+    /// The exit code of the command.
+    pub(super) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Lost(_) | Self::SetBack { .. } => 4,
+            Self::TurnFailed { .. } => 5,
+            _ => 2,
+        }
+    }
+}
+
+impl From<EngineError> for CliError {
+    fn from(why: EngineError) -> Self {
+        Self::Engine(TraceError::Engine(why))
+    }
+}
