@@ -3,7 +3,7 @@
 //!
 //! Nothing of an active task is touched, and no worktree in which something would be lost, unless
 //! that is asked for. Only files and worktrees that a host made are candidates: files in the
-//! agent's own folder, and folders in the place where [`worktree`](crate::worktree) makes them.
+//! agent's own folder, and folders in the place where [`worktree`] makes them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

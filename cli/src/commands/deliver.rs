@@ -32,8 +32,8 @@ use super::{CliError, Verdict, ledger, send};
     \x20 2  no trigger has this token, or the content cannot be read\n\n\
     Examples:\n\
     \x20 wakeful deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
-    \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... - < event.json\n\
-    \x20 WAKEFUL_TOKEN=wkt_4be1... wakeful deliver --ledger agent.sqlite --id build-17")]
+    \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... -\n\
+    \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...")]
 pub(super) struct Deliver {
     /// The ledger file
     #[arg(long, value_name = "FILE")]

@@ -36,7 +36,11 @@ pub struct PendingHint {
     pub deliveries: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+// On 32 bits a number of 64 bits is not trivially copied.
+#[cfg_attr(
+    target_pointer_width = "64",
+    expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")
+)]
 fn is_none(count: &u64) -> bool {
     *count == 0
 }

@@ -27,6 +27,13 @@ const SUMMARIES: Record<string, (record: Fields) => string> = {
     joined(record["id"], record["status"], record["kind"], record["waiting_for"]),
   timers: (record) =>
     joined(record["id"], record["status"] ?? "active", nextFire(record), record["summary"]),
+  external_triggers: (record) =>
+    joined(
+      record["external_trigger_id"],
+      record["status"],
+      `deliveries ${String(record["delivery_count"] ?? 0)}`,
+      record["description"],
+    ),
   tools: (record) => joined(record["tool_name"], record["status"], record["summary"]),
   briefs: (record) => joined(record["kind"], record["text"]),
   turns: (record) =>

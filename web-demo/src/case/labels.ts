@@ -36,7 +36,10 @@ export const EDITIONS: Record<Edition, string> = {
 
 /** The values of the policy that are numbers. */
 export const POLICY: Record<
-  Exclude<keyof Policy, "failed_turn_backoff_ms" | "offer_backoff_ms" | "overrides_waits">,
+  Exclude<
+    keyof Policy,
+    "failed_turn_backoff_ms" | "offer_backoff_ms" | "overrides_waits" | "terminal_reentry"
+  >,
   string
 > = {
   lane_burst: "messages in a row from one lane",

@@ -46,6 +46,7 @@ const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
   waiting_intents: ["Waits and timers", "id"],
   wait_conditions: ["Waits and timers", "id"],
   timers: ["Waits and timers", "id"],
+  external_triggers: ["Waits and timers", "external_trigger_id"],
 };
 
 /** The row of a stored line. */
