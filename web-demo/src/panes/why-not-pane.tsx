@@ -63,6 +63,7 @@ function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void })
     return <p className="pad">The core knows no change that leads there from here.</p>;
   }
   return (
+    <>
     <ol className="ways">
       {told.ways.map((way, index) => (
         <li key={way.says.join()} className="way">
@@ -93,5 +94,7 @@ function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void })
         </li>
       ))}
     </ol>
+    {told.more !== undefined && <p className="note pad">and {told.more} other facts</p>}
+    </>
   );
 }
