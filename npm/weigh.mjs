@@ -25,7 +25,7 @@ export async function weighed(name, file) {
   const most = MOST_GZIPPED_BYTES[name];
   if (gzipped > most) {
     throw new Error(
-      `the module of ${name} (${fileURLToPath(file)}) weighs ${gzipped} bytes gzipped, more than ${most}: find what made it grow`,
+      `the module of ${name} (${fileURLToPath(file)}) weighs ${gzipped} bytes gzipped, more than ${most}: find what made it grow, or build it again if it is old`,
     );
   }
   const of = most === undefined ? "" : ` of at most ${kilobytes(most)}`;

@@ -1,6 +1,7 @@
 // Small projects that consume the packed tarball. Each makes the same decision.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -102,8 +103,8 @@ test("what the small guest leaves out fails with a code, and the fast guest answ
   const folder = {};
   for (const entry of await readdir(fixture, { recursive: true, withFileTypes: true })) {
     if (entry.isFile()) {
-      const path = `${entry.parentPath}/${entry.name}`;
-      folder[path.slice(fileURLToPath(fixture).length)] = await readFile(path, "utf8");
+      const path = join(entry.parentPath, entry.name);
+      folder[relative(fileURLToPath(fixture), path)] = await readFile(path, "utf8");
     }
   }
   const calls = Object.entries(QUESTIONS).map(([name, call]) => `"${name}": async () => ${call},`);

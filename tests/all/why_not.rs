@@ -132,13 +132,78 @@ fn asking_why_not_changes_nothing() {
     }
 }
 
+/// A ledger of a driver, at rest after these facts.
+fn rested(facts: &[&str]) -> Host {
+    let mut host = Host::new(Edition::default());
+    for fact in facts {
+        host.play(&Command::Say((*fact).to_owned())).expect(fact);
+    }
+    host.play(&Command::Run).expect("it rests");
+    host
+}
+
+#[test]
+fn what_the_sentence_names_comes_first() {
+    use DecisionKind::{EmitSystemTick, Sleep, StartModelTurn, WaitForTask};
+    const ITEM: &str = r#"{"fact":"work_item_created","work_item_id":"w","objective":"o"}"#;
+    const TASK: &str = r#"{"fact":"task_created","task_id":"t","task_kind":"command_task","work_item_id":"w","wait_policy":"blocking"}"#;
+    const TRIGGER: &str = r#"{"fact":"external_trigger_created","external_trigger_id":"e","token_hash":"1111111111111111111111111111111111111111111111111111111111111111","description":"ci","delivery_mode":"enqueue_message","trust":"trusted_integration"}"#;
+    const HINTED: &str = r#"{"fact":"external_trigger_created","external_trigger_id":"e","token_hash":"1111111111111111111111111111111111111111111111111111111111111111","description":"ci","delivery_mode":"wake_hint","trust":"trusted_integration"}"#;
+    const INTENT: &str = r#"{"fact":"waiting_intent_created","waiting_intent_id":"i","scope":"agent","description":"green","source":"ci","delivery_mode":"wake_hint","external_trigger_id":"e"}"#;
+    const FOR_OPERATOR: &str = r#"{"fact":"wait_condition_registered","wait_condition_id":"c","kind":"operator","waiting_for":"an answer","wake_sources":[{"kind":"operator_input"}]}"#;
+    const FOR_TRIGGER: &str = r#"{"fact":"wait_condition_registered","wait_condition_id":"c","kind":"external","waiting_for":"green","wake_sources":[{"kind":"external_ingress","external_trigger_id":"e"}]}"#;
+    const PICKED: &str = r#"{"fact":"work_item_picked","work_item_id":"w"}"#;
+    let delivered = "something is delivered to trigger `e`";
+    for (facts, asked, first) in [
+        (&[r#"{"fact":"stop_requested"}"#][..], Sleep, "the agent is started"),
+        (&[r#"{"fact":"shutdown_requested"}"#][..], Sleep, "the runtime restarts"),
+        (&[TRIGGER, INTENT][..], StartModelTurn, delivered),
+        (&[HINTED, INTENT][..], EmitSystemTick, delivered),
+        (&[TRIGGER, FOR_TRIGGER][..], StartModelTurn, delivered),
+        (&[FOR_OPERATOR][..], StartModelTurn, "the operator says something"),
+        (&[ITEM, PICKED, TASK][..], StartModelTurn, "task `t` completes"),
+        (
+            &[
+                r#"{"fact":"budget_set","tokens_total":1}"#,
+                r#"{"fact":"message_queued","message":{"id":"m","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"hello"}}}"#,
+                "RUN",
+                r#"{"fact":"provider_round_completed","run_id":"$run","round":1,"input_tokens":9}"#,
+                r#"{"fact":"turn_terminal","run_id":"$run","kind":"completed"}"#,
+                ITEM,
+            ][..],
+            EmitSystemTick,
+            "the agent has no budget",
+        ),
+        // No event leads to this wait, so the order is that of the table.
+        (&[][..], WaitForTask, "the agent waits for a task until the operator says something"),
+    ] {
+        let host = match facts.iter().position(|fact| *fact == "RUN") {
+            Some(at) => {
+                let mut host = rested(&facts[..at]);
+                for fact in &facts[at + 1..] {
+                    host.play(&Command::Say((*fact).to_owned())).expect(fact);
+                }
+                host.play(&Command::Run).expect("it rests");
+                host
+            }
+            None => rested(facts),
+        };
+        let state = host.scheduler().state();
+        let machine = Machine::standing(Options::new("default".into()), state.clone());
+        let sentence = machine.explain(HERE, state.at()).sentence;
+        let ways = machine.why_not(HERE, asked, state.at()).ways;
+        let says: Vec<_> = ways.iter().map(|way| way.says.join(" and ")).collect();
+        assert_eq!(says.first().map(String::as_str), Some(first), "{sentence} {asked:?}: {says:?}");
+    }
+}
+
 /// The most ways that are listed.
 const LISTED: usize = 100;
 
 #[test]
 fn each_fact_of_the_vocabulary_has_one_row_in_its_order() {
     let rows: Vec<_> = ROWS.iter().map(|row| row.fact).collect();
-    assert_eq!(rows, Fact::NAMES, "a new fact needs a row in core/src/explain/table.rs");
+    assert_eq!(rows, Fact::NAMES, "a new fact needs a row in core/src/explain/table/rows.rs");
     for row in ROWS {
         match row.tried {
             Tried::As(tries) => assert!(!tries.is_empty(), "{}: a row without a try", row.fact),

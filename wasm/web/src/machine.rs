@@ -109,8 +109,8 @@ impl Machine {
         Proposal::crossed(&self.inner.propose_json(&fact(&given)?, instant(now)).map_err(failure)?)
     }
 
-    /// Proposes a whole fixture folder (path to text), as an observer sees it. Only `core-fast.wasm`
-    /// has it.
+    /// Proposes a whole fixture folder (path to text), as an observer sees it. Only
+    /// `core-fast.wasm` has it.
     ///
     /// # Errors
     /// Throws a `WakefulError` if the folder cannot be read, the ledger holds more than its
