@@ -1,8 +1,8 @@
 //! The table of single facts that `why_not` tries: each fact of the vocabulary, with the ids in the
 //! state (contract 11.2).
 //!
-//! `rows.rs` is the table. A row has the fields of its fact as JSON, with places such as `$item` for
-//! what the state has. A row with two places is tried with every pair of their values.
+//! `rows.rs` is the table. A row has the fields of its fact as JSON, with places such as `$item`
+//! for what the state has. A row with two places is tried with every pair of their values.
 
 mod rows;
 
