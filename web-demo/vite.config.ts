@@ -3,13 +3,24 @@
 import { fileURLToPath } from "node:url";
 
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+import { weighed, WORKBENCH } from "../npm/weigh.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+/** Prints the size of the module, and fails the build if it became too large. */
+const weighs: Plugin = {
+  name: "weighs",
+  apply: "build",
+  async buildStart() {
+    this.info(await weighed("the workbench", WORKBENCH));
+  },
+};
+
 export default defineConfig({
   base: "./",
-  plugins: [react()],
+  plugins: [react(), weighs],
   resolve: {
     alias: {
       "@guest": `${root}target/guest/web`,

@@ -201,7 +201,8 @@ export class AsyncScheduler {
   }
 
   /**
-   * Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
+   * Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it. Only
+   * `core-fast.wasm` has it.
    *
    * @throws A `WakefulError` if the folder cannot be read, or if the ledger is not fresh or fails.
    */

@@ -3,8 +3,9 @@ import type { HostErrorCode } from "./guest/wakeful_web.js";
 import type { ErrorCode, ErrorPlace } from "./payloads.js";
 
 /**
- * The kind of an error. There are two codes beside those of the core: "host_failed" if the clock or
- * the host cannot be used, and "in_use" if another tab or worker holds the ledger.
+ * The kind of an error. There are three codes beside those of the core: "host_failed" if the clock
+ * or the host cannot be used, "not_in_module" if the small module does not have the method, and
+ * "in_use" if another tab or worker holds the ledger.
  */
 export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use";
 

@@ -3586,9 +3586,13 @@ export interface WhyNot {
   decision: Decision;
   /**
    * The shortest ways to that kind of decision. Empty if it is decided already, or if no change
-   * of the list leads there.
+   * of the list leads there. Events that the sentence of the explanation names come first.
    */
   ways: Way[];
+  /**
+   * The number of further single facts that lead there and are not listed.
+   */
+  more?: number;
 }
 /**
  * Changes that together lead to the decision. None of them can be left out.

@@ -1,10 +1,12 @@
 // Small projects that consume the packed tarball. Each makes the same decision.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { openBrowser } from "./browser.mjs";
-import { node, project, script, tarball } from "./package.mjs";
+import { node, project, root, script, tarball } from "./package.mjs";
 
 /** The program of a project: an operator writes, and a turn starts. */
 const STORY = `
@@ -75,6 +77,87 @@ console.log(said, lines.lines.join("\\n"));`,
   const small = await node(folder, "main.mjs", "core.wasm");
   assert.equal(small.slice(0, SAID.length), SAID);
   assert.equal(await node(folder, "main.mjs", "core-fast.wasm"), small);
+});
+
+/** Every method that only `core-fast.wasm` has, with a call of it. */
+const QUESTIONS = {
+  whyNot: `scheduler.whyNot("run_loop_idle", "Sleep")`,
+  whyNotText: `scheduler.whyNotText("run_loop_idle", "Sleep")`,
+  whyNotAt: `scheduler.whyNotAt("run_loop_idle", "Sleep", 3)`,
+  whyNotAtText: `scheduler.whyNotAtText("run_loop_idle", "Sleep", 3)`,
+  explainAt: `scheduler.explainAt("run_loop_idle", 3)`,
+  explainAtText: `scheduler.explainAtText("run_loop_idle", 3)`,
+  stateAt: `scheduler.stateAt(3)`,
+  stateAtText: `scheduler.stateAtText(3)`,
+  importFolder: `fresh().importFolder(FOLDER)`,
+  importFolderText: `fresh().importFolderText(FOLDER)`,
+  replay: `fresh().replay(FOLDER)`,
+  replayText: `fresh().replayText(FOLDER)`,
+  "importFolder of a machine": `begun().importFolder(FOLDER, 1_779_872_400_000_000_000n)`,
+  "importFolder of the asynchronous loop": `(await asynchronous()).importFolder(FOLDER)`,
+  agentOf: `agentOf(FOLDER)`,
+};
+
+test("what the small guest leaves out fails with a code, and the fast guest answers it", async () => {
+  const fixture = new URL("tests/fixtures/scheduler/agent_waits_for_callback/", root);
+  const folder = {};
+  for (const entry of await readdir(fixture, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) {
+      const path = join(entry.parentPath, entry.name);
+      folder[relative(fileURLToPath(fixture), path)] = await readFile(path, "utf8");
+    }
+  }
+  const calls = Object.entries(QUESTIONS).map(([name, call]) => `"${name}": async () => ${call},`);
+  const place = await project("node-questions", {
+    "main.mjs": `
+import { readFileSync } from "node:fs";
+import { agentOf, AsyncScheduler, initSync, Machine, MemoryLedger, Scheduler, WakefulError } from "@wakeful/scheduler/slim";
+initSync(readFileSync(new URL(import.meta.resolve("@wakeful/scheduler/" + process.argv[2]))));
+${STORY}
+const FOLDER = ${JSON.stringify(folder)};
+const clock = { now: () => 1_779_872_400_000_000_000n };
+const host = () => ({ ledger: new MemoryLedger(), clock, provider });
+const fresh = () => Scheduler.observe({ agent_id: "default" }, host());
+const begun = () => {
+  const machine = new Machine({ agent_id: "default" });
+  machine.begin(clock.now());
+  machine.committed();
+  return machine;
+};
+const asynchronous = () => AsyncScheduler.observe({ agent_id: "default" }, host());
+const before = lines.lines.length;
+const told = {};
+for (const [name, call] of Object.entries({ ${calls.join("\n")} })) {
+  try {
+    const answer = await call();
+    told[name] = answer === undefined ? "nothing" : "answered";
+  } catch (error) {
+    told[name] = error instanceof WakefulError ? error.code + ": " + error.message : String(error);
+  }
+}
+// Whatever failed has changed nothing, and the scheduler goes on.
+told.after = scheduler.explain("run_loop_idle").decision.decision + (lines.lines.length - before);
+console.log(JSON.stringify(told));`,
+  });
+  const fast = JSON.parse(await node(place, "main.mjs", "core-fast.wasm"));
+  const small = JSON.parse(await node(place, "main.mjs", "core.wasm"));
+  assert.equal(small.after, fast.after);
+  assert.equal(small.after, "Noop0");
+  for (const name of Object.keys(QUESTIONS)) {
+    assert.equal(fast[name], "answered", name);
+    const method = name.replace(/(Text)?( of .*)?$/, "");
+    assert.equal(
+      small[name],
+      `not_in_module: \`${method}\` is not in the small module \`core.wasm\`: ` +
+        "load `core-fast.wasm` through `@wakeful/scheduler/slim`",
+      name,
+    );
+  }
+  const readme = await readFile(new URL("npm/README.md", root), "utf8");
+  for (const name of Object.keys(QUESTIONS)) {
+    const method = name.replace(/(Text)?( of .*)?$/, "");
+    assert.ok(readme.includes(`\`${method}\``), `npm/README.md does not name ${method}`);
+  }
 });
 
 test("esbuild bundles the slim entry with the guest as a file, and the bundle runs in Node", async () => {

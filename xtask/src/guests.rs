@@ -30,19 +30,26 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
     build_web(paths)
 }
 
-/// Builds the web module with the parts that only the cross-check and the workbench need.
+/// Builds the web module with the parts that only the cross-check and the workbench need. Visitors
+/// of the workbench download it, so it compresses well too.
 fn build_web(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "web", "guest", &["--features", "workbench"])
+    bind(paths, "web", "workbench", &["--features", "workbench"])?;
+    order(paths, "web")
 }
 
-/// Builds the two web modules of the npm package: the fast one, and the small one, whose functions
-/// are ordered so that it compresses well.
+/// Builds the two web modules of the npm package: the fast one, which answers every question, and
+/// the small one, whose functions are ordered so that it compresses well.
 pub fn build_package(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "npm-fast", "guest", &[])?;
+    bind(paths, "npm-fast", "guest", &["--features", "questions"])?;
     bind(paths, "npm", "web", &[])?;
-    Call::new(paths, "npm-order", paths.tools())
+    order(paths, "npm")
+}
+
+/// Orders the functions of a web module so that it compresses well.
+fn order(paths: &Paths, folder: &str) -> Result<(), Failure> {
+    Call::new(paths, &format!("{folder}-order"), paths.tools())
         .arg("order")
-        .arg(paths.guest().join("npm/wakeful_web_bg.wasm"))
+        .arg(paths.guest().join(folder).join("wakeful_web_bg.wasm"))
         .build()
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
+    explain::table::{PLACES, ROWS, Tried},
     json,
     ladder::Rule,
     record::{decision::DecisionKind, edition::Edition},
@@ -132,5 +133,38 @@ fn page(editions: &[OfEdition]) -> String {
             ));
         }
     }
+    add_table(&mut page);
     page
+}
+
+/// The facts that `why --not` tries alone (contract 11.2).
+fn add_table(page: &mut String) {
+    page.push_str(
+        "\n## What `wakeful why --not` tries\n\n\
+         Every fact of the vocabulary is tried alone, with the ids in the state.\n\
+         A way is shown if the state after it leads to the decision that was asked for.\n\
+         A name with a dollar sign stands for each of these:\n\n\
+         | name | stands for |\n|---|---|\n",
+    );
+    for place in PLACES {
+        page.push_str(&format!("| `{}` | {} |\n", place.name, place.says));
+    }
+    page.push_str(
+        "\nA fact whose row says \"never\" changes no decision.\n\n\
+         | fact | in words | fields |\n|---|---|---|\n",
+    );
+    for row in ROWS {
+        match row.tried {
+            Tried::As(tries) => tries.iter().for_each(|each| {
+                let fields = match each.fields {
+                    "" => "none".to_owned(),
+                    fields => format!("`{fields}`"),
+                };
+                page.push_str(&format!("| `{}` | {} | {fields} |\n", row.fact, each.says));
+            }),
+            Tried::Never(why) => {
+                page.push_str(&format!("| `{}` | never: {why} | |\n", row.fact));
+            }
+        }
+    }
 }

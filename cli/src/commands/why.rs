@@ -268,6 +268,9 @@ fn add_entry(out: &mut String, seq: Seq, entries: &mut Entries) {
     add!(out, "    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
 }
 
+/// The most ways that are shown. What the sentence names comes first, so these are the nearest.
+const SHOWN: usize = 12;
+
 fn add_why_not(out: &mut String, why_not: &WhyNot) {
     out.push('\n');
     if why_not.decision.kind == why_not.asked {
@@ -277,19 +280,30 @@ fn add_why_not(out: &mut String, why_not: &WhyNot) {
     if why_not.ways.is_empty() {
         add!(
             out,
-            "No combination of up to three facts that this program tries leads to {:?} here.",
+            "No fact that this program tries leads to {:?} here, and no two or three together.",
             why_not.asked
         );
         return;
     }
     add!(out, "It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
-    for (at, way) in why_not.ways.iter().enumerate() {
+    for (at, way) in why_not.ways.iter().take(SHOWN).enumerate() {
         let joined = if at == 0 { " " } else { "or" };
         add!(
             out,
             "  {joined} {} {}",
             way.says.join(" and "),
             painted(FAINT, &format!("({})", way.decision.reason))
+        );
+    }
+    let hidden = why_not.ways.len().saturating_sub(SHOWN) as u64 + why_not.more;
+    if hidden > 0 {
+        add!(
+            out,
+            "{}",
+            painted(
+                FAINT,
+                &format!("and {hidden} other ways; `wakeful why --json` lists up to 100")
+            )
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The fixed list of changes: for each atom, the facts that make it true or false in this state
-//! (contract 11.2).
+//! The short list of changes that are combined: for each atom, the facts that make it true or false
+//! in this state (contract 11.2). The table of single facts is in `table`.
 
 use alloc::{format, string::String, vec::Vec};
 

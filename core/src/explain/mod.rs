@@ -6,6 +6,7 @@ mod change;
 pub mod diagnose;
 mod sentence;
 mod supposition;
+pub mod table;
 pub mod why_not;
 
 use alloc::{string::String, vec::Vec};

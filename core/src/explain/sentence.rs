@@ -8,7 +8,8 @@ use alloc::{
 
 use crate::{
     derive::head,
-    id::Seq,
+    fact::Fact,
+    id::{Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     ladder::owed,
     record::{
         decision::{Decision, DecisionKind},
@@ -48,6 +49,174 @@ pub(super) fn write(state: &State, decision: &Decision, now: Timestamp) -> Strin
             format!("At rest: waits for {what}.{}", would_wake(state, &wakers, now))
         }
     }
+}
+
+/// An event that the sentence names as what would change the decision.
+pub(super) enum Event {
+    /// The agent is started.
+    Start,
+    /// The runtime restarts.
+    Restart,
+    /// A budget of this owner ends its exhaustion; `None` is the agent.
+    Budget(Option<WorkItemId>),
+    /// Input from outside.
+    Input,
+    /// What a wait says that it waits for.
+    Source(WakeSource),
+    /// What a condition waits for.
+    Condition(WaitConditionId),
+    /// The trigger of an intent.
+    Intent(WaitingIntentId),
+}
+
+impl Event {
+    /// Whether this fact reports the event.
+    pub(super) fn is(&self, fact: &Fact) -> bool {
+        match (self, fact) {
+            (Self::Start, Fact::StartRequested(_)) => true,
+            (Self::Restart, Fact::RuntimeRestarted(_)) => true,
+            (Self::Budget(owner), Fact::BudgetGranted(grant)) => grant.work_item_id == *owner,
+            (Self::Budget(owner), Fact::BudgetSet(set)) => set.work_item_id == *owner,
+            (Self::Input, Fact::MessageQueued(fact)) => {
+                fact.message.kind == MessageKind::OperatorPrompt
+            }
+            (Self::Source(source), fact) => ends(source, fact),
+            (Self::Condition(id), Fact::WaitConditionResolved(fact)) => {
+                fact.wait_condition_id == *id
+            }
+            (Self::Intent(id), Fact::WaitingIntentTriggered(fact)) => fact.waiting_intent_id == *id,
+            (Self::Intent(id), Fact::WakeHintSubmitted(hint)) => {
+                hint.waiting_intent_id.as_ref() == Some(id)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a fact reports what a wake source names.
+fn ends(source: &WakeSource, fact: &Fact) -> bool {
+    match (source, fact) {
+        (WakeSource::OperatorInput, Fact::MessageQueued(fact)) => {
+            fact.message.kind == MessageKind::OperatorPrompt
+        }
+        (WakeSource::SystemTick, Fact::MessageQueued(fact)) => {
+            fact.message.kind == MessageKind::SystemTick
+        }
+        (
+            WakeSource::TaskResult { task_id },
+            Fact::TaskCompleted(fact)
+            | Fact::TaskFailed(fact)
+            | Fact::TaskCancelled(fact)
+            | Fact::TaskInterrupted(fact),
+        ) => fact.task_id == *task_id,
+        (WakeSource::Timer { timer_id: Some(id), .. }, Fact::TimerFired(fact)) => {
+            fact.timer_id == *id
+        }
+        (WakeSource::Timer { timer_id: Some(id), .. }, Fact::TimerCompleted(fact)) => {
+            fact.timer_id == *id
+        }
+        (WakeSource::ExternalIngress { external_trigger_id, .. }, fact) => {
+            let told = match fact {
+                Fact::ExternalTriggerDelivered(fact) => &fact.external_trigger_id,
+                Fact::WakeHintSubmitted(hint) => match &hint.external_trigger_id {
+                    Some(id) => id,
+                    None => return false,
+                },
+                Fact::MessageQueued(fact) => match &fact.message.origin {
+                    MessageOrigin::Callback { descriptor_id, .. } => descriptor_id,
+                    // Any event ends a wait that names no trigger.
+                    _ => {
+                        return external_trigger_id.is_none()
+                            && fact.message.kind == MessageKind::WebhookEvent;
+                    }
+                },
+                _ => return false,
+            };
+            external_trigger_id.as_ref().is_none_or(|id| id == told)
+        }
+        _ => false,
+    }
+}
+
+/// The events that the sentence names, as what would change the decision.
+pub(super) fn events(state: &State, decision: &Decision) -> Vec<Event> {
+    match decision.kind {
+        DecisionKind::Stop if state.control.stopped.is_some() => Vec::from([Event::Start]),
+        DecisionKind::Stop => Vec::from([Event::Restart]),
+        DecisionKind::StartModelTurn
+        | DecisionKind::ReduceMessageOnly
+        | DecisionKind::EmitSystemTick
+        | DecisionKind::Noop => Vec::new(),
+        DecisionKind::Sleep | DecisionKind::StayIdle => {
+            let over = state.budgets.exhausted().map(|(owner, ..)| Event::Budget(owner.cloned()));
+            let mut all: Vec<_> = over.collect();
+            if all.is_empty() && autonomy::is_parked(state) {
+                all.push(Event::Input);
+            } else if all.is_empty() {
+                let items = state.work.items.values();
+                all = items.flat_map(|item| of_item(state, item)).collect();
+            }
+            all
+        }
+        _ => {
+            let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
+            let is_meant =
+                |seq: &Seq| decision.because.iter().any(|because| because.seqs.contains(seq));
+            let mut all: Vec<_> = of_waits(state, &is_meant).collect();
+            all.extend(item.into_iter().flat_map(|item| of_item(state, item)));
+            if decision.kind == DecisionKind::WaitForOperator {
+                all.push(Event::Source(WakeSource::OperatorInput));
+            }
+            if decision.reason == "active_timers" {
+                let timers = state.waiting.timers.values();
+                all.extend(timers.map(|timer| {
+                    Event::Source(WakeSource::Timer {
+                        wake_at: timer.record.created_at,
+                        wake_in_ms: None,
+                        timer_id: Some(timer.record.id.clone()),
+                    })
+                }));
+            }
+            all
+        }
+    }
+}
+
+/// What would end these waits.
+fn of_waits<'a>(
+    state: &'a State,
+    is_meant: &'a dyn Fn(&Seq) -> bool,
+) -> impl Iterator<Item = Event> + 'a {
+    let conditions = readiness::conditions(state).filter(|wait| is_meant(&wait.seq));
+    let conditions = conditions.flat_map(|wait| {
+        let sources = wait.record.wake_sources.iter().cloned().map(Event::Source);
+        core::iter::once(Event::Condition(wait.record.id.clone())).chain(sources)
+    });
+    let intents = state.waiting.intents.values().filter(|wait| is_meant(&wait.seq));
+    let intents = intents.flat_map(|wait| {
+        let external_trigger_id = Some(wait.record.external_trigger_id.clone());
+        let trigger = WakeSource::ExternalIngress { external_trigger_id, after: None };
+        [Event::Intent(wait.record.id.clone()), Event::Source(trigger)]
+    });
+    conditions.chain(intents)
+}
+
+/// What would let an item continue.
+fn of_item(state: &State, item: &Item) -> Vec<Event> {
+    let stands = readiness::standing(state, item);
+    let mut all: Vec<_> = of_waits(state, &|seq| stands.waits.contains(seq)).collect();
+    if stands.state == SchedulingState::WaitingOperator {
+        all.push(Event::Source(WakeSource::OperatorInput));
+    }
+    if stands.state == SchedulingState::WaitingTask {
+        let tasks = state.blocking_tasks(&item.record.id);
+        all.extend(
+            tasks.iter().map(|task| {
+                Event::Source(WakeSource::TaskResult { task_id: task.record.id.clone() })
+            }),
+        );
+    }
+    all
 }
 
 fn message(state: &State, decision: &Decision) -> String {

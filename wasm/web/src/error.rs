@@ -9,8 +9,8 @@ use wasm_bindgen::JsValue;
 
 use crate::crossing::object;
 
-/// The code of an error of the JavaScript host. The core has no code for it, because it never calls
-/// the host's own objects. `HostErrorCode` in TypeScript.
+/// An error that the core has no code for: it never calls the host's own objects, and does not know
+/// in which module it is. `HostErrorCode` in TypeScript.
 #[derive(Serialize)]
 struct HostReport<'a> {
     code: &'static str,
@@ -29,8 +29,21 @@ pub(crate) fn failure(why: impl Into<SchedulerError>) -> JsValue {
 
 /// The error of a host whose clock or whose shape cannot be used.
 pub(crate) fn host_failed(message: &str) -> JsValue {
-    let report = HostReport { code: "host_failed", message };
-    made(message, Ok(report.code.into()), None, json::write(&report))
+    hosts(HostReport { code: "host_failed", message })
+}
+
+/// The error of a call that only the full module answers.
+#[cfg(not(feature = "questions"))]
+pub(crate) fn not_in_module(method: &str) -> JsValue {
+    let message = format!(
+        "`{method}` is not in the small module `core.wasm`: load `core-fast.wasm` through \
+         `@wakeful/scheduler/slim`"
+    );
+    hosts(HostReport { code: "not_in_module", message: &message })
+}
+
+fn hosts(report: HostReport<'_>) -> JsValue {
+    made(report.message, Ok(report.code.into()), None, json::write(&report))
 }
 
 fn made(

@@ -3,9 +3,10 @@
 use wakeful_core::Folder;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
-use crate::{crossing::read, error::failure};
+use crate::{crossing::read, error::failure, question::question};
 
-/// The agent of a folder (path to text). Open the ledger for this agent, then import.
+/// The agent of a folder (path to text). Open the ledger for this agent, then import. Only
+/// `core-fast.wasm` has it.
 ///
 /// # Errors
 /// Throws a `WakefulError` if the agent's file is missing or malformed.
@@ -13,6 +14,8 @@ use crate::{crossing::read, error::failure};
 pub fn agent_of(
     #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
 ) -> Result<String, JsValue> {
-    let folder: Folder = read("folder", &files)?;
-    wakeful_core::agent_of(&folder).map(|agent| agent.as_str().to_owned()).map_err(failure)
+    question("agentOf", || {
+        let folder: Folder = read("folder", &files)?;
+        wakeful_core::agent_of(&folder).map(|agent| agent.as_str().to_owned()).map_err(failure)
+    })
 }

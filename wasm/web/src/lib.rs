@@ -4,9 +4,11 @@
 //! [`Scheduler`] is the short loop over a JavaScript host with synchronous storage. [`Machine`] is
 //! the outbox for hosts with asynchronous storage. Facts come in as JSON text or as objects.
 //! Methods whose name ends in `Text` return the core's own text, for comparisons and storage. Their
-//! namesakes return the same value as an object. The feature `workbench` adds what only the
-//! workbench and the cross-check need: `Player`, which plays a story, and more questions about the
-//! past.
+//! namesakes return the same value as an object.
+//!
+//! The feature `questions` answers why not, the past and foreign folders; without it these calls
+//! throw an error. The feature `workbench` adds what only the workbench and the cross-check need:
+//! `Player`, which plays a story, and more questions about the past.
 
 mod crossing;
 mod error;
@@ -15,6 +17,7 @@ mod host;
 mod machine;
 #[cfg(feature = "workbench")]
 mod player;
+mod question;
 mod scheduler;
 mod steady;
 mod types;

@@ -8,6 +8,7 @@ use crate::{
     crossing::{fact, instant, object, parsed, read},
     error::failure,
     host::lines,
+    question::question,
 };
 
 /// A proposal as JavaScript sees it.
@@ -108,7 +109,8 @@ impl Machine {
         Proposal::crossed(&self.inner.propose_json(&fact(&given)?, instant(now)).map_err(failure)?)
     }
 
-    /// Proposes a whole fixture folder (path to text), as an observer sees it.
+    /// Proposes a whole fixture folder (path to text), as an observer sees it. Only
+    /// `core-fast.wasm` has it.
     ///
     /// # Errors
     /// Throws a `WakefulError` if the folder cannot be read, the ledger holds more than its
@@ -119,9 +121,11 @@ impl Machine {
         #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
         now: i64,
     ) -> Result<JsValue, JsValue> {
-        let folder: Folder = read("folder", &files)?;
-        let import = Import::of_folder(&folder, instant(now)).map_err(failure)?;
-        Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
+        question("importFolder", || {
+            let folder: Folder = read("folder", &files)?;
+            let import = Import::of_folder(&folder, instant(now)).map_err(failure)?;
+            Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
+        })
     }
 
     /// Proposes the next step; undefined if there is nothing new.

@@ -12,6 +12,7 @@ use crate::{
     crossing::{fact, parsed, read},
     error::{failure, thrown},
     host::{CallClock, JsHost, JsLedger, JsProvider},
+    question::question,
 };
 
 type Loop = wakeful_core::Scheduler<JsLedger, CallClock, JsProvider>;
@@ -168,6 +169,7 @@ impl Scheduler {
     }
 
     /// Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
+    /// Only `core-fast.wasm` has it.
     ///
     /// # Errors
     /// Throws a `WakefulError` if the folder cannot be read, the ledger is not fresh, or it
@@ -189,12 +191,15 @@ impl Scheduler {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
     ) -> Result<String, JsValue> {
-        let folder: Folder = read("folder", &files)?;
-        Ok(json::write(&self.call()?.import(&folder).map_err(failure)?))
+        question("importFolder", || {
+            let folder: Folder = read("folder", &files)?;
+            Ok(json::write(&self.call()?.import(&folder).map_err(failure)?))
+        })
     }
 
     /// Imports a fixture folder into a fresh ledger, and compares the decision with its
     /// `expected.json`.
+    /// Only `core-fast.wasm` has it.
     ///
     /// # Errors
     /// As `importFolder`.
@@ -215,8 +220,10 @@ impl Scheduler {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
     ) -> Result<String, JsValue> {
-        let folder: Folder = read("folder", &files)?;
-        Ok(json::write(&self.call()?.replay(&folder).map_err(failure)?))
+        question("replay", || {
+            let folder: Folder = read("folder", &files)?;
+            Ok(json::write(&self.call()?.replay(&folder).map_err(failure)?))
+        })
     }
 
     /// Explains what would be decided at a boundary. Appends nothing.
@@ -244,6 +251,7 @@ impl Scheduler {
     }
 
     /// Explains what would have been decided after an entry, at its instant. Appends nothing.
+    /// Only `core-fast.wasm` has it.
     ///
     /// # Errors Throws a `WakefulError` if there is no such boundary or entry, or if the ledger
     /// cannot be read.
@@ -266,12 +274,15 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         seq: f64,
     ) -> Result<String, JsValue> {
-        let boundary: Boundary = read("boundary", &boundary)?;
-        let then = self.at(seq)?;
-        Ok(json::write(&then.explain(boundary, then.state().at())))
+        question("explainAt", || {
+            let boundary: Boundary = read("boundary", &boundary)?;
+            let then = self.at(seq)?;
+            Ok(json::write(&then.explain(boundary, then.state().at())))
+        })
     }
 
     /// What would have to change for a decision of this kind. Appends nothing.
+    /// Only `core-fast.wasm` has it.
     ///
     /// # Errors Throws a `WakefulError` if there is no such boundary or decision.
     #[wasm_bindgen(js_name = whyNot, unchecked_return_type = "WhyNot")]
@@ -293,12 +304,15 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
     ) -> Result<String, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) =
-            (read("boundary", &boundary)?, read("decision", &decision)?);
-        Ok(json::write(&self.call()?.why_not(boundary, asked)))
+        question("whyNot", || {
+            let (boundary, asked): (Boundary, DecisionKind) =
+                (read("boundary", &boundary)?, read("decision", &decision)?);
+            Ok(json::write(&self.call()?.why_not(boundary, asked)))
+        })
     }
 
     /// What would have had to change after an entry, at its instant. Appends nothing.
+    /// Only `core-fast.wasm` has it.
     ///
     /// # Errors
     /// As `explainAt` and `whyNot`.
@@ -323,10 +337,12 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
         seq: f64,
     ) -> Result<String, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) =
-            (read("boundary", &boundary)?, read("decision", &decision)?);
-        let then = self.at(seq)?;
-        Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
+        question("whyNotAt", || {
+            let (boundary, asked): (Boundary, DecisionKind) =
+                (read("boundary", &boundary)?, read("decision", &decision)?);
+            let then = self.at(seq)?;
+            Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
+        })
     }
 
     /// The agent's summary, assembled now.
@@ -358,6 +374,7 @@ impl Scheduler {
 
     /// The state after an entry. States on the way are cached, so that moving on and back from
     /// there is fast.
+    /// Only `core-fast.wasm` has it.
     ///
     /// # Errors
     /// Throws a `WakefulError` if there is no such entry, or the ledger cannot be read.
@@ -372,7 +389,7 @@ impl Scheduler {
     /// As `stateAt`.
     #[wasm_bindgen(js_name = stateAtText)]
     pub fn state_at_text(&self, seq: f64) -> Result<String, JsValue> {
-        Ok(json::write(self.at(seq)?.state()))
+        question("stateAt", || Ok(json::write(self.at(seq)?.state())))
     }
 
     /// The earliest instant at which a step would find something new, in nanoseconds since the

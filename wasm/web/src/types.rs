@@ -27,8 +27,11 @@ export type State = { [key: string]: Json };
 /** The texts of a fixture folder, by path relative to it, with `/` between names. */
 export type Folder = Record<string, string>;
 
-/** The code of an error of the host itself: its clock failed, or it lacks a part. */
-export type HostErrorCode = "host_failed";
+/**
+ * The code of an error beside those of the core: "host_failed" if the clock failed or the host lacks
+ * a part, and "not_in_module" if the small module `core.wasm` does not have the method.
+ */
+export type HostErrorCode = "host_failed" | "not_in_module";
 
 /** The error that is thrown: an `Error` with a code to branch on. */
 export interface WakefulError extends Error {

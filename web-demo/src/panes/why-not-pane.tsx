@@ -63,35 +63,38 @@ function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void })
     return <p className="pad">The core knows no change that leads there from here.</p>;
   }
   return (
-    <ol className="ways">
-      {told.ways.map((way, index) => (
-        <li key={way.says.join()} className="way">
-          <ul>
-            {way.says.map((says) => (
-              <li key={says}>{says}</li>
-            ))}
-          </ul>
-          <p className="note">
-            then {DECISIONS[way.decision.decision]}, by rule <code>{way.decision.rule}</code>
-          </p>
-          <details>
-            <summary>
-              {way.facts.length === 1 ? "the fact" : `the ${way.facts.length} facts`}
-            </summary>
-            {way.facts.map((fact) => (
-              <pre key={JSON.stringify(fact)}>{JSON.stringify(fact, null, 1)}</pre>
-            ))}
-          </details>
-          <button
-            type="button"
-            className="quiet"
-            aria-label={`Try it in a fork, way ${index + 1}`}
-            onClick={() => fork(way.facts.map((fact) => JSON.stringify(fact)))}
-          >
-            Try it in a fork
-          </button>
-        </li>
-      ))}
-    </ol>
+    <>
+      <ol className="ways">
+        {told.ways.map((way, index) => (
+          <li key={way.says.join()} className="way">
+            <ul>
+              {way.says.map((says) => (
+                <li key={says}>{says}</li>
+              ))}
+            </ul>
+            <p className="note">
+              then {DECISIONS[way.decision.decision]}, by rule <code>{way.decision.rule}</code>
+            </p>
+            <details>
+              <summary>
+                {way.facts.length === 1 ? "the fact" : `the ${way.facts.length} facts`}
+              </summary>
+              {way.facts.map((fact) => (
+                <pre key={JSON.stringify(fact)}>{JSON.stringify(fact, null, 1)}</pre>
+              ))}
+            </details>
+            <button
+              type="button"
+              className="quiet"
+              aria-label={`Try it in a fork, way ${index + 1}`}
+              onClick={() => fork(way.facts.map((fact) => JSON.stringify(fact)))}
+            >
+              Try it in a fork
+            </button>
+          </li>
+        ))}
+      </ol>
+      {told.more !== undefined && <p className="note pad">and {told.more} other facts</p>}
+    </>
   );
 }
