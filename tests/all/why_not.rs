@@ -112,7 +112,7 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
     }
     assert!(ways >= 100, "{ways} ways were found");
     for kind in DecisionKind::ALL {
-        assert!(reached.contains(&kind), "no fixture has a way to {kind:?}");
+        assert!(reached.contains(kind), "no fixture has a way to {kind:?}");
     }
 }
 
