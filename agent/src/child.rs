@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use wakeful_core::{
     fact::{
         Fact,
+        control::OwnerBreach,
         queue::{MessageQueued, NewMessage},
         task::TaskChanged,
         waiting::condition::WaitConditionNamed,
@@ -266,11 +267,10 @@ fn start(
     let name = supervision.child_agent_id.to_string();
     let thread = thread::Builder::new().name(name).spawn(move || {
         // A panic must end the child too: otherwise its parent would wait for it.
+        let again = setup.clone();
         let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, mailbox), first)));
-        let panicked =
-            || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
         // Its host shuts down: the task stays active, and the next process resumes the child.
-        let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
+        let Some(end) = lived.unwrap_or_else(|_| Some(broken(again))) else { return };
         let supervision = supervision.cleaned_up(&context);
         // If the parent has ended, it resumes this child when it is opened again, and the child
         // then ends at once.
@@ -305,6 +305,29 @@ fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<
         }
         Err(why) => Some(ChildEnd { status: TaskStatus::Failed, text: why.to_string() }),
     }
+}
+
+/// Ends a child whose host panicked. Its own ledger says so too, and opening it ends the processes
+/// that the child left (contract 1.5).
+fn broken(setup: Setup) -> ChildEnd {
+    let reason = "Its host panicked.";
+    let breach = OwnerBreach { work_item_id: None, reason: reason.to_owned() };
+    let audience = Arc::clone(&setup.audience);
+    let agent_id = setup.agent_id.clone();
+    // What broke may break again here, and the parent must hear of the end in any case.
+    let recorded = catch_unwind(AssertUnwindSafe(|| {
+        Agent::open_child(setup, Handle::new())
+            .map(|mut agent| agent.say(&Fact::OwnerBreachReported(breach)))
+    }));
+    let why = match recorded {
+        Ok(Ok(())) => None,
+        Ok(Err(why)) => Some(why.to_string()),
+        Err(_) => Some("its host panicked again".to_owned()),
+    };
+    if let Some(why) = why {
+        audience.notice(&agent_id, &format!("cannot record that the child broke: {why}"));
+    }
+    ChildEnd { status: TaskStatus::Failed, text: reason.to_owned() }
 }
 
 fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, String> {

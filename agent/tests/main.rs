@@ -1,5 +1,7 @@
 //! The agent's own tests: commands that run as processes, and a model behind a real server.
 
 #[cfg(all(target_os = "linux", feature = "linux"))]
+mod children;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod command;
 mod openai;

@@ -127,7 +127,7 @@ pub use self::{
         context::{
             AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
         },
-        control::{ClockRight, Restarted},
+        control::{ClockRight, OwnerBreach, Restarted},
         ingress::{
             ExternalTriggerCreated, ExternalTriggerDelivered, ExternalTriggerNamed,
             ExternalTriggerRotated, TokenHash,

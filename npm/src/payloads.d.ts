@@ -190,6 +190,9 @@ export type Fact =
   | (RuntimeFailed & {
       fact: "runtime_error";
     })
+  | (OwnerBreach & {
+      fact: "owner_breach_reported";
+    })
   | (ContextCompacted & {
       fact: "context_compacted";
     })
@@ -704,6 +707,9 @@ export type ControlRecord =
   | (ItemParked & {
       control: "item_parked";
     })
+  | (Marker & {
+      control: "agent_parked";
+    })
   | (PolicySet & {
       control: "policy_set";
     })
@@ -742,7 +748,7 @@ export type FocusCause = "pick" | "completion" | "clear";
 /**
  * Why a work item was parked.
  */
-export type ParkCause = "no_progress" | "operator_aborted" | "replay_budget";
+export type ParkCause = "no_progress" | "operator_aborted" | "replay_budget" | "breach";
 /**
  * One thing for the host to do.
  */
@@ -2044,6 +2050,21 @@ export interface RuntimeFailed {
    * The run that was open.
    */
   run_id?: RunId | null;
+}
+/**
+ * Fact `owner_breach_reported`: the host found that something of an owner is broken, such as an
+ * invariant that does not hold, or code of the host that panicked. The owner is parked, and
+ * everything else goes on (contract 1.5).
+ */
+export interface OwnerBreach {
+  /**
+   * The item concerned. None means the agent.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * What is broken, in a sentence for the operator.
+   */
+  reason: string;
 }
 /**
  * Fact `context_compacted`: the host shortened the past that it shows the model (contract 5.22).

@@ -149,6 +149,7 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
             &["brief_id", "kind", "text"],
         ),
         (json!({"fact": "runtime_error", "error": "e"}), &["error"]),
+        (json!({"fact": "owner_breach_reported", "reason": "r"}), &["reason"]),
         (
             json!({"fact": "context_compacted", "compacted_message_count": 3}),
             &["compacted_message_count"],

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use wakeful_core::host::ErrorCode;
+use wakeful_core::{fact::Fact, host::ErrorCode};
 use wakeful_host::sandbox::{Guest, IMPORTS, Limit, Limits, Pool};
 use wakeful_tests::paths;
 
@@ -45,6 +45,22 @@ fn the_snippets_on_embedding_are_parts_of_examples_that_run() {
             assert!(example.contains(block), "not a part of {file}:\n{block}");
         }
     }
+}
+
+#[test]
+fn the_contract_lists_every_fact() {
+    let contract = fs::read_to_string(paths::root().join("docs/contract.md")).expect("it");
+    let chapter = contract.split("### 2.1 ").nth(1).expect("2.1");
+    let lists = chapter.split("\n#").next().expect("its text").lines();
+    let listed = lists.filter(|line| line.starts_with("- "));
+    let mut listed: Vec<_> = listed
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter(|name| *name != "WaitFor")
+        .collect();
+    listed.sort_unstable();
+    let mut names = Fact::NAMES.to_vec();
+    names.sort_unstable();
+    assert_eq!(listed, names);
 }
 
 #[test]

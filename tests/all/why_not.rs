@@ -152,6 +152,7 @@ fn what_the_sentence_names_comes_first() {
     const INTENT: &str = r#"{"fact":"waiting_intent_created","waiting_intent_id":"i","scope":"agent","description":"green","source":"ci","delivery_mode":"wake_hint","external_trigger_id":"e"}"#;
     const FOR_OPERATOR: &str = r#"{"fact":"wait_condition_registered","wait_condition_id":"c","kind":"operator","waiting_for":"an answer","wake_sources":[{"kind":"operator_input"}]}"#;
     const FOR_TRIGGER: &str = r#"{"fact":"wait_condition_registered","wait_condition_id":"c","kind":"external","waiting_for":"green","wake_sources":[{"kind":"external_ingress","external_trigger_id":"e"}]}"#;
+    const FOR_TRIGGER_OF_HOST: &str = r#"{"fact":"wait_condition_registered","wait_condition_id":"c","kind":"external","waiting_for":"green","wake_sources":[{"kind":"external_ingress"}]}"#;
     const PICKED: &str = r#"{"fact":"work_item_picked","work_item_id":"w"}"#;
     let delivered = "something is delivered to trigger `e`";
     for (facts, asked, first) in [
@@ -173,6 +174,14 @@ fn what_the_sentence_names_comes_first() {
             ][..],
             EmitSystemTick,
             "the agent has no budget",
+        ),
+        (
+            &[
+                FOR_TRIGGER_OF_HOST,
+                r#"{"fact":"owner_breach_reported","reason":"its host panicked"}"#,
+            ],
+            StartModelTurn,
+            "the operator says something",
         ),
         // No event leads to this wait, so the order is that of the table.
         (&[][..], WaitForTask, "the agent waits for a task until the operator says something"),

@@ -376,6 +376,7 @@ fn evidence() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!({"fact": "brief_recorded", "brief_id": "b", "kind": "result", "text": "t"})),
         Just(json!({"fact": "runtime_error", "error": "e"})),
+        prop::option::of(id("w")).prop_map(|item| json!({"fact": "owner_breach_reported", "work_item_id": item, "reason": "r"})),
         prop::option::of(0..9_u64).prop_map(|epoch| json!({"fact": "context_compacted", "compacted_message_count": 3, "context_summary": "so far so good", "compression_epoch": epoch})),
         Just(json!({"fact": "checkpoint_recorded", "anchor_generation": 9, "data": {}})),
         Just(json!({"fact": "transcript_appended", "data": {}})),

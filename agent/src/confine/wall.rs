@@ -76,9 +76,11 @@ pub(super) struct Open {
 /// A bubblewrap that works on this machine, with what it mounts for each command.
 #[derive(Clone, Debug)]
 pub(super) struct Bubblewrap {
-    /// The program, and what it mounts of the system. It is made once, because looking through the
-    /// system's folders takes a while.
+    /// The program, and what it mounts of the system.
     of_the_system: Vec<OsString>,
+    /// What of that only root may read. It is looked up once, because looking through the system's
+    /// folders takes a while.
+    hidden: Vec<PathBuf>,
     read: Vec<Mounted>,
     write: Vec<Mounted>,
     scratch: PathBuf,
@@ -95,9 +97,11 @@ impl Bubblewrap {
     /// Why it cannot be used, and what to do.
     pub(super) fn new(open: Open, launcher: OwnedFd, proxy: Option<Proxy>) -> Result<Self, String> {
         let of_the_system = of_the_system(tried()?, open.network);
+        // Root reads what belongs to it. Others may not read it, so commands may not either.
+        let hidden = if geteuid().is_root() { hidden_of_the_system() } else { Vec::new() };
         let Open { read, write, scratch, .. } = open;
         let (launcher, proxy) = (Arc::new(launcher), proxy.map(Arc::new));
-        Ok(Self { of_the_system, read, write, scratch, launcher, proxy })
+        Ok(Self { of_the_system, hidden, read, write, scratch, launcher, proxy })
     }
 
     /// Whether commands reach listed hosts, through a proxy.
@@ -108,6 +112,9 @@ impl Bubblewrap {
     /// What to put before the launcher of one command, and what must stay open until it is started.
     pub(super) fn before(&self) -> (Vec<OsString>, Inherited) {
         let mut arguments = Arguments(self.of_the_system.clone());
+        // A service that has ended took its socket with it, and bubblewrap cannot mount there.
+        let there = self.hidden.iter().filter(|path| path.symlink_metadata().is_ok());
+        there.for_each(|path| arguments.hide(path));
         // Settings change while an agent lives, and there are few.
         if geteuid().is_root() {
             hidden(&["/etc".into()]).iter().for_each(|path| arguments.hide(path));
@@ -182,10 +189,6 @@ fn of_the_system(program: &Path, network: bool) -> Vec<OsString> {
         }
     }
     ABOUT_THE_MACHINE.iter().for_each(|path| arguments.words(["--ro-bind-try", path, path]));
-    // Root reads what belongs to it. Others may not read it, so commands may not either.
-    if geteuid().is_root() {
-        hidden_of_the_system().iter().for_each(|path| arguments.hide(path));
-    }
     arguments.0
 }
 

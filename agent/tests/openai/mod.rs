@@ -43,7 +43,7 @@ fn options(server: &Server) -> EndpointOptions {
     options
 }
 
-fn endpoint(server: &Server) -> Endpoint {
+pub(crate) fn endpoint(server: &Server) -> Endpoint {
     with(options(server))
 }
 

@@ -27,10 +27,15 @@ mod sockets;
 mod terminal;
 mod users;
 
-use std::{env, fs, path::PathBuf};
+use std::{
+    env, fs,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+    path::{Path, PathBuf},
+};
 
 use come::{Came, summary, table};
 use row::Row;
+use scene::Scene;
 use wakeful_agent::confine::Wall;
 
 /// All rows.
@@ -108,4 +113,20 @@ fn an_attack_that_cannot_succeed_is_found() {
         .tried_with(users::name(), |wall| wall.or(Some(Wall::Bubblewrap)));
     assert!(!idle.as_expected, "{}", idle.say());
     assert!(idle.say().contains("bare: it must succeed"), "{}", idle.say());
+}
+
+/// What a service of the system leaves is hidden, and what it took with it keeps no command from
+/// starting. This is about root: others may not reach such a file anyway.
+#[test]
+fn a_service_that_ends_keeps_no_command_from_starting() {
+    let system = Path::new(if users::is_root() { "/opt" } else { "/tmp" });
+    let folder = tempfile::Builder::new().prefix("wakeful-attack-").tempdir_in(system);
+    let folder = folder.expect("it is made");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let socket = folder.path().join("s");
+    let listener = UnixListener::bind(&socket).expect("a short path");
+    let scene = Scene::new(Some(Wall::Bubblewrap));
+    scene.sh("true");
+    drop((listener, folder));
+    scene.sh("true");
 }

@@ -13,4 +13,5 @@ pub mod projection;
 pub mod status;
 pub mod summary;
 pub mod table;
+pub(crate) mod waker;
 pub mod work_queue;

@@ -305,6 +305,8 @@ impl Lifecycle {
             text::GUIDANCE_CLOSING
         } else if autonomy::is_over_budget(state) {
             text::GUIDANCE_BUDGET
+        } else if state.control.parked.is_some() {
+            text::GUIDANCE_BROKEN
         } else if autonomy::is_parked(state) {
             text::GUIDANCE_PARKED
         } else if status == AgentStatus::Booting {

@@ -11,6 +11,7 @@ use crate::{
     derive::{
         closure::{Facts, WorkSignal},
         posture::{self, Posture},
+        waker,
         work_queue::{Candidate, WorkQueue},
     },
     id::Seq,
@@ -18,10 +19,8 @@ use crate::{
     record::{
         decision::Boundary,
         diagnostic::{self, Diagnostic, DiagnosticKind},
-        waiting::{
-            WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource,
-            recoverability::Recoverability,
-        },
+        text,
+        waiting::{WaitConditionRecord, WaitingIntentRecord, recoverability::Recoverability},
     },
     state::{
         State,
@@ -64,13 +63,7 @@ impl State {
 pub fn all(state: &State) -> Vec<Diagnostic> {
     let mut all = known_to_the_reference(state, state.queue.len() as u64);
     let conditions = readiness::conditions(state).map(|condition| &condition.record);
-    all.extend(conditions.filter_map(|condition| {
-        if has_no_waker(condition) {
-            Some(without_waker(condition))
-        } else {
-            outlived(state, condition)
-        }
-    }));
+    all.extend(conditions.filter_map(|condition| waker::is_missing(state, condition)));
     all.extend(runnable_at_rest(state));
     all.extend(state.budgets.exhausted().filter_map(|(owner, account, _)| {
         account.reached().map(|reached| diagnostic::budget_exhausted(owner, &reached))
@@ -147,8 +140,10 @@ fn hard_to_recover(condition: &WaitConditionRecord) -> Option<Diagnostic> {
             "active external wait explicitly has no fallback recovery path",
         ),
     };
-    let mut evidence =
-        Vec::from([format!("external_recoverability={recoverability:?}"), wake_sources(condition)]);
+    let mut evidence = Vec::from([
+        format!("external_recoverability={recoverability:?}"),
+        text::wake_sources(&condition.wake_sources),
+    ]);
     evidence.extend(
         condition.no_fallback_reason().map(|reason| format!("no_fallback_reason={reason}")),
     );
@@ -195,70 +190,6 @@ fn without_trigger(intent: &WaitingIntentRecord) -> Diagnostic {
     }
 }
 
-/// Whether neither a trigger (contract 5.15) nor a deadline can end this condition. External
-/// events, operator input and ticks of the runtime can end a wait without being named.
-fn has_no_waker(condition: &WaitConditionRecord) -> bool {
-    let mut sources = condition.wake_sources.iter();
-    let has_waker = match condition.kind {
-        WaitConditionKind::Task => {
-            sources.any(|source| matches!(source, WakeSource::TaskResult { .. }))
-        }
-        WaitConditionKind::Timer => {
-            sources.any(|source| matches!(source, WakeSource::Timer { .. }))
-        }
-        WaitConditionKind::External | WaitConditionKind::Operator | WaitConditionKind::System => {
-            true
-        }
-    };
-    !has_waker && condition.expires_at.is_none()
-}
-
-fn without_waker(condition: &WaitConditionRecord) -> Diagnostic {
-    let evidence = Vec::from([
-        format!("kind={:?}", condition.kind),
-        wake_sources(condition),
-        "expires_at=None".into(),
-    ]);
-    Diagnostic {
-        work_item_id: condition.work_item_id.clone(),
-        wait_condition_id: Some(condition.id.clone()),
-        ..Diagnostic::new(
-            DiagnosticKind::WaitWithoutWaker,
-            "active wait names no waker and no deadline",
-            evidence,
-        )
-    }
-}
-
-/// A wait for tasks that have all ended, if none of their results is still queued. A driver ends
-/// such a wait (contract 5.11, 5.17). Another runtime may have left one, and it would never end.
-fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic> {
-    if condition.kind != WaitConditionKind::Task || condition.expires_at.is_some() {
-        return None;
-    }
-    let mut evidence = Vec::new();
-    for source in &condition.wake_sources {
-        let WakeSource::TaskResult { task_id } = source else { continue };
-        // A task that has not ended can still report.
-        let (status, _) = state.tasks.ended.get(task_id)?;
-        // A reported result may be the message that still waits.
-        if state.tasks.told.contains_key(task_id) && !state.queue.is_empty() {
-            return None;
-        }
-        evidence.push(format!("task_id={task_id}"));
-        evidence.push(format!("task_status={status:?}"));
-    }
-    Some(Diagnostic {
-        work_item_id: condition.work_item_id.clone(),
-        wait_condition_id: Some(condition.id.clone()),
-        ..Diagnostic::new(
-            DiagnosticKind::WaitWithoutWaker,
-            "active wait is for a task that has ended, and its result will not arrive",
-            evidence,
-        )
-    })
-}
-
 fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
     let view = View::new(state, Boundary::RunLoopIdle, state.at);
     // contract 9.4: an item that is offered again later is not an oddity.
@@ -282,27 +213,6 @@ fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
             evidence,
         )
     })
-}
-
-fn wake_sources(condition: &WaitConditionRecord) -> String {
-    let sources: Vec<_> = condition.wake_sources.iter().map(told).collect();
-    format!("wake_sources=[{}]", sources.join(", "))
-}
-
-/// A wake source in the spelling of the reference runtime's evidence.
-fn told(source: &WakeSource) -> String {
-    match source {
-        WakeSource::TaskResult { task_id } => {
-            format!("TaskResult {{ task_id: {:?} }}", task_id.as_str())
-        }
-        WakeSource::ExternalIngress { external_trigger_id, .. } => {
-            let id = external_trigger_id.as_ref().map(|id| id.as_str());
-            format!("ExternalIngress {{ external_trigger_id: {id:?} }}")
-        }
-        WakeSource::Timer { wake_at, .. } => format!("Timer {{ wake_at: {wake_at} }}"),
-        WakeSource::OperatorInput => "OperatorInput".into(),
-        WakeSource::SystemTick => "SystemTick".into(),
-    }
 }
 
 #[cfg(test)]

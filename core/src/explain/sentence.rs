@@ -46,7 +46,8 @@ pub(super) fn write(state: &State, decision: &Decision, now: Timestamp) -> Strin
         }
         _ => {
             let (what, wakers) = waited_for(state, decision);
-            format!("At rest: waits for {what}.{}", would_wake(state, &wakers, now))
+            let held = held(state).map_or_else(String::new, |held| format!("{held}; "));
+            format!("At rest: {held}waits for {what}.{}", would_wake(state, &wakers, now))
         }
     }
 }
@@ -148,21 +149,19 @@ pub(super) fn events(state: &State, decision: &Decision) -> Vec<Event> {
         | DecisionKind::EmitSystemTick
         | DecisionKind::Noop => Vec::new(),
         DecisionKind::Sleep | DecisionKind::StayIdle => {
-            let over = state.budgets.exhausted().map(|(owner, ..)| Event::Budget(owner.cloned()));
-            let mut all: Vec<_> = over.collect();
-            if all.is_empty() && autonomy::is_parked(state) {
-                all.push(Event::Input);
-            } else if all.is_empty() {
-                let items = state.work.items.values();
-                all = items.flat_map(|item| of_item(state, item)).collect();
+            let held = of_held(state);
+            if !held.is_empty() {
+                return held;
             }
-            all
+            let items = state.work.items.values();
+            items.flat_map(|item| of_item(state, item)).collect()
         }
         _ => {
             let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
             let is_meant =
                 |seq: &Seq| decision.because.iter().any(|because| because.seqs.contains(seq));
-            let mut all: Vec<_> = of_waits(state, &is_meant).collect();
+            let mut all = of_held(state);
+            all.extend(of_waits(state, &is_meant));
             all.extend(item.into_iter().flat_map(|item| of_item(state, item)));
             if decision.kind == DecisionKind::WaitForOperator {
                 all.push(Event::Source(WakeSource::OperatorInput));
@@ -180,6 +179,16 @@ pub(super) fn events(state: &State, decision: &Decision) -> Vec<Event> {
             all
         }
     }
+}
+
+/// What would end what [`held`] says.
+fn of_held(state: &State) -> Vec<Event> {
+    let over = state.budgets.exhausted().map(|(owner, ..)| Event::Budget(owner.cloned()));
+    let mut all: Vec<_> = over.collect();
+    if all.is_empty() && autonomy::is_parked(state) {
+        all.push(Event::Input);
+    }
+    all
 }
 
 /// What would end these waits.
@@ -321,17 +330,26 @@ fn over_budget(state: &State) -> Option<String> {
     (!all.is_empty()).then(|| some_of(&all))
 }
 
+/// What keeps the agent from starting turns on its own, whatever it waits for (contract 9.5, 16.4).
+fn held(state: &State) -> Option<String> {
+    let is_broken = state.control.parked.is_some();
+    over_budget(state).or_else(|| {
+        autonomy::is_parked(state).then(|| {
+            let why = if is_broken {
+                "by its host, because something of it is broken".into()
+            } else {
+                let turns = usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX);
+                format!("after {}", counted(turns, "self-started turn"))
+            };
+            format!("parked {why}, until outside input arrives")
+        })
+    })
+}
+
 /// What is pending although there is nothing to do now.
 fn nothing(state: &State) -> String {
-    if let Some(over) = over_budget(state) {
-        return over;
-    }
-    if autonomy::is_parked(state) {
-        let turns = counted(
-            usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX),
-            "self-started turn",
-        );
-        return format!("parked after {turns}, until outside input arrives");
+    if let Some(held) = held(state) {
+        return held;
     }
     // A retry that has a message is no longer to come.
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());

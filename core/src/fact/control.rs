@@ -1,22 +1,24 @@
 //! The control plane: identity, lifecycle, policy and wake hints (contract 1.4, 4, 5.21, 10).
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
 use crate::{
-    derive::arrival::is_behind,
+    derive::{arrival::is_behind, waker},
     fact::{
         outcome::{Answer, Outcome, Refusal},
         task::result,
+        work,
     },
-    id::TaskId,
+    id::{TaskId, WorkItemId},
     record::{
         Record,
         control::{
-            AgentDescribed, ClockCorrected, ControlRecord, FORMAT, FormatRaised, Marker, PolicySet,
-            WakeHint,
+            AgentDescribed, ClockCorrected, ControlRecord, FORMAT, FormatRaised, ItemParked,
+            Marker, ParkCause, PolicySet, WakeHint,
         },
+        diagnostic,
         effect::Effect,
         event::{EventKind, EventRecord},
         text,
@@ -127,7 +129,10 @@ pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outco
         first,
         at,
     ));
-    // Last, because the ids before it come from the positions of their entries.
+    // After them, because their ids come from the positions of their entries.
+    records.extend(waker::unreported(state).map(|diagnostic| {
+        Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))
+    }));
     if state.control.format < FORMAT {
         records.extend(record(ControlRecord::FormatRaised(FormatRaised { format: FORMAT })));
     }
@@ -157,6 +162,44 @@ pub(crate) fn clock_corrected(state: &State, fact: &ClockRight, now: Timestamp) 
         last_at: state.at,
         elapsed_ms: fact.elapsed_ms,
     })))
+}
+
+/// Fact `owner_breach_reported`: the host found that something of an owner is broken, such as an
+/// invariant that does not hold, or code of the host that panicked. The owner is parked, and
+/// everything else goes on (contract 1.5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OwnerBreach {
+    /// The item concerned. None means the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What is broken, in a sentence for the operator.
+    pub reason: String,
+}
+
+/// The transition of `owner_breach_reported`.
+pub(crate) fn owner_breach(state: &State, fact: &OwnerBreach, at: Timestamp) -> Outcome {
+    let owner = fact.work_item_id.as_ref();
+    let parked = match owner {
+        None => state.control.parked,
+        Some(id) => match work::can_be_owned(state, id) {
+            Err((reason, because)) => return Outcome::ignored(reason, because),
+            Ok(()) => state.work.items.get(id).and_then(|item| item.progress.parked),
+        },
+    };
+    // An owner that is parked already stays so: what comes after it says nothing new.
+    if let Some(seq) = parked {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    let parked = match fact.work_item_id.clone() {
+        None => ControlRecord::AgentParked(Marker {}),
+        Some(work_item_id) => {
+            ControlRecord::ItemParked(ItemParked { work_item_id, cause: ParkCause::Breach })
+        }
+    };
+    let diagnostic = diagnostic::owner_breach(owner, &fact.reason);
+    let event = EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic);
+    Outcome::accepted([record(parked), Vec::from([Record::Event(event)])].concat())
 }
 
 /// The transition of `policy_set`.

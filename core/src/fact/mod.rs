@@ -21,7 +21,7 @@ use crate::{
         context::{
             AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
         },
-        control::{ClockRight, Restarted},
+        control::{ClockRight, OwnerBreach, Restarted},
         ingress::{
             ExternalTriggerCreated, ExternalTriggerDelivered, ExternalTriggerNamed,
             ExternalTriggerRotated,
@@ -190,6 +190,8 @@ vocabulary! {
         "brief_recorded" => BriefRecorded(BriefRecorded),
         /// The host or the provider failed.
         "runtime_error" => RuntimeError(RuntimeFailed),
+        /// The host found that something of an item, or of the agent, is broken.
+        "owner_breach_reported" => OwnerBreachReported(OwnerBreach),
         /// The model's context was shortened.
         "context_compacted" => ContextCompacted(ContextCompacted),
         /// A checkpoint was recorded.
@@ -354,6 +356,7 @@ impl Fact {
             Self::ToolExecutionRecorded(fact) => context::tool_execution(state, fact, at),
             Self::BriefRecorded(fact) => context::brief(state, fact, at),
             Self::RuntimeError(fact) => context::evidence(EventKind::RuntimeError, &fact, at),
+            Self::OwnerBreachReported(fact) => control::owner_breach(state, &fact, at),
             Self::ContextCompacted(fact) => {
                 context::evidence(EventKind::ContextCompacted, &fact, at)
             }

@@ -1,5 +1,5 @@
-//! A test suite for your own ledger: [`ledger`] checks everything that the scheduler relies on.
-//! Call it from a test.
+//! A test suite for your own ledger: [`ledger`] checks everything that the scheduler relies on, and
+//! [`exclusive_ledger`] does so for a ledger that only one holds at a time. Call it from a test.
 //!
 //! ```
 //! # use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
@@ -71,7 +71,72 @@ pub struct Fault {
 /// # Errors
 /// The first law that the ledger breaks.
 pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Fault> {
-    for (number, (law, holds)) in laws::<L>().into_iter().enumerate() {
+    checked(laws().into_iter().chain([of_two_writers()]), &mut |agent_id| Ok(open(agent_id)))
+}
+
+/// Tests a ledger that only one holds at a time, such as a file under a lock: as [`ledger`], but a
+/// second handle must be refused as long as the first is open.
+///
+/// `open` fails if the ledger is held. Dropping a handle gives the ledger back.
+///
+/// ```
+/// # use std::{fs::{self, File}, io::{Read, Write}, path::Path};
+/// # use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, Seq};
+/// # struct OneWriter { file: File, lines: Vec<EntryBytes> }
+/// # impl OneWriter {
+/// #     fn open(path: &Path) -> std::io::Result<Self> {
+/// #         let mut file = File::options().read(true).append(true).create(true).open(path)?;
+/// #         file.try_lock()?;
+/// #         let mut text = String::new();
+/// #         file.read_to_string(&mut text)?;
+/// #         let lines = text.lines().map(|line| EntryBytes::from_stored(line.into())).collect();
+/// #         Ok(Self { file, lines })
+/// #     }
+/// # }
+/// # impl Ledger for OneWriter {
+/// #     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+/// #         let last = self.lines.last().and_then(EntryBytes::chain);
+/// #         let chain = last.unwrap_or(Head::START.chain);
+/// #         let found = Head { seq: Seq(self.lines.len() as u64), chain };
+/// #         if found != *expected {
+/// #             return Err(LedgerError::Conflict { found: found.seq });
+/// #         }
+/// #         let lines = batch.iter().map(|entry| format!("{}\n", entry.as_str()));
+/// #         let text: String = lines.collect();
+/// #         let written = self.file.write_all(text.as_bytes());
+/// #         let written = written.and_then(|()| self.file.sync_data());
+/// #         written.map_err(|why| LedgerError::Failed { message: why.to_string() })?;
+/// #         self.lines.extend_from_slice(batch);
+/// #         Ok(())
+/// #     }
+/// #     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+/// #         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
+/// #         Ok(self.lines.iter().skip(after).take(limit as usize).cloned().collect())
+/// #     }
+/// # }
+/// # let folder = std::env::temp_dir().join(format!("wakeful-suite-{}", std::process::id()));
+/// # fs::create_dir_all(&folder)?;
+/// let open = |agent_id: &AgentId| OneWriter::open(&folder.join(agent_id.as_str()));
+/// wakeful_core::suite::exclusive_ledger(open)?;
+/// # fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The first law that the ledger breaks.
+pub fn exclusive_ledger<L: Ledger, E: fmt::Display>(
+    mut open: impl FnMut(&AgentId) -> Result<L, E>,
+) -> Result<(), Fault> {
+    checked(laws().into_iter().chain([of_one_holder()]), &mut |agent_id| {
+        open(agent_id).map_err(|why| format!("cannot be opened although nobody holds it: {why}"))
+    })
+}
+
+fn checked<L>(
+    laws: impl Iterator<Item = Law<L>>,
+    open: &mut dyn FnMut(&AgentId) -> Result<L, String>,
+) -> Result<(), Fault> {
+    for (number, (law, holds)) in laws.enumerate() {
         // Each law has agents of its own, so none finds the entries of another.
         let mut open = |who: &str| open(&AgentId::from(format!("suite-{number}-{who}")));
         holds(&mut open).map_err(|does| Fault { law, does })?;
@@ -80,22 +145,25 @@ pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Faul
 }
 
 /// A law of ledgers, and its check. The check fails with what the ledger does instead.
-type Law<L> = (&'static str, fn(&mut dyn FnMut(&str) -> L) -> Result<(), String>);
+type Law<L> = (&'static str, fn(Open<'_, L>) -> Result<(), String>);
 
-fn laws<L: Ledger>() -> [Law<L>; 9] {
+/// Opens the ledger of an agent.
+type Open<'a, L> = &'a mut dyn FnMut(&str) -> Result<L, String>;
+
+fn laws<L: Ledger>() -> [Law<L>; 8] {
     [
         ("a ledger is empty before something is appended", |open| {
-            let mut fresh = open("a");
+            let mut fresh = open("a")?;
             same("gives", fresh.read(Seq(0), ALL), Ok(Vec::new()))?;
             same("has the snapshot", fresh.load_snapshot(), Ok(None))
         }),
         ("entries come back as they were appended, to the byte and in order", |open| {
-            let mut ledger = open("a");
+            let mut ledger = open("a")?;
             let history = written(&mut ledger, &[&["one"], &["two", "three"], &TEXTS])?;
             same("gives", all(&mut ledger, Seq(0)), Ok(history.entries))
         }),
         ("a batch may have thousands of entries, and an entry a megabyte", |open| {
-            let mut ledger = open("a");
+            let mut ledger = open("a")?;
             // An import is one batch, and by default a fact may have a mebibyte
             // (`Policy::fact_bytes`).
             let (many, long) = (Vec::from([""; 3_000]), "long ".repeat(200_000));
@@ -103,14 +171,14 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             same("gives", all(&mut ledger, Seq(0)), Ok(history.entries))
         }),
         ("a ledger that is opened again has what was appended", |open| {
-            let history = written(&mut open("a"), &[&["one"], &["two"]])?;
-            same("gives", all(&mut open("a"), Seq(0)), Ok(history.entries))
+            let history = written(&mut open("a")?, &[&["one"], &["two"]])?;
+            same("gives", all(&mut open("a")?, Seq(0)), Ok(history.entries))
         }),
         (
             "`read` gives the entries after a position, at most as many as asked for but at least \
              one, and none at the end",
             |open| {
-                let mut ledger = open("a");
+                let mut ledger = open("a")?;
                 let entries = written(&mut ledger, &[&["1", "2"], &["3", "4", "5"]])?.entries;
                 // Every position with every limit, so that pages of any size are right.
                 for after in 0..=entries.len() {
@@ -140,7 +208,7 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             "a batch after any entry but the last is a conflict, which names the last entry and \
              stores nothing",
             |open| {
-                let mut ledger = open("a");
+                let mut ledger = open("a")?;
                 let history = written(&mut ledger, &[&["one"], &["two", "three"]])?;
                 let end = history.head;
                 let elsewhere = Chain::START.extend("another history");
@@ -166,27 +234,8 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
                 same("gives after that", all(&mut ledger, Seq(0)), Ok(history.entries))
             },
         ),
-        (
-            "of two writers, each finds what the other appended, and the second to append is \
-             refused",
-            |open| {
-                let (mut first, mut second) = (open("a"), open("a"));
-                let history = written(&mut first, &[&["one"]])?;
-                same("gives the other", all(&mut second, Seq(0)), Ok(history.entries))?;
-                let late = History::default().batch(&["it came second"]);
-                same(
-                    "answers the other",
-                    second.append(&Head::START, &late),
-                    Err(LedgerError::Conflict { found: history.head.seq }),
-                )?;
-                let mut more = History { head: history.head, ..History::default() };
-                let batch = more.batch(&["two"]);
-                same("answers the other", second.append(&history.head, &batch), Ok(()))?;
-                same("gives", all(&mut first, history.head.seq), Ok(batch))
-            },
-        ),
         ("a ledger has only the entries of its own agent", |open| {
-            let (mut ada, mut bob) = (open("a"), open("b"));
+            let (mut ada, mut bob) = (open("a")?, open("b")?);
             let [of_ada, of_bob] = [
                 written(&mut ada, &[&["of a"]])?,
                 written(&mut bob, &[&["of b"], &["and another"]])?,
@@ -195,13 +244,15 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             same("gives the other", all(&mut bob, Seq(0)), Ok(of_bob.entries))
         }),
         ("the newest snapshot comes back as it was written, or no snapshot does", |open| {
-            let mut ledger = open("a");
-            let history = written(&mut ledger, &[&["one"], &["two"]])?;
+            let history = written(&mut open("a")?, &[&["one"], &["two"]])?;
             // A store may keep no snapshots, but then it must do so each time.
             let mut kept = Vec::new();
             for (head, text) in history.heads.iter().zip(["{\"of\":\"one\"}", TEXTS[0]]) {
+                let mut ledger = open("a")?;
                 same("answers", ledger.store_snapshot(head, &|| text.to_string()), Ok(()))?;
-                for read in [ledger.load_snapshot(), open("a").load_snapshot()] {
+                let at_once = ledger.load_snapshot();
+                drop(ledger);
+                for read in [at_once, open("a")?.load_snapshot()] {
                     let read = read.map_err(|why| format!("fails: {why}"))?;
                     kept.push(read.is_some());
                     if let Some(read) = read.filter(|read| read != text) {
@@ -213,6 +264,41 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             if keeps { Ok(()) } else { Err("keeps some snapshots but loses others".to_string()) }
         }),
     ]
+}
+
+/// The law of a ledger that several hold at once.
+fn of_two_writers<L: Ledger>() -> Law<L> {
+    (
+        "of two writers, each finds what the other appended, and the second to append is refused",
+        |open| {
+            let (mut first, mut second) = (open("a")?, open("a")?);
+            let history = written(&mut first, &[&["one"]])?;
+            same("gives the other", all(&mut second, Seq(0)), Ok(history.entries))?;
+            let late = History::default().batch(&["it came second"]);
+            same(
+                "answers the other",
+                second.append(&Head::START, &late),
+                Err(LedgerError::Conflict { found: history.head.seq }),
+            )?;
+            let mut more = History { head: history.head, ..History::default() };
+            let batch = more.batch(&["two"]);
+            same("answers the other", second.append(&history.head, &batch), Ok(()))?;
+            same("gives", all(&mut first, history.head.seq), Ok(batch))
+        },
+    )
+}
+
+/// The law of a ledger that one holds at a time.
+fn of_one_holder<L: Ledger>() -> Law<L> {
+    ("while one holds the ledger, a second is refused, and afterwards it opens", |open| {
+        let mut first = open("a")?;
+        let history = written(&mut first, &[&["one"]])?;
+        if open("a").is_ok() {
+            return Err("opens a second time; test it with `ledger` if several may hold it".into());
+        }
+        drop(first);
+        same("gives", all(&mut open("a")?, Seq(0)), Ok(history.entries))
+    })
 }
 
 /// The limit of a read of all entries.

@@ -46,6 +46,8 @@ vocabulary! {
         "runtime_restarted" => RuntimeRestarted(Marker),
         /// A work item gives no work signal until its epoch moves (contract 9.4).
         "item_parked" => ItemParked(ItemParked),
+        /// The agent starts nothing on its own until input from outside comes (contract 1.5).
+        "agent_parked" => AgentParked(Marker),
         /// Policy or edition was replaced.
         "policy_set" => PolicySet(PolicySet),
         /// The host's clock was ahead, and is right again (contract 1.3).
@@ -373,6 +375,8 @@ names! {
         OperatorAborted,
         /// The turn about it was interrupted too often (contract 5.24).
         ReplayBudget,
+        /// Its host found that something of it is broken (contract 1.5).
+        Breach,
     }
 }
 

@@ -61,7 +61,7 @@ names! {
         TurnsFail,
         /// A limit of a budget is reached, and its owner rests.
         BudgetExhausted,
-        /// The host set an agent aside, because something of it is broken.
+        /// The host found that something of an owner is broken, and the owner is parked.
         OwnerBreach,
     }
 }
@@ -182,6 +182,16 @@ pub(crate) fn turns_fail(turn: &TurnRecord, cause: TurnTerminalKind) -> Diagnost
     Diagnostic {
         work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
         ..Diagnostic::new(DiagnosticKind::TurnsFail, text::TURNS_FAIL, evidence.into())
+    }
+}
+
+/// The diagnostic of an owner of which something is broken: an item, or the agent (contract 1.5).
+pub(crate) fn owner_breach(owner: Option<&WorkItemId>, reason: &str) -> Diagnostic {
+    let owner_named = owner.map_or_else(|| "agent".to_string(), ToString::to_string);
+    let evidence = Vec::from([format!("owner={owner_named}"), format!("reason={reason}")]);
+    Diagnostic {
+        work_item_id: owner.cloned(),
+        ..Diagnostic::new(DiagnosticKind::OwnerBreach, text::OWNER_BREACH, evidence)
     }
 }
 

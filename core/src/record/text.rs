@@ -7,13 +7,14 @@
 //! A malformed task message adds one more kind: its reason ends with the message of a
 //! [`JsonError`](crate::json::JsonError).
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec::Vec};
 
 use crate::{
     id::{TaskId, TimerId, WorkItemId},
     record::{
         task::{TaskStatus, message::TaskPayloadError},
         turn::TurnTerminalKind,
+        waiting::WakeSource,
     },
 };
 
@@ -93,6 +94,9 @@ pub(crate) const GUIDANCE_BUDGET: &str = "It is over its budget: only operator i
 pub(crate) const GUIDANCE_PARKED: &str = "It is parked: it used up the turns that it may start on its own. Any input from outside lets \
      it go on.";
 
+pub(crate) const GUIDANCE_BROKEN: &str = "It is parked: its host found that something of it is broken, as the diagnostic `owner_breach` says. \
+     Any input from outside lets it go on.";
+
 pub(crate) const GUIDANCE_NEVER_RAN: &str =
     "It was never started: a process that takes over the ledger lets it run.";
 
@@ -123,6 +127,11 @@ pub(crate) const RETRIES_EXHAUSTED: &str = "a turn failed at every try and is no
 pub(crate) const ITEM_PARKED: &str = "a work item is parked until something moves it";
 pub(crate) const AGENT_PARKED: &str =
     "the agent is parked after this turn until input from outside";
+pub(crate) const OWNER_BREACH: &str =
+    "something of this owner is broken, and it is parked until something moves it";
+pub(crate) const NO_WAKER: &str = "active wait names no waker and no deadline";
+pub(crate) const OUTLIVED: &str =
+    "active wait is for a task that has ended, and its result will not arrive";
 pub(crate) const STALLED_RUN: &str = "the open run says nothing any more";
 pub(crate) const CLOCK_BEHIND: &str = "the host's clock is behind the ledger, and time goes on \
                                        from the newest entry; set the clock right, or vouch for it";
@@ -176,6 +185,27 @@ pub(crate) fn posture_of_item(is_current: bool, id: &WorkItemId, state: &str) ->
     format!("{which} WorkItem {id} is {state}")
 }
 
+/// What can end a wait, in the spelling of the reference runtime's evidence.
+pub(crate) fn wake_sources(sources: &[WakeSource]) -> String {
+    let sources: Vec<_> = sources.iter().map(wake_source).collect();
+    format!("wake_sources=[{}]", sources.join(", "))
+}
+
+fn wake_source(source: &WakeSource) -> String {
+    match source {
+        WakeSource::TaskResult { task_id } => {
+            format!("TaskResult {{ task_id: {:?} }}", task_id.as_str())
+        }
+        WakeSource::ExternalIngress { external_trigger_id, .. } => {
+            let id = external_trigger_id.as_ref().map(|id| id.as_str());
+            format!("ExternalIngress {{ external_trigger_id: {id:?} }}")
+        }
+        WakeSource::Timer { wake_at, .. } => format!("Timer {{ wake_at: {wake_at} }}"),
+        WakeSource::OperatorInput => "OperatorInput".into(),
+        WakeSource::SystemTick => "SystemTick".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +247,7 @@ agent has queued input
 no queued input, active turn, runnable work, or active waits
 current WorkItem w is Runnable
 queued WorkItem w is parked
+wake_sources=[TaskResult { task_id: \"t\" }, ExternalIngress { external_trigger_id: None }, OperatorInput, SystemTick]
 ";
 
     /// If this fails, restore the text: ledgers that exist hold it.
@@ -240,6 +271,9 @@ queued WorkItem w is parked
             RETRIES_EXHAUSTED.into(),
             ITEM_PARKED.into(),
             AGENT_PARKED.into(),
+            OWNER_BREACH.into(),
+            NO_WAKER.into(),
+            OUTLIVED.into(),
             STALLED_RUN.into(),
             CLOCK_BEHIND.into(),
             CONTENT_REFUSED.into(),
@@ -260,6 +294,12 @@ queued WorkItem w is parked
             POSTURE_IDLE.into(),
             posture_of_item(true, &item, "Runnable"),
             posture_of_item(false, &item, "parked"),
+            wake_sources(&[
+                WakeSource::TaskResult { task_id: task },
+                WakeSource::ExternalIngress { external_trigger_id: None, after: None },
+                WakeSource::OperatorInput,
+                WakeSource::SystemTick,
+            ]),
         ];
         assert_eq!(texts.join("\n"), BYTES.trim_end());
     }

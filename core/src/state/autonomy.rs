@@ -15,11 +15,12 @@ use crate::{
 };
 
 /// Whether the agent is parked: it has used up the turns in a row that the policy lets it start on
-/// its own.
+/// its own, or its host found that something of it is broken (contract 1.5).
 #[must_use]
 pub fn is_parked(state: &State) -> bool {
     state.control.live_from.is_some()
-        && state.turns.autonomous >= state.control.policy.autonomous_turns.get()
+        && (state.control.parked.is_some()
+            || state.turns.autonomous >= state.control.policy.autonomous_turns.get())
 }
 
 /// Whether a message is outside input: from the operator, something external, a wake hint, a task

@@ -126,6 +126,7 @@ impl Default for Control {
             hint: None,
             hint_ticked: None,
             described: None,
+            parked: None,
             decided: None,
         }
     }
@@ -166,6 +167,10 @@ pub struct Control {
     /// What the host says of the agent, and the entry (contract 15.7).
     #[serde(default)]
     pub described: Option<(AgentDescribed, Seq)>,
+    /// The entry by which the host parked the agent, until input from outside starts a turn
+    /// (contract 1.5).
+    #[serde(default)]
+    pub parked: Option<Seq>,
     /// The newest recorded decision.
     pub decided: Option<Decided>,
 }
@@ -259,6 +264,7 @@ impl Control {
             ControlRecord::AgentDescribed(described) => {
                 self.described = Some((described.clone(), place.seq));
             }
+            ControlRecord::AgentParked(_) => self.parked = Some(place.seq),
             ControlRecord::FormatRaised(raised) => self.format = raised.format,
         }
     }

@@ -306,6 +306,9 @@ impl State {
                     self.turns.set_stalled();
                 }
                 self.clock_behind |= diagnostic::is_recorded(record, DiagnosticKind::ClockBehind);
+                if diagnostic::is_recorded(record, DiagnosticKind::WaitWithoutWaker) {
+                    self.waiting.reported(place, record.particular("wait_condition_id"));
+                }
             }
             _ => {}
         }
@@ -317,6 +320,9 @@ impl State {
             let message = self.queue.message(&record.message_id);
             self.turns.autonomous =
                 message.map_or(0, |held| autonomy::with_turn_of(self, &held.record));
+            if self.turns.autonomous == 0 {
+                self.control.parked = None;
+            }
         }
         // Both are read before the run is closed below: afterwards they would be lost.
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);

@@ -46,6 +46,9 @@ pub struct Waiting {
     /// Active conditions whose deadline has a message, each with its newest one (contract 5.17).
     #[serde(default)]
     pub deadlines_told: Map<WaitConditionId, MessageId>,
+    /// Active conditions that nothing can end, with the entry that reported it (contract 11.3).
+    #[serde(default)]
+    pub reported: Map<WaitConditionId, Seq>,
     /// The number of records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
@@ -104,6 +107,13 @@ impl Waiting {
         })
     }
 
+    /// Notes that a diagnostic `wait_without_waker` was recorded.
+    pub(crate) fn reported(&mut self, place: &Place, id: Option<WaitConditionId>) {
+        if let Some(id) = id.filter(|id| self.conditions.contains_key(id)) {
+            self.reported.insert(id, place.seq);
+        }
+    }
+
     pub(crate) fn apply_intent(&mut self, place: &Place, record: &WaitingIntentRecord) {
         let id = &record.id;
         match record.status {
@@ -137,6 +147,7 @@ impl Waiting {
             // The keys of an ended wait cannot be used again, so nothing of it stays (I24).
             self.ticked.remove(id);
             self.deadlines_told.remove(id);
+            self.reported.remove(id);
             self.ended_conditions.insert(id.clone(), (record.status, place.seq));
         }
     }

@@ -14,6 +14,7 @@ use wakeful_core::{
     json::read,
     ladder::owed,
     record::{
+        Record,
         control::AgentStatus,
         decision::{Boundary, DecisionKind},
         diagnostic::{DiagnosticKind, clock_behind_at},
@@ -178,6 +179,24 @@ fn each_diagnostic_names_its_subject() {
             (DiagnosticKind::WaitWithoutWaker, about("w", "", "late")),
         ]
     );
+    // A driver that takes over records the waits that nothing can end, once each.
+    let mut driven = driven;
+    let recorded = |driven: &mut Driven| {
+        let before = driven.records.len();
+        driven.restart();
+        let events = driven.records[before..].iter().filter_map(|record| match record {
+            Record::Event(event) => event.particular::<String>("wait_condition_id"),
+            _ => None,
+        });
+        events.collect::<Vec<_>>()
+    };
+    assert_eq!(recorded(&mut driven), ["empty", "late"]);
+    assert_eq!(recorded(&mut driven), [""; 0]);
+    // The end of a wait ends what was noted of it, so that the state does not grow (I24).
+    driven.tell(&[json!({"fact": "wait_condition_cancelled", "wait_condition_id": "empty"})]);
+    let reported: Vec<_> =
+        driven.state().waiting().reported.keys().map(ToString::to_string).collect();
+    assert_eq!(reported, ["late"]);
 }
 
 /// contract 9.4, 11.3: an item that was offered looks stuck only if the edition does not offer it

@@ -93,6 +93,7 @@ fn example(name: &str) -> Value {
         }
         "brief_recorded" => json!({"brief_id": "b", "kind": "result", "text": "t"}),
         "runtime_error" => json!({"error": "e"}),
+        "owner_breach_reported" => json!({"reason": "r"}),
         "context_compacted" => json!({"compacted_message_count": 3}),
         "checkpoint_recorded" => json!({"anchor_generation": 99, "data": {}}),
         other => panic!("`{other}` has no example here"),

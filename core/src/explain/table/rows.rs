@@ -402,6 +402,16 @@ pub const ROWS: &[Row] = &[
         &[with(r#""brief_id":$new,"kind":"result","text":"done""#, "a brief tells a result")],
     ),
     tried("runtime_error", &[with(r#""error":"why not""#, "the runtime has an error")]),
+    tried(
+        "owner_breach_reported",
+        &[
+            with(r#""reason":"why not""#, "the host finds that the agent is broken"),
+            with(
+                r#""work_item_id":$item,"reason":"why not""#,
+                "the host finds that work item `$item` is broken",
+            ),
+        ],
+    ),
     never("context_compacted", "the context is the provider's"),
     never("checkpoint_recorded", "a checkpoint is for the next prompt"),
 ];
