@@ -1,7 +1,11 @@
 //! The suite for ledgers that others write (contract 3.1, 3.2, 3.5): a correct ledger passes, and
 //! each ledger with one fault gets an error that names the fault.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    rc::{Rc, Weak},
+};
 
 use wakeful_core::{
     host::{Ledger, LedgerError, suite},
@@ -202,4 +206,47 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
         let said = asked(otherwise).expect_err("the ledger has a fault").to_string();
         assert!(said.contains(says), "{otherwise:?}: {said}");
     }
+}
+
+/// A handle that holds its ledger until it is dropped.
+struct Handle {
+    ledger: MemoryLedger,
+    _holds: Rc<()>,
+}
+
+impl Ledger for Handle {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.ledger.append(expected, batch)
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        self.ledger.read(after, limit)
+    }
+}
+
+/// What the suite says about a ledger that a second handle is refused, or is not.
+fn asked_of_one_holder(refuses: bool) -> Result<(), suite::Fault> {
+    let mut store: BTreeMap<AgentId, (MemoryLedger, Weak<()>)> = BTreeMap::new();
+    suite::exclusive_ledger(|agent_id| {
+        let (ledger, holder) = store.entry(agent_id.clone()).or_default();
+        if refuses && holder.upgrade().is_some() {
+            return Err("another holds it");
+        }
+        let holds = Rc::new(());
+        *holder = Rc::downgrade(&holds);
+        Ok(Handle { ledger: ledger.clone(), _holds: holds })
+    })
+}
+
+#[test]
+fn a_ledger_of_one_holder_refuses_a_second() {
+    assert_eq!(asked_of_one_holder(true), Ok(()));
+    let said = asked_of_one_holder(false).expect_err("a second is refused").to_string();
+    assert_eq!(
+        said,
+        "while one holds the ledger, a second is refused, and afterwards it opens: this ledger \
+         opens a second time; test it with `ledger` if several may hold it"
+    );
+    let closed = suite::exclusive_ledger(|_| Err::<MemoryLedger, _>("the disk is gone"));
+    assert!(closed.is_err_and(|fault| fault.to_string().contains("the disk is gone")));
 }

@@ -61,7 +61,9 @@ fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result
         .args(features)
         .build()?;
     Call::new(paths, &format!("{folder}-bindgen"), paths.tools())
-        .args(["bindgen", "--target", "web", "--out-name", "wakeful_web", "--out-dir"])
+        // A bundler would look for the module at the default path, which is not where we keep it.
+        .args(["bindgen", "--target", "web", "--omit-default-module-path"])
+        .args(["--out-name", "wakeful_web", "--out-dir"])
         .arg(paths.guest().join(folder))
         .arg(paths.target().join(TARGET).join(profile).join("wakeful_web.wasm"))
         .build()
