@@ -227,6 +227,9 @@ the runs of a message were interrupted too often, and it was dropped
 a turn failed at every try and is not tried again
 a work item is parked until something moves it
 the agent is parked after this turn until input from outside
+something of this owner is broken, and it is parked until something moves it
+active wait names no waker and no deadline
+active wait is for a task that has ended, and its result will not arrive
 the open run says nothing any more
 the host's clock is behind the ledger, and time goes on from the newest entry; set the clock right, or vouch for it
 the provider refused content, which is not told again
