@@ -57,6 +57,7 @@ class HostTest(unittest.TestCase):
             call(*args)
         self.assertIn(caught.exception.error.code, codes)
         self.assertGreater(len(caught.exception.error.message), 10)
+        return caught.exception.error
 
     def is_whole(self, lines):
         """A fresh instance with an honest host continues from this ledger."""
@@ -444,12 +445,50 @@ CLOCKS = {
 }
 
 
+# Other units of clocks, in nanoseconds.
+UNITS = {
+    "seconds": ("seconds", 1_000_000_000),
+    "milliseconds": ("milliseconds", 1_000_000),
+    "microseconds": ("microseconds", 1_000),
+}
+
+
 class Clock(HostTest):
-    """A clock that jumps."""
+    """A clock that jumps, or counts another unit."""
+
+    @each(UNITS)
+    def test_a_clock_in_another_unit_is_refused_and_nothing_changes(self, counted):
+        unit, nanos = counted
+        for lines in [[], told([prompt("m1")])[0]]:
+            host = Host(lines)
+            host.answers["clock.now"] = lambda: START // nanos
+            why = self.refused(["misuse"], host.open)
+            self.assertTrue(why.message.endswith(f"answer nanoseconds since 1970-01-01T00:00:00Z; this looks like {unit}"), why.message)
+            self.assertEqual(host.lines, lines)
+
+    @each({"1970": 0, "the first instant": -(2**63), "the last instant": 2**63 - 1})
+    def test_no_ledger_begins_far_from_now(self, answer):
+        host = Host()
+        host.answers["clock.now"] = lambda: answer
+        self.refused(["misuse"], host.open)
+        self.assertEqual(host.lines, [])
+
+    def test_a_clock_that_begins_to_count_another_unit_is_refused_until_it_is_right(self):
+        host = Host()
+        agent = host.open()
+        before = list(host.lines)
+        host.answers["clock.now"] = lambda: START // 1_000_000 + 60_000
+        self.refused(["misuse"], agent.call, "propose", prompt("m1"))
+        self.refused(["misuse"], agent.call, "run-until-rest")
+        self.assertEqual(host.lines, before)
+        host.answers["clock.now"] = lambda: START
+        agent.call("propose", prompt("m1"))
+        self.is_whole(host.lines)
 
     @each(CLOCKS)
     def test_whatever_the_clock_says_entries_do_not_go_back_in_time(self, clock):
-        host, readings = Host(), iter(range(1_000_000))
+        # A ledger that exists: no ledger begins before 2000 or after 2200.
+        host, readings = Host(told([])[0]), iter(range(1_000_000))
         host.answers["clock.now"] = lambda: clock(next(readings))
         agent = host.open()
         for fact in [

@@ -13,6 +13,7 @@
 //! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it returns `None`
 //! or a rest. Extra calls are safe.
 
+pub mod clock;
 pub mod import;
 
 use alloc::{
@@ -29,7 +30,7 @@ use crate::{
     fact::{Fact, outcome::Answer},
     id::{AgentId, ControlInId, MAX_STEM_BYTES, Seq, control_in},
     ladder::{self, View, owed},
-    machine::import::Import,
+    machine::{clock::ClockError, import::Import},
     record::{
         Record,
         chain::Head,
@@ -73,6 +74,9 @@ pub enum ProposeError {
     /// A proposal is open. Commit or reject it first.
     #[error("a proposal is open: call `committed` or `rejected` first")]
     Busy,
+    /// The host's clock does not count nanoseconds since the epoch.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
     /// The fact cannot be read.
     #[error("malformed fact: {0}")]
     Malformed(#[from] JsonError),
@@ -320,8 +324,17 @@ impl Machine {
     /// Proposes the first entry of a ledger; `None` if the ledger has it.
     ///
     /// # Errors
-    /// If a proposal is open, or the agent's id is too long.
+    /// If a proposal is open, the agent's id is too long, or `now` is not an instant from 2000 to
+    /// 2200.
     pub fn begin(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
+        if self.state.head == Head::START {
+            ClockError::at_beginning(now)?;
+        }
+        self.begin_at(now)
+    }
+
+    /// As [`Machine::begin`], at an instant that no clock answered.
+    pub(crate) fn begin_at(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
         self.not_busy()?;
         if self.state.head != Head::START {
             return Ok(None);
@@ -341,7 +354,7 @@ impl Machine {
     /// Proposes what follows from a fact in JSON text.
     ///
     /// # Errors
-    /// If the text is too long or malformed, the ledger has no first entry, or a proposal is open.
+    /// If the text is too long or malformed, or as [`Machine::propose`].
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
         within("fact", text.len(), self.state.control.policy.fact_bytes.get())?;
         self.propose(json::read_new(text)?, now)
@@ -351,7 +364,7 @@ impl Machine {
     ///
     /// # Errors
     /// If an id or a body is too long (contract 10), a new id has a control character, the ledger
-    /// has no first entry, or a proposal is open.
+    /// has no first entry, a proposal is open, or `now` is not in nanoseconds.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let mut at = self.ready(now)?;
         // contract 1.3: a correction is the one fact whose batch may set the time back.
@@ -386,8 +399,8 @@ impl Machine {
     /// Proposes a whole foreign ledger, as an observer sees it (contract 2.4, 3.7).
     ///
     /// # Errors
-    /// If the folder belongs to another agent, the ledger does not have exactly its first entry, or
-    /// a proposal is open.
+    /// If the folder belongs to another agent, the ledger does not have exactly its first entry, a
+    /// proposal is open, or `now` is not in nanoseconds.
     pub fn import(&mut self, import: Import, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         if self.state.head.seq != Seq(1) {
@@ -407,7 +420,7 @@ impl Machine {
     /// `None` if there is nothing new to record.
     ///
     /// # Errors
-    /// If no driver has taken over the ledger, or a proposal is open.
+    /// If no driver has taken over the ledger, a proposal is open, or `now` is not in nanoseconds.
     pub fn step(
         &mut self,
         boundary: Boundary,
@@ -557,6 +570,7 @@ impl Machine {
         if self.state.head == Head::START {
             return Err(ProposeError::NotBegun);
         }
+        ClockError::going_on(now, &self.state)?;
         Ok(now.max(self.state.at))
     }
 
