@@ -14,6 +14,7 @@
 //! or a rest. Extra calls are safe.
 
 pub mod clock;
+mod error;
 pub mod import;
 
 use alloc::{
@@ -28,7 +29,7 @@ use crate::{
     derive::{arrival, summary::AgentSummary},
     explain::{self, Explanation, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
-    id::{AgentId, ControlInId, MAX_STEM_BYTES, Seq, control_in},
+    id::{AgentId, MAX_STEM_BYTES, Seq, control_in},
     ladder::{self, View, owed},
     machine::{clock::ClockError, import::Import},
     record::{
@@ -38,7 +39,7 @@ use crate::{
         decision::{Boundary, Decision, DecisionKind},
         edition::Edition,
         effect::Effect,
-        entry::{self, Entry, EntryBytes, EntryError},
+        entry::{self, Entry, EntryBytes},
         ingress::DELIVERY,
         policy::Policy,
         waiting::MIRROR,
@@ -49,7 +50,9 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::{self as json, JsonError, Readable};
+use wakeful_json::{self as json, Readable};
+
+pub use self::error::{OpenError, ProposeError};
 
 /// A batch to append, and the answer to what was proposed.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,105 +68,6 @@ pub struct Proposal {
     pub answer: Answer,
     /// The decision that the batch records, if it records one.
     pub decision: Option<Decision>,
-}
-
-/// Why there is no proposal. The state is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProposeError {
-    /// A proposal is open. Commit or reject it first.
-    #[error("a proposal is open: call `committed` or `rejected` first")]
-    Busy,
-    /// The host's clock does not count nanoseconds since the epoch.
-    #[error(transparent)]
-    Clock(#[from] ClockError),
-    /// The fact cannot be read.
-    #[error("malformed fact: {0}")]
-    Malformed(#[from] JsonError),
-    /// The fact or a part of it is too long.
-    #[error("{what} is {bytes} bytes long, the limit `{what}_bytes` is {limit}")]
-    TooLarge {
-        /// The part that is: `fact`, `id`, `agent_id` or `body`.
-        what: &'static str,
-        /// Its length in bytes.
-        bytes: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The fact introduces an id that only the scheduler makes (contract 2.3).
-    #[error("`{id}` has the form of an id that the scheduler makes: choose another id")]
-    ReservedId {
-        /// The id.
-        id: String,
-    },
-    /// A new id has a control character (contract 2.3).
-    #[error("{0}: choose another id")]
-    ControlInId(ControlInId),
-    /// The ledger is observed, not driven.
-    #[error("no driver has taken this ledger over: propose `runtime_restarted` first")]
-    NotDriven,
-    /// The ledger is empty.
-    #[error("the ledger has no first entry: call `begin` first")]
-    NotBegun,
-    /// An import needs a ledger that has only its first entry.
-    #[error("an import needs a fresh ledger; this one ends at entry {0}")]
-    NotEmpty(Seq),
-    /// The folder belongs to another agent.
-    #[error(
-        "the folder belongs to agent `{found}`, the ledger to `{expected}`: open one for `{found}`"
-    )]
-    OtherAgent {
-        /// The agent of the folder.
-        found: AgentId,
-        /// The agent of the ledger.
-        expected: AgentId,
-    },
-}
-
-/// Why a stored ledger cannot be opened.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// An entry is damaged, missing, or belongs to another history.
-    #[error(transparent)]
-    Entry(#[from] EntryError),
-    /// The first entry is not a genesis.
-    #[error("the ledger does not begin with its genesis entry")]
-    NoGenesis,
-    /// The ledger is newer than this program.
-    #[error("the ledger has format {found}, this program reads up to {supported}: use a newer one")]
-    NewerFormat {
-        /// The format of the ledger.
-        found: u32,
-        /// The newest format that this program reads.
-        supported: u32,
-    },
-    /// The ledger belongs to another agent.
-    #[error("the ledger belongs to agent `{found}`, not to `{expected}`")]
-    OtherAgent {
-        /// The agent of the ledger.
-        found: AgentId,
-        /// The agent for which it was opened.
-        expected: AgentId,
-    },
-    /// Entries are missing at the end.
-    #[error(
-        "the ledger ends before entry {snapshot}, which its snapshot covers: entries were lost, \
-         restore a copy that has them"
-    )]
-    HeadBelowSnapshot {
-        /// The position of the snapshot.
-        snapshot: Seq,
-    },
-    /// The ledger was set back, or replaced.
-    #[error(
-        "the ledger no longer has entry {head} as this program knows it: it was set back or \
-         replaced, restore a copy that has it, and open it again"
-    )]
-    SetBack {
-        /// The newest entry that is known.
-        head: Seq,
-    },
 }
 
 /// The settings of a new ledger. An existing ledger has its own edition and policy.

@@ -1,7 +1,7 @@
 //! One instance of the guest: the scheduler of one agent behind the engine trait.
 
 use wakeful_core::{
-    Boundary, Clock, DecisionKind, ErrorReport, Ledger, Options, Provider, Seq, Timestamp, json,
+    Boundary, Clock, DecisionKind, Ledger, Options, Provider, Seq, Timestamp, json,
 };
 use wasmtime::{Store, component::Linker};
 
@@ -10,7 +10,7 @@ use super::{
     imports::{Calls, Lent, link},
     limits::Limits,
     meter::{Metered, begin, limit, used},
-    world::{Linked, World},
+    world::{Answer, Linked, World},
 };
 use crate::engine::{Engine, EngineError, Mode};
 
@@ -118,7 +118,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     fn call<T: Crossing>(
         &mut self,
         text: &str,
-        call: impl FnOnce(&World, &mut Store<Lent<L, C, P>>) -> wasmtime::Result<Result<T, ErrorReport>>,
+        call: impl FnOnce(&World, &mut Store<Lent<L, C, P>>) -> Answer<T>,
     ) -> Result<T, EngineError> {
         let Some(Running { store, world }) = &mut self.running else {
             return Err(GuestError::Gone.into());

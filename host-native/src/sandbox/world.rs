@@ -104,6 +104,9 @@ impl<T> Linked<T> {
     }
 }
 
+/// What a call of a guest answers: a trap, or the answer of the scheduler.
+pub(super) type Answer<T> = wasmtime::Result<Result<T, ErrorReport>>;
+
 /// The exports of an instance.
 pub(super) enum World {
     V0_1(v0_1::Scheduler),
@@ -119,7 +122,7 @@ macro_rules! exports {
                     &self,
                     store: impl AsContextMut,
                     $($arg: $kind),*
-                ) -> wasmtime::Result<Result<$answer, ErrorReport>> {
+                ) -> Answer<$answer> {
                     Ok(match self {
                         Self::V0_1(world) => world
                             .wakeful_scheduler_agent()
@@ -156,10 +159,7 @@ exports! {
 
 impl World {
     /// The one function that cannot fail.
-    pub(super) fn call_schema_version(
-        &self,
-        store: impl AsContextMut,
-    ) -> wasmtime::Result<Result<String, ErrorReport>> {
+    pub(super) fn call_schema_version(&self, store: impl AsContextMut) -> Answer<String> {
         Ok(Ok(match self {
             Self::V0_1(world) => world.wakeful_scheduler_agent().call_schema_version(store)?,
             Self::V0_2(world) => world.wakeful_scheduler_agent().call_schema_version(store)?,
