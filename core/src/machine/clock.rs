@@ -59,13 +59,12 @@ impl ClockError {
     }
 }
 
-/// The unit in which an answer is an instant of this range.
+/// The unit in which an answer is an instant of this range, which begins after 1970.
 fn unit(answered: Timestamp, from: Timestamp, to: Timestamp) -> Option<&'static str> {
-    let is_in_range = |nanos: &i64| {
-        let meant = answered.as_nanos().checked_mul(*nanos).map(Timestamp::from_nanos);
-        meant.is_some_and(|meant| (from..=to).contains(&meant))
-    };
-    UNITS.iter().find(|(_, nanos)| is_in_range(nanos)).map(|(unit, _)| *unit)
+    let [answered, from, to] = [answered, from, to].map(Timestamp::as_nanos);
+    // A division is exact here, and cannot overflow.
+    let is_in_range = |nanos: i64| (from - 1) / nanos < answered && answered <= to / nanos;
+    UNITS.into_iter().find(|(_, nanos)| is_in_range(*nanos)).map(|(unit, _)| unit)
 }
 
 #[cfg(test)]
