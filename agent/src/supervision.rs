@@ -4,8 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+use wakeful_core::id::DelegationId;
 use wakeful_core::{
-    id::{AgentId, DelegationId, TaskId},
+    id::{AgentId, TaskId},
     json::RawJson,
     record::{
         context::TranscriptRecord,

@@ -89,8 +89,8 @@ fn what_a_scheduler_exports_and_imports_is_what_the_commands_do() {
     ledger.append(&Head::START, &lines.collect::<Vec<_>>()).expect("a fresh ledger");
     let observe = |ledger| {
         let options = Options::new("default".into());
-        Scheduler::observe(options, ledger, VirtualClock::at(Timestamp::from_nanos(0)), Elsewhere)
-            .expect("it opens")
+        let clock = VirtualClock::at(Timestamp::from_nanos(1_780_000_000_000_000_000));
+        Scheduler::observe(options, ledger, clock, Elsewhere).expect("it opens")
     };
     let lived = observe(ledger).export(None).expect("the ledger is whole");
     assert_eq!(lived, texts(&exported));

@@ -136,7 +136,7 @@ fn a_guest_with_a_foreign_import_is_refused_by_its_name() {
 fn a_guest_of_another_version_of_the_world_is_refused_by_its_version() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
-    for version in ["0.1.1", "0.2.0", "1.0.0"] {
+    for version in ["0.1.1", "0.2.1", "0.3.0", "1.0.0"] {
         let text =
             format!(r#"(component (import "wakeful:scheduler/clock@{version}" (instance)))"#);
         fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
@@ -150,8 +150,8 @@ fn a_guest_of_another_version_of_the_world_is_refused_by_its_version() {
         ]);
         assert_eq!(ran.code, 2);
         let said = format!(
-            "guest speaks version {version} of `wakeful:scheduler`, this program speaks version \
-             0.1.0"
+            "guest speaks version {version} of `wakeful:scheduler`, this program speaks the \
+             versions 0.1.0 and 0.2.0"
         );
         assert!(ran.err.contains(&said), "{}", ran.err);
     }
@@ -172,7 +172,7 @@ fn a_guest_that_is_no_scheduler_is_refused() {
     ]);
     assert_eq!(ran.code, 2);
     assert!(
-        ran.err.contains("does not export what `wakeful:scheduler/agent@0.1.0` does"),
+        ran.err.contains("does not export what `wakeful:scheduler/agent@0.2.0` does"),
         "{}",
         ran.err
     );

@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeSet,
     fs,
-    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -31,6 +30,7 @@ pub(crate) const STEERING: &str = "\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{1b}[1m\u{9b}
                                    \u{200b}\u{feff}\u{e0041}";
 
 /// The styles of the program and of its command line parser.
+#[cfg(target_os = "linux")]
 const STYLES: [&str; 8] = [
     "\u{1b}[0m",
     "\u{1b}[1m",
@@ -163,6 +163,8 @@ fn write(path: &Path, entries: &[(Entry, String)]) -> usize {
 /// What a command prints at a terminal, with the terminal's own line ends taken out.
 #[cfg(target_os = "linux")]
 fn at_terminal(args: &[&str]) -> String {
+    use std::io::Read;
+
     let (mut pty, pts) = pty_process::blocking::open().expect("a terminal");
     pty.resize(pty_process::Size::new(40, 200)).expect("a size");
     let mut child = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_wakeful"))

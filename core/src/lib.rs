@@ -159,7 +159,9 @@ pub use self::{
         TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId,
     },
     ladder::rule::{RuleOutcome, RuleTrace, Spent},
-    machine::{Machine, OpenError, Options, Proposal, ProposeError, import::Import},
+    machine::{
+        Machine, OpenError, Options, Proposal, ProposeError, clock::ClockError, import::Import,
+    },
     record::{
         CarriedRecord, Class, Record,
         budget::{BudgetGranted, BudgetLimits, BudgetSet},

@@ -13,7 +13,7 @@ import time
 from wasmtime import Config, Engine, Store, WasmtimeError
 from wasmtime.component import Component, Linker, Record, Variant
 
-WORLD = "wakeful:scheduler/{}@0.1.0"
+WORLD = "wakeful:scheduler/{}@0.2.0"
 
 
 # The type of the answer of an import says whether it is an error: nothing and a list are success,

@@ -89,7 +89,8 @@ impl Told {
 fn driver(goes_on: bool) -> (Driver<Slow, Told>, Rc<RefCell<VecDeque<bool>>>) {
     let ledger = Slow::default();
     let slow = Rc::clone(&ledger.slow);
-    let lent = (ledger, VirtualClock::at(Timestamp::from_nanos(1_000_000_000)), Elsewhere);
+    let lent =
+        (ledger, VirtualClock::at(Timestamp::from_nanos(1_780_000_000_000_000_000)), Elsewhere);
     let told = Told { entries: Vec::new(), goes_on, breakdowns: Vec::new() };
     let driver = Driver::open(
         &Options::new("agent".into()),
@@ -152,8 +153,10 @@ fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_dr
 
 #[test]
 fn an_interjection_that_a_stop_overtook_did_not_go_in() {
-    let (ledger, clock) =
-        (MemoryLedger::default(), VirtualClock::at(Timestamp::from_nanos(1_000_000_000)));
+    let (ledger, clock) = (
+        MemoryLedger::default(),
+        VirtualClock::at(Timestamp::from_nanos(1_780_000_000_000_000_000)),
+    );
     let options = Options::new("agent".into());
     let told = Told { entries: Vec::new(), goes_on: false, breakdowns: Vec::new() };
     let lent = (ledger.clone(), clock.clone(), Elsewhere);

@@ -7,3 +7,4 @@ mod limits;
 mod lying;
 mod shared;
 mod sqlite;
+mod worlds;

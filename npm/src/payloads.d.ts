@@ -1028,7 +1028,8 @@ export type ErrorCode =
   | "ledger_failed"
   | "provider_failed"
   | "no_such_entry"
-  | "restless";
+  | "restless"
+  | "misuse";
 
 export interface Payloads {
   [k: string]: unknown;

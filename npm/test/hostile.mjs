@@ -263,6 +263,31 @@ export function cases(wakeful, name) {
       await refused(["host_failed"], () => scheduler.propose(message("m2")), /bigint: nanoseconds/);
     });
   }
+  for (const [unit, nanos] of Object.entries({
+    seconds: 1_000_000_000n,
+    milliseconds: 1_000_000n,
+    microseconds: 1_000n,
+  })) {
+    const now = () => START / nanos;
+    const says = new RegExp(`answer nanoseconds since .*; this looks like ${unit}$`);
+    over(`the clock begins to count ${unit}`, async (scheduler, host) => {
+      const state = await scheduler.stateText();
+      host.clock.now = now;
+      await refused(["misuse"], () => scheduler.propose(message("m2")), says);
+      await refused(["misuse"], () => scheduler.runUntilRest(), says);
+      check((await scheduler.stateText()) === state, "the state is as before");
+    });
+    opens(`a clock that counts ${unit}`, ["misuse"], (host) => ({ lent: { ...host, clock: { now } } }), says);
+    all.push([
+      `${name}: no ledger begins by a clock that counts ${unit}`,
+      async () => {
+        const host = { ...soundHost(wakeful), clock: { now } };
+        await refused(["misuse"], async () => loop.drive({ agent_id: "a" }, host), says);
+        await refused(["misuse"], async () => loop.observe({ agent_id: "a" }, host), says);
+        check(host.lines.lines.length === 0, "nothing was written");
+      },
+    ]);
+  }
   over("a clock that runs backwards, and below zero, changes nothing", async (scheduler, host) => {
     for (const now of [START - 3_600_000_000_000n, -5n, -(2n ** 63n)]) {
       host.clock.now = () => now;

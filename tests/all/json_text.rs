@@ -178,7 +178,7 @@ fn what_is_written_is_what_serde_json_writes() {
         (u8::MAX, i8::MIN, i64::MIN, u64::MAX, -1, 0_u16, Some(true), None::<u8>, 'x', ());
     assert_eq!(json::write(&numbers), serde_json::to_string(&numbers).expect("numbers"));
     let mut machine = Machine::new(Options::new(AgentId::from("default")));
-    let mut at = 0;
+    let mut at = 1_780_000_000_000_000_000;
     let mut tick = || {
         at += 1_500_000_000;
         Timestamp::from_nanos(at)

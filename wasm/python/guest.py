@@ -11,7 +11,7 @@ hold off Ctrl-C in the package's own lines around an import (take SIGINT in a ha
 from wasmtime import Config, Engine, Store
 from wasmtime.component import Component, FuncType, Linker, Record, Variant
 
-AGENT = "wakeful:scheduler/agent@0.1.0"
+AGENT = "wakeful:scheduler/agent@0.2.0"
 STACK_BYTES = 1 << 20
 
 

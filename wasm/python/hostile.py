@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from wasmtime import WasmtimeError
 from wasmtime.component import Variant
 
+from case import HostTest, each
 from guest import Guest, Refused
 from host import OPTIONS, START, Host, prompt, told
 
@@ -31,46 +32,6 @@ LIFE = [
                 '"wake_sources":[{"kind":"timer","wake_at":"2026-06-01T12:00:00Z"}]}'),
     ("propose", '{"fact":"stop_requested"}'),
 ]
-
-
-class each:
-    """Makes a test for each entry of a table, named after it."""
-
-    def __init__(self, table):
-        self.table = table
-
-    def __call__(self, test):
-        self.test = test
-        return self
-
-    def __set_name__(self, owner, name):
-        delattr(owner, name)
-        for what, entry in self.table.items():
-            setattr(owner, f"{name}: {what}", lambda case, entry=entry: self.test(case, entry))
-
-
-class HostTest(unittest.TestCase):
-    """The end of a call, and the ledger after it."""
-
-    def refused(self, codes, call, *args):
-        with self.assertRaises(Refused) as caught:
-            call(*args)
-        self.assertIn(caught.exception.error.code, codes)
-        self.assertGreater(len(caught.exception.error.message), 10)
-
-    def is_whole(self, lines):
-        """A fresh instance with an honest host continues from this ledger."""
-        host = Host(lines)
-        agent = host.open()
-        self.assertEqual(json.loads(agent.call("propose", prompt("and on")))["answer"], "accepted")
-        agent.call("run-until-rest")
-        state = agent.call("state")
-        self.assertEqual(Host(host.lines).open("observe").call("state"), state)
-        self.assertEqual(json.loads(state)["head"]["seq"], len(host.lines))
-
-    def is_over(self, agent):
-        with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance"):
-            agent.call("summary")
 
 
 class Short(list):
@@ -444,12 +405,50 @@ CLOCKS = {
 }
 
 
+# Other units of clocks, in nanoseconds.
+UNITS = {
+    "seconds": ("seconds", 1_000_000_000),
+    "milliseconds": ("milliseconds", 1_000_000),
+    "microseconds": ("microseconds", 1_000),
+}
+
+
 class Clock(HostTest):
-    """A clock that jumps."""
+    """A clock that jumps, or counts another unit."""
+
+    @each(UNITS)
+    def test_a_clock_in_another_unit_is_refused_and_nothing_changes(self, counted):
+        unit, nanos = counted
+        for lines in [[], told([prompt("m1")])[0]]:
+            host = Host(lines)
+            host.answers["clock.now"] = lambda: START // nanos
+            why = self.refused(["misuse"], host.open)
+            self.assertTrue(why.message.endswith(f"answer nanoseconds since 1970-01-01T00:00:00Z; this looks like {unit}"), why.message)
+            self.assertEqual(host.lines, lines)
+
+    @each({"1970": 0, "the first instant": -(2**63), "the last instant": 2**63 - 1})
+    def test_no_ledger_begins_far_from_now(self, answer):
+        host = Host()
+        host.answers["clock.now"] = lambda: answer
+        self.refused(["misuse"], host.open)
+        self.assertEqual(host.lines, [])
+
+    def test_a_clock_that_begins_to_count_another_unit_is_refused_until_it_is_right(self):
+        host = Host()
+        agent = host.open()
+        before = list(host.lines)
+        host.answers["clock.now"] = lambda: START // 1_000_000 + 60_000
+        self.refused(["misuse"], agent.call, "propose", prompt("m1"))
+        self.refused(["misuse"], agent.call, "run-until-rest")
+        self.assertEqual(host.lines, before)
+        host.answers["clock.now"] = lambda: START
+        agent.call("propose", prompt("m1"))
+        self.is_whole(host.lines)
 
     @each(CLOCKS)
     def test_whatever_the_clock_says_entries_do_not_go_back_in_time(self, clock):
-        host, readings = Host(), iter(range(1_000_000))
+        # A ledger that exists: no ledger begins before 2000 or after 2200.
+        host, readings = Host(told([])[0]), iter(range(1_000_000))
         host.answers["clock.now"] = lambda: clock(next(readings))
         agent = host.open()
         for fact in [

@@ -18,15 +18,21 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// notice a wrong engine.
 const SEEDED: [&str; 2] = ["reason", "entry_byte"];
 
-/// Builds the component, the oracle and the web module in the form that hosts load.
+/// Builds the component, one of the world before it, the oracle and the web module in the form that
+/// hosts load.
 ///
 /// It calls cargo for each, because one call would unify the features of the packages.
 pub fn build(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "component", "wakeful-component", &paths.target()).build()?;
-    componentize(paths, &paths.target(), "wakeful_component", "wakeful")?;
-    compile_quickly(paths, "oracle", "wakeful-oracle", &paths.target().join("quick")).build()?;
-    componentize(paths, &paths.target().join("quick"), "wakeful_oracle", "oracle")?;
+    componentize(paths, &paths.target(), "wakeful_component", "wakeful.component")?;
+    let quick = paths.target().join("quick");
+    compile_quickly(paths, "component-0.1.0", "wakeful-component", &quick)
+        .args(["--features", "world_0_1"])
+        .build()?;
+    componentize(paths, &quick, "wakeful_component", "wakeful.component.0.1.0")?;
+    compile_quickly(paths, "oracle", "wakeful-oracle", &quick).build()?;
+    componentize(paths, &quick, "wakeful_oracle", "oracle.component")?;
     build_web(paths)
 }
 
@@ -74,13 +80,14 @@ fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result
 pub fn build_seeded(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "hostile", "wakeful-hostile", &paths.target()).build()?;
-    componentize(paths, &paths.target(), "wakeful_hostile", "hostile")?;
+    componentize(paths, &paths.target(), "wakeful_hostile", "hostile.component")?;
     for fault in SEEDED {
         let target = paths.target().join("seeded").join(fault);
         compile_quickly(paths, &format!("seeded-{fault}"), "wakeful-component", &target)
             .env("RUSTFLAGS", seeded_flags(env::var("RUSTFLAGS").ok().as_deref(), fault))
             .build()?;
-        componentize(paths, &target, "wakeful_component", &format!("seeded-{fault}"))?;
+        let name = format!("seeded-{fault}.component");
+        componentize(paths, &target, "wakeful_component", &name)?;
     }
     Ok(())
 }
@@ -108,7 +115,7 @@ fn compile_quickly(paths: &Paths, log: &str, package: &str, target: &Path) -> Ca
 /// tool.
 fn componentize(paths: &Paths, target: &Path, from: &str, name: &str) -> Result<(), Failure> {
     let from = module(target, from);
-    let to = paths.guest().join(format!("{name}.component.wasm"));
+    let to = paths.guest().join(format!("{name}.wasm"));
     if is_newer(&to, &[&from, &paths.tools()]) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask package`: packs the crates as a registry hands them out, installs the program from
 //! them, and tries it outside of the tree.
 //!
-//! A crate is only its own folder, but the published host carries its guest and the world that it
+//! A crate is only its own folder, but the published host carries its guest and the worlds that it
 //! was compiled against. So the crates are packed in a copy of the tree (target/package/tree) with
 //! these files in the folder of the host. A release is published from that copy.
 
@@ -41,7 +41,13 @@ const CRATES: [Crate; 6] = [
     Crate {
         name: "wakeful-host",
         folder: HOST,
-        holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit"],
+        holds: &[
+            "LICENSE",
+            "README.md",
+            GUEST,
+            "wit/0.1.0/scheduler.wit",
+            "wit/0.2.0/scheduler.wit",
+        ],
     },
     Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful", folder: "cli", holds: &["LICENSE", "README.md"] },
@@ -53,9 +59,13 @@ const HOST: &str = "host-native";
 /// The path of the guest in the packed host.
 const GUEST: &str = "guest/wakeful.component.wasm";
 
+/// The versions of the world that the host is compiled against.
+const WORLDS: [&str; 2] = ["0.1.0", "0.2.0"];
+
 /// Texts of the tree, and what they become in the package.
-const MOVED: [[&str; 3]; 3] = [
-    ["host-native/src/sandbox/mod.rs", "\"../wasm/wit/", "\"wit/"],
+const MOVED: [[&str; 3]; 4] = [
+    ["host-native/src/sandbox/bindings.rs", "\"../wasm/wit/0.1.0", "\"wit/0.1.0"],
+    ["host-native/src/sandbox/bindings.rs", "\"../wasm/wit/0.2.0", "\"wit/0.2.0"],
     [
         "host-native/Cargo.toml",
         "\ndefault = [\"sandbox\", \"sqlite\"]\n",
@@ -102,11 +112,13 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
     }
     let host = tree.at(HOST);
     put(&paths.at("target").join(GUEST), &host.join(GUEST))?;
-    let folder = paths.at("wasm/wit/0.1.0");
-    let files = fs::read_dir(&folder)
-        .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
-    for file in files.filter_map(Result::ok) {
-        put(&file.path(), &host.join("wit/0.1.0").join(file.file_name()))?;
+    for version in WORLDS {
+        let folder = paths.at("wasm/wit").join(version);
+        let files = fs::read_dir(&folder)
+            .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
+        for file in files.filter_map(Result::ok) {
+            put(&file.path(), &host.join("wit").join(version).join(file.file_name()))?;
+        }
     }
     for [file, from, to] in MOVED {
         let file = tree.at(file);

@@ -10,7 +10,7 @@ use wit_parser::{
 use crate::{call::Failure, paths::Paths};
 
 /// The folder of the world, with a `/` at the end.
-pub(crate) const FOLDER: &str = "wasm/wit/0.1.0/";
+pub(crate) const FOLDER: &str = "wasm/wit/0.2.0/";
 
 /// The page.
 pub(crate) const PAGE: &str = "docs/world.md";

@@ -123,6 +123,7 @@ pub(super) enum CliError {
     #[error(transparent)]
     Gc(#[from] wakeful_agent::gc::GcError),
     /// An option does not fit the provider.
+    #[cfg(target_os = "linux")]
     #[error("{option} needs --provider {with}: {why}")]
     NotWith {
         /// The option that was given.
@@ -178,6 +179,7 @@ pub(super) enum CliError {
         mend: String,
     },
     /// The agent rests only because its last turn failed.
+    #[cfg(target_os = "linux")]
     #[error(
         "the agent rests because its last turn failed: {why}; mend that, and send the message again"
     )]
@@ -192,6 +194,7 @@ pub(super) enum CliError {
     #[error(transparent)]
     Endpoint(#[from] wakeful_agent::openai::OptionsError),
     /// The policy cannot be read.
+    #[cfg(target_os = "linux")]
     #[error("{}: {why}", path.display())]
     Policy {
         /// The file.
@@ -200,6 +203,7 @@ pub(super) enum CliError {
         why: wakeful_core::json::JsonError,
     },
     /// The workspace cannot be used.
+    #[cfg(target_os = "linux")]
     #[error("the workspace `{}` cannot be used: {why}", path.display())]
     Workspace {
         /// The folder.
@@ -220,6 +224,7 @@ pub(super) enum CliError {
     #[error("the kernel does not hide the memory of this process, which holds the key: {0}")]
     Memory(io::Error),
     /// The terminal cannot be used.
+    #[cfg(target_os = "linux")]
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),
     /// The manual page of an unknown command was requested.
@@ -337,6 +342,7 @@ impl CliError {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::Lost(_) | Self::SetBack { .. } => 4,
+            #[cfg(target_os = "linux")]
             Self::TurnFailed { .. } => 5,
             _ => 2,
         }

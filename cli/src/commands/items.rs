@@ -1,12 +1,7 @@
 //! `wakeful items`: lists the work items of agents, by their scheduling state.
 
-#[cfg(target_os = "linux")]
-use std::path::Path;
-
 use clap::Args;
 use serde::Serialize;
-#[cfg(target_os = "linux")]
-use wakeful_core::id::AgentId;
 use wakeful_core::{
     derive::work_queue::{Candidate, WorkQueue},
     id::{Seq, WaitConditionId, WorkItemId},
@@ -22,7 +17,7 @@ use wakeful_host::driver;
 use super::{
     CliError, Verdict,
     explain::word,
-    listing::{self, Group, Lines, Listed, Listing, Read, grouped, instant, span},
+    listing::{Group, Lines, Listed, Listing, Read, grouped, instant, span},
 };
 
 #[derive(Args)]
@@ -52,15 +47,9 @@ impl Items {
     }
 }
 
-/// The items of a running agent, as `wakeful items` prints them.
-#[cfg(target_os = "linux")]
-pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
-    listing::of_ledger::<Item>(path, agent)
-}
-
 /// A work item in the list.
 #[derive(Serialize)]
-struct Item {
+pub(super) struct Item {
     id: WorkItemId,
     /// Whether it has the focus.
     focus: bool,

@@ -8,11 +8,18 @@ use std::{
 use clap::Args;
 use indicatif::ProgressBar;
 use wakeful_core::{
-    host::SchedulerError,
+    host::{
+        Clock, SchedulerError,
+        opening::{self, Opening},
+    },
     id::{AgentId, Seq, control_in},
+    machine::{Machine, Options},
     record::chain::Head,
+    state::State,
+    time::Timestamp,
 };
 use wakeful_host::{
+    clock::SystemClock,
     driver,
     ledger::{Format, SqliteFile, SqliteLedger, read_lines},
 };
@@ -48,11 +55,6 @@ impl LedgerArg {
     /// Opens the agent's ledger for writing. A missing file is not created.
     pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
         to_write(&self.ledger, self.agent.as_deref())
-    }
-
-    /// As [`Self::open`], for one of the agents.
-    pub(super) fn open_of(&self, agent: &AgentId) -> Result<SqliteLedger, CliError> {
-        to_read(&self.ledger, Some(agent.as_str())).map(|(_, ledger)| ledger)
     }
 
     /// As [`Self::open_unverified`], for one of the agents.
@@ -113,6 +115,28 @@ pub(super) fn to_read(
     let (agent, mut ledger) = to_read_unverified(path, asked)?;
     verify(path, &agent, &mut ledger)?;
     Ok((agent, ledger))
+}
+
+/// Reads and verifies the ledger of an agent, and folds it, as an observer does.
+pub(super) fn observed(
+    path: &Path,
+    agent: &AgentId,
+) -> Result<(Machine, Opening, SqliteLedger), CliError> {
+    let (_, mut ledger) = to_read(path, Some(agent.as_str()))?;
+    match opening::open(&Options::new(agent.clone()), &mut ledger) {
+        Ok((machine, opening)) => Ok((machine, opening, ledger)),
+        Err(why) => Err(CliError::Unreadable {
+            path: path.to_owned(),
+            agent: agent.clone(),
+            why: Box::new(why),
+        }),
+    }
+}
+
+/// The time now, or of the newest entry if that is later. A ledger can be ahead of the system
+/// clock, for example after `--virtual`.
+pub(super) fn now(state: &State) -> Timestamp {
+    SystemClock.now().max(state.at())
 }
 
 /// Verifies the hash chain of all entries in the file, so that no command shows or continues a

@@ -6,22 +6,20 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    host::{Clock, opening},
     id::{AgentId, Seq},
-    machine::{Machine, Options},
+    machine::Machine,
     record::Record,
     state::State,
     time::Timestamp,
 };
 use wakeful_host::{
-    clock::SystemClock,
     driver,
     ledger::{Format, SqliteLedger},
 };
 
 use super::{
     CliError, Verdict,
-    ledger::LedgerArg,
+    ledger::{LedgerArg, now, observed},
     status::counted,
     style::{FAINT, STRONG, painted},
 };
@@ -147,10 +145,9 @@ impl Listing {
     }
 
     fn show<T: Listed>(&self, agent: &AgentId) -> Result<Verdict, CliError> {
-        let mut ledger = self.ledger.open_of(agent)?;
-        let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-        let (machine, _) = opened.map_err(|why| self.ledger.unreadable(agent, why))?;
-        let list = list::<T>(self.ledger.path(), &machine, &mut ledger, self.all);
+        let path = self.ledger.path();
+        let (machine, _, mut ledger) = observed(path, agent)?;
+        let list = list::<T>(path, &machine, &mut ledger, self.all);
         if self.json {
             let text = serde_json::to_string(&list)
                 .map_err(|why| CliError::Trace { case: agent.to_string(), why: why.into() })?;
@@ -165,13 +162,7 @@ impl Listing {
 /// The list of a running agent, as its command prints it.
 #[cfg(target_os = "linux")]
 pub(super) fn of_ledger<T: Listed>(path: &Path, agent: &AgentId) -> Result<String, CliError> {
-    let (_, mut ledger) = super::ledger::to_read(path, Some(agent.as_str()))?;
-    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-    let (machine, _) = opened.map_err(|why| CliError::Unreadable {
-        path: path.to_owned(),
-        agent: agent.clone(),
-        why: Box::new(why),
-    })?;
+    let (machine, _, mut ledger) = observed(path, agent)?;
     Ok(page(&list::<T>(path, &machine, &mut ledger, false)))
 }
 
@@ -182,8 +173,7 @@ fn list<T: Listed>(
     all: bool,
 ) -> List<T> {
     let state = machine.state();
-    // A ledger can be ahead of the system clock.
-    let now = SystemClock.now().max(state.at());
+    let now = now(state);
     let send = (Format::from_file(path) != Some(Format::Lines)).then(|| {
         let path = path.display().to_string();
         let agent = state.agent_id().to_string();

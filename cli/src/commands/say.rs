@@ -10,8 +10,6 @@ use std::{
     process,
 };
 
-use anstream::ColorChoice;
-
 use super::{
     style::{self, painted},
     visible::visible,
@@ -76,10 +74,11 @@ pub(super) fn beside(line: &str) {
 
 /// A text for a printer that is not standard output, such as that of a line editor: as [`line()`]
 /// would print it there.
+#[cfg(target_os = "linux")]
 pub(super) fn as_printed(text: &str) -> String {
     let text = visible(text);
     match anstream::AutoStream::choice(&io::stdout()) {
-        ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
         _ => text.into_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! `wakeful status`: shows the state of an agent on one screen.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -8,22 +8,17 @@ use wakeful_agent::supervision::ChildSupervision;
 use wakeful_core::{
     derive::summary::{AgentSummary, SetAside, Tombstones},
     explain::Explanation,
-    host::opening::{self, Opening},
-    host::{Clock, LedgerError},
+    host::{LedgerError, opening::Opening},
     id::AgentId,
-    machine::Options,
     record::{decision::Boundary, task::TaskStatus},
     state::State,
 };
-use wakeful_host::{
-    clock::SystemClock,
-    ledger::{Anchor, SqliteLedger},
-};
+use wakeful_host::ledger::{Anchor, SqliteLedger};
 
 use super::{
     CliError, Verdict,
     explain::word,
-    ledger::{LedgerArg, to_read},
+    ledger::{LedgerArg, observed},
     style::{BAD, FAINT, STRONG, painted},
 };
 
@@ -85,9 +80,7 @@ impl Status {
     }
 
     fn show(&self, agent: &AgentId) -> Result<Verdict, CliError> {
-        let mut ledger = self.ledger.open_of(agent)?;
-        let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-        let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(agent, why))?;
+        let (machine, opening, mut ledger) = observed(self.ledger.path(), agent)?;
         let (summary, children) = (machine.summary(), Child::active(machine.state()));
         if self.json {
             let told = Summary { summary, active_children: children };
@@ -130,15 +123,10 @@ impl Past {
 }
 
 /// The state of a running agent, as `wakeful status` prints it.
-pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
-    let (_, mut ledger) = to_read(path, Some(agent.as_str()))?;
-    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-    let (machine, opening) = opened.map_err(|why| CliError::Unreadable {
-        path: path.to_owned(),
-        agent: agent.clone(),
-        why: Box::new(why),
-    })?;
-    let now = SystemClock.now().max(machine.state().at());
+#[cfg(target_os = "linux")]
+pub(super) fn of_ledger(path: &std::path::Path, agent: &AgentId) -> Result<String, CliError> {
+    let (machine, opening, _) = observed(path, agent)?;
+    let now = super::ledger::now(machine.state());
     // In a conversation the place of old entries does not matter.
     Ok(screen(
         &machine.summary(),

@@ -1,13 +1,8 @@
 //! `wakeful tasks`: lists the tasks of agents, by what they hold up.
 
-#[cfg(target_os = "linux")]
-use std::path::Path;
-
 use clap::Args;
 use serde::Serialize;
 use wakeful_agent::supervision::ChildSupervision;
-#[cfg(target_os = "linux")]
-use wakeful_core::id::AgentId;
 use wakeful_core::{
     id::{Seq, TaskId, WaitConditionId, WorkItemId},
     json::RawJson,
@@ -23,7 +18,7 @@ use wakeful_core::{
 use super::{
     CliError, Verdict,
     explain::word,
-    listing::{self, Group, Lines, Listed, Listing, Read, grouped, span},
+    listing::{Group, Lines, Listed, Listing, Read, grouped, span},
 };
 
 #[derive(Args)]
@@ -53,15 +48,9 @@ impl Tasks {
     }
 }
 
-/// The tasks of a running agent, as `wakeful tasks` prints them.
-#[cfg(target_os = "linux")]
-pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
-    listing::of_ledger::<Task>(path, agent)
-}
-
 /// A task in the list.
 #[derive(Serialize)]
-struct Task {
+pub(super) struct Task {
     id: TaskId,
     kind: TaskKind,
     status: TaskStatus,

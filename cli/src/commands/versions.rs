@@ -7,7 +7,10 @@ use wakeful_core::{
     record::{control::FORMAT, edition::Edition},
     state::snapshot::CORE_VERSION,
 };
-use wakeful_host::{ledger::SqliteFile, sandbox::WORLD_VERSION};
+use wakeful_host::{
+    ledger::SqliteFile,
+    sandbox::{WORLD_VERSION, WORLD_VERSIONS},
+};
 
 use super::{CliError, Verdict, style};
 
@@ -46,6 +49,8 @@ fn lines() -> Vec<Line> {
         .filter(|edition| **edition != Edition::default())
         .map(Edition::to_string)
         .collect();
+    let older_worlds: Vec<&str> =
+        WORLD_VERSIONS.into_iter().filter(|version| *version != WORLD_VERSION).collect();
     vec![
         line(
             "crates `wakeful`, `wakeful-core`, `wakeful-json`, `wakeful-json-derive`",
@@ -62,7 +67,7 @@ fn lines() -> Vec<Line> {
         line(
             "WIT world `wakeful:scheduler`",
             WORLD_VERSION.to_owned(),
-            "guests of this version; others are refused".to_owned(),
+            format!("guests of {} and this version; others are refused", older_worlds.join(", ")),
             "when a call, a type or an import changes; a released one is frozen",
         ),
         line(

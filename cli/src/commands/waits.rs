@@ -1,12 +1,7 @@
 //! `wakeful waits`: lists what agents wait for, by what can end it.
 
-#[cfg(target_os = "linux")]
-use std::path::Path;
-
 use clap::Args;
 use serde::Serialize;
-#[cfg(target_os = "linux")]
-use wakeful_core::id::AgentId;
 use wakeful_core::{
     fact::{
         Fact,
@@ -29,7 +24,7 @@ use super::{
     CliError, Verdict,
     explain::word,
     listing::{
-        self, Group, Line, Lines, Listed, Listing, Read, grouped, instant, one_line, quoted, span,
+        Group, Line, Lines, Listed, Listing, Read, grouped, instant, one_line, quoted, span,
     },
 };
 
@@ -61,12 +56,6 @@ impl Waits {
     }
 }
 
-/// The waits of a running agent, as `wakeful waits` prints them.
-#[cfg(target_os = "linux")]
-pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
-    listing::of_ledger::<Wait>(path, agent)
-}
-
 /// The record of a wait.
 #[derive(Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -78,7 +67,7 @@ enum Of {
 
 /// A wait in the list.
 #[derive(Serialize)]
-struct Wait {
+pub(super) struct Wait {
     id: String,
     record: Of,
     kind: WaitConditionKind,

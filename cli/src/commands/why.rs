@@ -8,8 +8,7 @@ use serde::Serialize;
 use wakeful_core::{
     explain::{Explanation, WhyNot},
     foreign,
-    host::opening,
-    host::{Clock, Ledger, LedgerError},
+    host::{Ledger, LedgerError},
     id::{AgentId, Seq},
     machine::{Machine, Options},
     record::{
@@ -17,15 +16,12 @@ use wakeful_core::{
         entry::EntryBytes,
     },
 };
-use wakeful_host::{
-    clock::SystemClock,
-    ledger::{Format, SqliteLedger},
-};
+use wakeful_host::ledger::{Format, SqliteLedger};
 
 use super::{
     CliError, Verdict,
     explain::{last_explanation, word},
-    ledger::{agents_in, to_read},
+    ledger::{agents_in, observed},
     style::{BAD, FAINT, STRONG, painted},
 };
 use crate::{
@@ -120,7 +116,7 @@ impl Why {
     fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
         if Format::from_file(path).is_some() {
             let agents = agents_in(path, self.agent.as_deref())?;
-            return agents.iter().map(|agent| of_ledger(path, Some(agent.as_str()))).collect();
+            return agents.iter().map(|agent| of_ledger(path, agent)).collect();
         }
         case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()
     }
@@ -146,10 +142,10 @@ impl Why {
 
 /// What a running agent does and why, as `wakeful why` prints it. If a decision is named, also what
 /// would lead to it.
+#[cfg(target_os = "linux")]
 pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
-    let mut subject = of_ledger(path, Some(agent.as_str()))?;
-    // A ledger can be ahead of the system clock, for example after `--virtual`.
-    let now = SystemClock.now().max(subject.machine.state().at());
+    let mut subject = of_ledger(path, agent)?;
+    let now = super::ledger::now(subject.machine.state());
     let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
     let asked = not.and_then(DecisionKind::named);
     let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
@@ -165,14 +161,8 @@ fn answer(subject: &mut Subject, explanation: &Explanation, why_not: Option<&Why
     out
 }
 
-fn of_ledger(path: &Path, asked: Option<&str>) -> Result<Subject, CliError> {
-    let (agent, mut ledger) = to_read(path, asked)?;
-    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-    let (machine, _) = opened.map_err(|why| CliError::Unreadable {
-        path: path.to_owned(),
-        agent: agent.clone(),
-        why: Box::new(why),
-    })?;
+fn of_ledger(path: &Path, agent: &AgentId) -> Result<Subject, CliError> {
+    let (machine, _, ledger) = observed(path, agent)?;
     let shows = format!("after entry {}", machine.head().seq);
     Ok(Subject { name: agent.to_string(), shows, machine, entries: Entries::Stored(ledger) })
 }

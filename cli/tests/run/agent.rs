@@ -59,6 +59,7 @@ impl Home {
 
     /// Runs the agent on a disk that takes no file of more than `blocks` blocks. When it says that
     /// it waits for space, it is told to end.
+    #[cfg(unix)]
     pub(super) fn run_on_a_disk_of(&self, blocks: u32, extra: &[&str]) -> Ran {
         // With the signal ignored, the program gets an error of the file system instead of being
         // killed.

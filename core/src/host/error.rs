@@ -83,6 +83,8 @@ names! {
         NoSuchEntry,
         /// The loop did not come to rest.
         Restless,
+        /// The host called or answered in a way that it must not; the message says what to do.
+        Misuse,
     }
 }
 
@@ -106,12 +108,12 @@ impl SchedulerError {
             }
             Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
             Self::Propose(
-                ProposeError::Busy
-                | ProposeError::NotDriven
+                ProposeError::NotDriven
                 | ProposeError::NotBegun
                 | ProposeError::NotEmpty(_)
                 | ProposeError::OtherAgent { .. },
             ) => (ErrorCode::WrongState, None),
+            Self::Propose(ProposeError::Busy | ProposeError::Clock(_)) => (ErrorCode::Misuse, None),
             Self::Ledger(LedgerError::Conflict { .. }) => (ErrorCode::Conflict, None),
             Self::Ledger(LedgerError::Failed { .. }) => (ErrorCode::LedgerFailed, None),
             Self::Provider(_) => (ErrorCode::ProviderFailed, None),

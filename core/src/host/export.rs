@@ -133,7 +133,7 @@ fn replayed(folder: &Folder, at: Timestamp) -> Result<Explanation, SchedulerErro
     let import = Import::of_folder(folder, at)?;
     let mut machine = Machine::new(Options::new(import.agent_id().clone()));
     // No store is behind this machine, so each proposal counts as stored.
-    machine.begin(at)?;
+    machine.begin_at(at)?;
     machine.committed();
     machine.import(import, at)?;
     machine.committed();

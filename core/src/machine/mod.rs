@@ -13,6 +13,8 @@
 //! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it returns `None`
 //! or a rest. Extra calls are safe.
 
+pub mod clock;
+mod error;
 pub mod import;
 
 use alloc::{
@@ -27,9 +29,9 @@ use crate::{
     derive::{arrival, summary::AgentSummary},
     explain::{self, Explanation, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
-    id::{AgentId, ControlInId, MAX_STEM_BYTES, Seq, control_in},
+    id::{AgentId, MAX_STEM_BYTES, Seq, control_in},
     ladder::{self, View, owed},
-    machine::import::Import,
+    machine::{clock::ClockError, import::Import},
     record::{
         Record,
         chain::Head,
@@ -37,7 +39,7 @@ use crate::{
         decision::{Boundary, Decision, DecisionKind},
         edition::Edition,
         effect::Effect,
-        entry::{self, Entry, EntryBytes, EntryError},
+        entry::{self, Entry, EntryBytes},
         ingress::DELIVERY,
         policy::Policy,
         waiting::MIRROR,
@@ -48,7 +50,9 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::{self as json, JsonError, Readable};
+use wakeful_json::{self as json, Readable};
+
+pub use self::error::{OpenError, ProposeError};
 
 /// A batch to append, and the answer to what was proposed.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,102 +68,6 @@ pub struct Proposal {
     pub answer: Answer,
     /// The decision that the batch records, if it records one.
     pub decision: Option<Decision>,
-}
-
-/// Why there is no proposal. The state is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProposeError {
-    /// A proposal is open. Commit or reject it first.
-    #[error("a proposal is open: call `committed` or `rejected` first")]
-    Busy,
-    /// The fact cannot be read.
-    #[error("malformed fact: {0}")]
-    Malformed(#[from] JsonError),
-    /// The fact or a part of it is too long.
-    #[error("{what} is {bytes} bytes long, the limit `{what}_bytes` is {limit}")]
-    TooLarge {
-        /// The part that is: `fact`, `id`, `agent_id` or `body`.
-        what: &'static str,
-        /// Its length in bytes.
-        bytes: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The fact introduces an id that only the scheduler makes (contract 2.3).
-    #[error("`{id}` has the form of an id that the scheduler makes: choose another id")]
-    ReservedId {
-        /// The id.
-        id: String,
-    },
-    /// A new id has a control character (contract 2.3).
-    #[error("{0}: choose another id")]
-    ControlInId(ControlInId),
-    /// The ledger is observed, not driven.
-    #[error("no driver has taken this ledger over: propose `runtime_restarted` first")]
-    NotDriven,
-    /// The ledger is empty.
-    #[error("the ledger has no first entry: call `begin` first")]
-    NotBegun,
-    /// An import needs a ledger that has only its first entry.
-    #[error("an import needs a fresh ledger; this one ends at entry {0}")]
-    NotEmpty(Seq),
-    /// The folder belongs to another agent.
-    #[error(
-        "the folder belongs to agent `{found}`, the ledger to `{expected}`: open one for `{found}`"
-    )]
-    OtherAgent {
-        /// The agent of the folder.
-        found: AgentId,
-        /// The agent of the ledger.
-        expected: AgentId,
-    },
-}
-
-/// Why a stored ledger cannot be opened.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// An entry is damaged, missing, or belongs to another history.
-    #[error(transparent)]
-    Entry(#[from] EntryError),
-    /// The first entry is not a genesis.
-    #[error("the ledger does not begin with its genesis entry")]
-    NoGenesis,
-    /// The ledger is newer than this program.
-    #[error("the ledger has format {found}, this program reads up to {supported}: use a newer one")]
-    NewerFormat {
-        /// The format of the ledger.
-        found: u32,
-        /// The newest format that this program reads.
-        supported: u32,
-    },
-    /// The ledger belongs to another agent.
-    #[error("the ledger belongs to agent `{found}`, not to `{expected}`")]
-    OtherAgent {
-        /// The agent of the ledger.
-        found: AgentId,
-        /// The agent for which it was opened.
-        expected: AgentId,
-    },
-    /// Entries are missing at the end.
-    #[error(
-        "the ledger ends before entry {snapshot}, which its snapshot covers: entries were lost, \
-         restore a copy that has them"
-    )]
-    HeadBelowSnapshot {
-        /// The position of the snapshot.
-        snapshot: Seq,
-    },
-    /// The ledger was set back, or replaced.
-    #[error(
-        "the ledger no longer has entry {head} as this program knows it: it was set back or \
-         replaced, restore a copy that has it, and open it again"
-    )]
-    SetBack {
-        /// The newest entry that is known.
-        head: Seq,
-    },
 }
 
 /// The settings of a new ledger. An existing ledger has its own edition and policy.
@@ -320,8 +228,17 @@ impl Machine {
     /// Proposes the first entry of a ledger; `None` if the ledger has it.
     ///
     /// # Errors
-    /// If a proposal is open, or the agent's id is too long.
+    /// If a proposal is open, the agent's id is too long, or `now` is not an instant from 2000 to
+    /// 2200.
     pub fn begin(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
+        if self.state.head == Head::START {
+            ClockError::at_beginning(now)?;
+        }
+        self.begin_at(now)
+    }
+
+    /// As [`Machine::begin`], at an instant that no clock answered.
+    pub(crate) fn begin_at(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
         self.not_busy()?;
         if self.state.head != Head::START {
             return Ok(None);
@@ -341,7 +258,7 @@ impl Machine {
     /// Proposes what follows from a fact in JSON text.
     ///
     /// # Errors
-    /// If the text is too long or malformed, the ledger has no first entry, or a proposal is open.
+    /// If the text is too long or malformed, or as [`Machine::propose`].
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
         within("fact", text.len(), self.state.control.policy.fact_bytes.get())?;
         self.propose(json::read_new(text)?, now)
@@ -351,7 +268,7 @@ impl Machine {
     ///
     /// # Errors
     /// If an id or a body is too long (contract 10), a new id has a control character, the ledger
-    /// has no first entry, or a proposal is open.
+    /// has no first entry, a proposal is open, or `now` is not in nanoseconds.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let mut at = self.ready(now)?;
         // contract 1.3: a correction is the one fact whose batch may set the time back.
@@ -386,8 +303,8 @@ impl Machine {
     /// Proposes a whole foreign ledger, as an observer sees it (contract 2.4, 3.7).
     ///
     /// # Errors
-    /// If the folder belongs to another agent, the ledger does not have exactly its first entry, or
-    /// a proposal is open.
+    /// If the folder belongs to another agent, the ledger does not have exactly its first entry, a
+    /// proposal is open, or `now` is not in nanoseconds.
     pub fn import(&mut self, import: Import, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         if self.state.head.seq != Seq(1) {
@@ -407,7 +324,7 @@ impl Machine {
     /// `None` if there is nothing new to record.
     ///
     /// # Errors
-    /// If no driver has taken over the ledger, or a proposal is open.
+    /// If no driver has taken over the ledger, a proposal is open, or `now` is not in nanoseconds.
     pub fn step(
         &mut self,
         boundary: Boundary,
@@ -557,6 +474,7 @@ impl Machine {
         if self.state.head == Head::START {
             return Err(ProposeError::NotBegun);
         }
+        ClockError::going_on(now, &self.state)?;
         Ok(now.max(self.state.at))
     }
 

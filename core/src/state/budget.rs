@@ -172,6 +172,11 @@ impl Budgets {
         item.map_or(Some(&self.agent), |item| self.items.get(item))
     }
 
+    /// The newest runs, whose rounds still count. Only `why_not` asks: no rule reads them.
+    pub fn counted_runs(&self) -> impl Iterator<Item = &RunId> {
+        self.runs.0.iter().map(|run| &run.run_id)
+    }
+
     /// Whether a limit of an item is reached.
     #[must_use]
     pub fn is_exhausted(&self, item: &WorkItemId) -> bool {

@@ -7,18 +7,8 @@ use wasmtime::{Engine, PoolConcurrencyLimitError, Trap, component::Component};
 use super::{
     limits::{Breach, Limit, Limits, Pool},
     runtime::{Compiler, Runtime},
+    world::{Version, WORLD_VERSIONS, version_in},
 };
-
-/// The version of the world that this host speaks, and the folder of `wasm/wit` that it is
-/// generated from.
-pub const WORLD_VERSION: &str = "0.1.0";
-
-/// Everything that the guest may import.
-pub const IMPORTS: [&str; 3] = [
-    "wakeful:scheduler/clock@0.1.0",
-    "wakeful:scheduler/ledger@0.1.0",
-    "wakeful:scheduler/provider@0.1.0",
-];
 
 /// Why a guest cannot be used, or did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +31,9 @@ pub enum GuestError {
     },
     /// The component was built for another version of the world.
     #[error(
-        "guest speaks version {found} of `wakeful:scheduler`, this program speaks version \
-         {WORLD_VERSION}: take both from one release"
+        "guest speaks version {found} of `wakeful:scheduler`, this program speaks the versions {}: \
+         take both from one release",
+        WORLD_VERSIONS.join(" and ")
     )]
     OtherVersion {
         /// The guest's version.
@@ -51,11 +42,13 @@ pub enum GuestError {
     /// The component imports more than a scheduler needs.
     #[error(
         "guest imports `{import}`, but a scheduler gets only its ledger, clock and provider \
-         (version 0.1.0)"
+         (version {version})"
     )]
     ForeignImport {
         /// The name of the import.
         import: String,
+        /// The version of the world that the guest speaks.
+        version: &'static str,
     },
     /// The component does not export what a scheduler must.
     #[error("guest does not export what `{world}` does: {why}")]
@@ -169,6 +162,7 @@ impl GuestError {
 pub struct Guest {
     runtime: Runtime,
     component: Component,
+    version: Version,
 }
 
 impl Guest {
@@ -185,23 +179,25 @@ impl Guest {
     /// # Errors
     /// If it imports anything foreign.
     pub(super) fn checked(runtime: Runtime, component: Component) -> Result<Self, GuestError> {
-        let guest = Self { runtime, component };
-        match guest.imports().into_iter().find(|import| !IMPORTS.contains(&import.as_str())) {
-            Some(import) => Err(
-                match import
-                    .strip_prefix("wakeful:scheduler/")
-                    .and_then(|name| name.split_once('@'))
-                {
-                    // The version first: the imports of another version would look like foreign
-                    // ones.
-                    Some((_, found)) if found != WORLD_VERSION => {
-                        GuestError::OtherVersion { found: found.to_owned() }
-                    }
-                    _ => GuestError::ForeignImport { import },
-                },
-            ),
-            None => Ok(guest),
+        let imports = imports(&component, runtime.engine());
+        let version = Version::of_guest(&imports);
+        let allowed = version.imports();
+        match imports.into_iter().find(|import| !allowed.contains(&import.as_str())) {
+            // The version first: the imports of another version would look like foreign ones.
+            Some(import) => Err(match version_in(&import) {
+                Some(found) if !WORLD_VERSIONS.contains(&found) => {
+                    GuestError::OtherVersion { found: found.to_owned() }
+                }
+                _ => GuestError::ForeignImport { import, version: version.number() },
+            }),
+            None => Ok(Self { runtime, component, version }),
         }
+    }
+
+    /// The version of the world that the guest speaks.
+    #[must_use]
+    pub fn world_version(&self) -> &'static str {
+        self.version.number()
     }
 
     /// The compiler that compiled the guest.
@@ -220,13 +216,21 @@ impl Guest {
         &self.component
     }
 
+    /// The version of the world that the guest speaks.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
     /// The names of the guest's imports, sorted.
     #[must_use]
     pub fn imports(&self) -> Vec<String> {
-        let kind = self.component.component_type();
-        let mut names: Vec<String> =
-            kind.imports(self.engine()).map(|(name, _)| name.to_owned()).collect();
-        names.sort();
-        names
+        imports(&self.component, self.engine())
     }
+}
+
+fn imports(component: &Component, engine: &Engine) -> Vec<String> {
+    let kind = component.component_type();
+    let mut names: Vec<String> = kind.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    names.sort();
+    names
 }

@@ -4,18 +4,13 @@ use wakeful_core::{
     AbortReason, Chain, Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider,
     ProviderError, Seq, TaskId, TurnRequest, json,
 };
-use wasmtime::{
-    StoreContextMut,
-    component::{HasSelf, Linker},
-};
+use wasmtime::component::Linker;
 
 use super::{
-    bindings::{
-        Scheduler,
-        wakeful::scheduler::{clock, ledger, provider},
-    },
+    bindings::v0_2::wakeful::scheduler::{clock, ledger, provider},
     limits::Limits,
     meter::{Meter, Metered, refuel},
+    world::Version,
 };
 
 /// How often the guest called each of its imports.
@@ -83,26 +78,50 @@ impl<L, C, P> Lent<L, C, P> {
     }
 }
 
-/// Links everything that a guest may import.
+/// Links functions of an interface to the methods of the trait that was generated for it.
+macro_rules! link {
+    ($linked:ident, $host:path { $($name:literal = $method:ident($($arg:ident),*);)* }) => {
+        $(
+            $linked.func_wrap($name, |mut store, ($($arg,)*)| {
+                Ok((<_ as $host>::$method(store.data_mut(), $($arg),*)?,))
+            })?;
+        )*
+    };
+}
+
+/// Links everything that a guest of any version may import.
 pub(super) fn link<L: Ledger, C: Clock, P: Provider>(
     linker: &mut Linker<Lent<L, C, P>>,
 ) -> wasmtime::Result<()> {
-    Scheduler::add_to_linker::<_, HasSelf<Lent<L, C, P>>>(linker, |lent| lent)?;
-    // A page adds fuel. Fuel belongs to the store, which the trait above cannot reach, so `read` is
-    // linked once more.
-    linker.allow_shadowing(true);
-    linker.instance("wakeful:scheduler/ledger@0.1.0")?.func_wrap(
-        "read",
-        |mut store: StoreContextMut<'_, Lent<L, C, P>>, (after, limit): (u64, u32)| {
+    for version in Version::ALL {
+        let [clock, ledger, provider] = version.imports();
+        let mut linked = linker.instance(clock)?;
+        link!(linked, clock::Host { "now" = now(); });
+        let mut linked = linker.instance(ledger)?;
+        link!(linked, ledger::Host {
+            "append" = append(expected, batch);
+            "load-snapshot" = load_snapshot();
+            "store-snapshot" = store_snapshot(head, snapshot);
+        });
+        // A page adds fuel, which belongs to the store and not to the trait.
+        linked.func_wrap("read", |mut store, (after, limit)| {
             let answer = ledger::Host::read(store.data_mut(), after, limit)?;
             // An empty page has nothing to fold, so it brings no fuel.
             if answer.as_ref().is_ok_and(|page| !page.is_empty()) {
                 refuel(store, after)?;
             }
             Ok((answer,))
-        },
-    )?;
-    linker.allow_shadowing(false);
+        })?;
+        let mut linked = linker.instance(provider)?;
+        link!(linked, provider::Host {
+            "start-turn" = start_turn(request);
+            "interject" = interject(run_id, message_id);
+            "yield-turn" = yield_turn(run_id);
+            "abort-turn" = abort_turn(run_id, reason);
+            "alive" = alive(task_ids);
+            "release" = release();
+        });
+    }
     Ok(())
 }
 

@@ -1,29 +1,24 @@
 //! One instance of the guest: the scheduler of one agent behind the engine trait.
 
 use wakeful_core::{
-    Boundary, Clock, DecisionKind, ErrorCode, ErrorReport, Ledger, Options, Provider, Seq,
-    Timestamp,
-    json::{self, ErrorPlace},
+    Boundary, Clock, DecisionKind, Ledger, Options, Provider, Seq, Timestamp, json,
 };
 use wasmtime::{Store, component::Linker};
 
 use super::{
-    bindings::{Scheduler as World, SchedulerPre, exports::wakeful::scheduler::agent},
     guest::{Guest, GuestError},
     imports::{Calls, Lent, link},
     limits::Limits,
     meter::{Metered, begin, limit, used},
+    world::{Answer, Linked, World},
 };
 use crate::engine::{Engine, EngineError, Mode};
-
-/// The interface that the guest must export.
-const WORLD: &str = "wakeful:scheduler/agent@0.1.0";
 
 /// A guest linked to one kind of host. All work that instances have in common is done, so an
 /// instance starts in microseconds.
 pub struct Plugin<L: 'static, C: 'static, P: 'static> {
     guest: Guest,
-    linked: SchedulerPre<Lent<L, C, P>>,
+    linked: Linked<Lent<L, C, P>>,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
@@ -34,9 +29,11 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
     pub fn new(guest: &Guest) -> Result<Self, GuestError> {
         let mut linker = Linker::new(guest.engine());
         link(&mut linker).map_err(GuestError::from_setup)?;
-        let linked = linker.instantiate_pre(guest.component()).and_then(SchedulerPre::new);
-        let linked = linked
-            .map_err(|why| GuestError::WrongWorld { world: WORLD, why: format!("{why:#}") })?;
+        let version = guest.version();
+        let linked = linker.instantiate_pre(guest.component());
+        let linked = linked.and_then(|guest| Linked::new(version, guest)).map_err(|why| {
+            GuestError::WrongWorld { world: version.export(), why: format!("{why:#}") }
+        })?;
         Ok(Self { guest: guest.clone(), linked })
     }
 
@@ -121,10 +118,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     fn call<T: Crossing>(
         &mut self,
         text: &str,
-        call: impl FnOnce(
-            &agent::Guest,
-            &mut Store<Lent<L, C, P>>,
-        ) -> wasmtime::Result<Result<T, agent::Error>>,
+        call: impl FnOnce(&World, &mut Store<Lent<L, C, P>>) -> Answer<T>,
     ) -> Result<T, EngineError> {
         let Some(Running { store, world }) = &mut self.running else {
             return Err(GuestError::Gone.into());
@@ -132,7 +126,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         // Check before the guest is entered, so that a refusal leaves the instance unchanged.
         store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
         begin(store)?;
-        let answer = call(world.wakeful_scheduler_agent(), store);
+        let answer = call(world, store);
         // Also after a failure: the next call refills the fuel, and this number would be lost.
         self.fuel = used(store);
         self.spent = self.spent.saturating_add(self.fuel);
@@ -149,7 +143,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         if met.is_err() {
             self.running = None;
         }
-        met?.map_err(|why| EngineError::Refused(report(why)))
+        met?.map_err(EngineError::Refused)
     }
 }
 
@@ -177,70 +171,43 @@ impl Crossing for Option<i64> {
     }
 }
 
-fn report(why: agent::Error) -> ErrorReport {
-    ErrorReport {
-        code: match why.code {
-            agent::ErrorCode::CannotOpen => ErrorCode::CannotOpen,
-            agent::ErrorCode::Malformed => ErrorCode::Malformed,
-            agent::ErrorCode::TooLarge => ErrorCode::TooLarge,
-            agent::ErrorCode::WrongState => ErrorCode::WrongState,
-            agent::ErrorCode::Conflict => ErrorCode::Conflict,
-            agent::ErrorCode::LedgerFailed => ErrorCode::LedgerFailed,
-            agent::ErrorCode::ProviderFailed => ErrorCode::ProviderFailed,
-            agent::ErrorCode::NoSuchEntry => ErrorCode::NoSuchEntry,
-            agent::ErrorCode::Restless => ErrorCode::Restless,
-        },
-        message: why.message,
-        place: why.place.map(|place| ErrorPlace {
-            file: place.file,
-            line: place.line,
-            column: place.column,
-            path: place.path,
-        }),
-    }
-}
-
 impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError> {
-        let mode = match mode {
-            Mode::Drive => agent::Mode::Drive,
-            Mode::Observe => agent::Mode::Observe,
-        };
         let options = json::write(options);
-        self.call(&options, |agent, store| agent.call_open(store, &options, mode))
+        self.call(&options, |world, store| world.call_open(store, &options, mode))
     }
 
     fn catch_up(&mut self) -> Result<u64, EngineError> {
-        self.call("", |agent, store| agent.call_catch_up(store))
+        self.call("", |world, store| world.call_catch_up(store))
     }
 
     fn propose(&mut self, fact: &str) -> Result<String, EngineError> {
-        self.call(fact, |agent, store| agent.call_propose(store, fact))
+        self.call(fact, |world, store| world.call_propose(store, fact))
     }
 
     fn step(&mut self, boundary: Boundary) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_step(store, &boundary.to_string()))
+        self.call("", |world, store| world.call_step(store, &boundary.to_string()))
     }
 
     fn run_until_rest(&mut self) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_run_until_rest(store))
+        self.call("", |world, store| world.call_run_until_rest(store))
     }
 
     fn replay(&mut self, folder: &str) -> Result<String, EngineError> {
-        self.call(folder, |agent, store| agent.call_replay(store, folder))
+        self.call(folder, |world, store| world.call_replay(store, folder))
     }
 
     fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_explain(store, &boundary.to_string()))
+        self.call("", |world, store| world.call_explain(store, &boundary.to_string()))
     }
 
     fn explain_at(&mut self, boundary: Boundary, seq: Seq) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_explain_at(store, &boundary.to_string(), seq.0))
+        self.call("", |world, store| world.call_explain_at(store, &boundary.to_string(), seq.0))
     }
 
     fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError> {
-        self.call("", |agent, store| {
-            agent.call_why_not(store, &boundary.to_string(), &asked.to_string())
+        self.call("", |world, store| {
+            world.call_why_not(store, &boundary.to_string(), &asked.to_string())
         })
     }
 
@@ -250,34 +217,34 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
         asked: DecisionKind,
         seq: Seq,
     ) -> Result<String, EngineError> {
-        self.call("", |agent, store| {
-            agent.call_why_not_at(store, &boundary.to_string(), &asked.to_string(), seq.0)
+        self.call("", |world, store| {
+            world.call_why_not_at(store, &boundary.to_string(), &asked.to_string(), seq.0)
         })
     }
 
     fn summary(&mut self) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_summary(store))
+        self.call("", |world, store| world.call_summary(store))
     }
 
     fn state(&mut self) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_state(store))
+        self.call("", |world, store| world.call_state(store))
     }
 
     fn state_at(&mut self, seq: Seq) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_state_at(store, seq.0))
+        self.call("", |world, store| world.call_state_at(store, seq.0))
     }
 
     fn snapshot(&mut self) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_snapshot(store))
+        self.call("", |world, store| world.call_snapshot(store))
     }
 
     fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError> {
-        let at = self.call("", |agent, store| agent.call_next_wake(store))?;
+        let at = self.call("", |world, store| world.call_next_wake(store))?;
         Ok(at.map(Timestamp::from_nanos))
     }
 
     fn schema_version(&mut self) -> Result<String, EngineError> {
-        self.call("", |agent, store| Ok(Ok(agent.call_schema_version(store)?)))
+        self.call("", |world, store| world.call_schema_version(store))
     }
 
     fn fuel_spent(&self) -> Option<u64> {

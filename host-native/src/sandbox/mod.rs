@@ -5,6 +5,7 @@
 //! one of its [`Limits`] is gone. Its ledger stays consistent, so another instance opens it and
 //! continues.
 
+mod bindings;
 mod find;
 mod function;
 mod guest;
@@ -13,20 +14,13 @@ mod instance;
 mod limits;
 mod meter;
 mod runtime;
+mod world;
 
 pub use find::{NoGuest, built, file, find};
 pub use function::Function;
-pub use guest::{Guest, GuestError, IMPORTS, WORLD_VERSION};
+pub use guest::{Guest, GuestError};
 pub use imports::Calls;
 pub use instance::{Plugin, Sandbox};
 pub use limits::{Breach, Limit, Limits, Pool};
 pub use runtime::{Compiler, Runtime};
-
-#[allow(missing_docs, clippy::all)]
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wasm/wit/0.1.0",
-        world: "scheduler",
-        imports: { default: trappable },
-    });
-}
+pub use world::{IMPORTS, WORLD_VERSION, WORLD_VERSIONS};

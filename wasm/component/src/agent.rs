@@ -21,6 +21,12 @@ thread_local! {
     static AGENT: RefCell<Option<Agent>> = const { RefCell::new(None) };
 }
 
+#[cfg(not(feature = "world_0_1"))]
+const MISUSE: Code = Code::Misuse;
+/// The world 0.1.0 has no code for it.
+#[cfg(feature = "world_0_1")]
+const MISUSE: Code = Code::WrongState;
+
 /// The exports of the world.
 pub(crate) struct Component;
 
@@ -147,6 +153,7 @@ fn error(why: SchedulerError) -> Error {
             ErrorCode::ProviderFailed => Code::ProviderFailed,
             ErrorCode::NoSuchEntry => Code::NoSuchEntry,
             ErrorCode::Restless => Code::Restless,
+            ErrorCode::Misuse => MISUSE,
         },
         message,
         place: place.map(|ErrorPlace { file, line, column, path }| Place {

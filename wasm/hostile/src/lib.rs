@@ -6,7 +6,7 @@ mod misdeed;
 #[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
 mod bindings {
     wit_bindgen::generate!({
-        path: "../wit/0.1.0",
+        path: "../wit/0.2.0",
         world: "scheduler",
     });
 

@@ -36,7 +36,7 @@ function observe(lines) {
   if (lines.length > 0) ledger.append({ seq: 0, chain: "0".repeat(64) }, lines);
   return guest.Scheduler.observe(
     { agent_id: "default" },
-    { ledger, clock: { now: () => 0n }, provider },
+    { ledger, clock: { now: () => 1_780_000_000_000_000_000n }, provider },
   );
 }
 

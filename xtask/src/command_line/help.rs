@@ -318,7 +318,7 @@ exit code: 0 every goal is met, 1 one is missed or a build failed, 2 the command
 const WORLD: &str = "\
 usage: cargo xtask world
 
-Writes docs/world.md from wasm/wit/0.1.0: what the component imports and exports, with types and
+Writes docs/world.md from wasm/wit/0.2.0: what the component imports and exports, with types and
 documentation. `cargo xtask tidy` fails if the page and the WIT differ.
 
 exit code: 0 it is written, 1 the WIT cannot be read, 2 the command line is wrong";

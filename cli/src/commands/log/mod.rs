@@ -159,6 +159,7 @@ pub(super) fn news(entry: &Entry) -> Option<String> {
 
 /// The line of an entry in a conversation with the agent: its kind and text, without position and
 /// time. `None` if the entry is only bookkeeping.
+#[cfg(target_os = "linux")]
 pub(super) fn told(entry: &Entry) -> Option<String> {
     let said = says::is_news(&entry.record).then(|| says::said(&entry.record))?;
     Some(format!(

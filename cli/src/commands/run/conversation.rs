@@ -30,7 +30,9 @@ use wakeful_host::text;
 
 use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
-    CliError, items, log, say, status,
+    CliError, items,
+    listing::{self, Listed},
+    log, say, status,
     style::{BAD, FAINT, STRONG, painted},
     tasks, waits, why,
 };
@@ -199,15 +201,19 @@ impl Conversation {
         match command {
             "/why" => self.why(rest.trim()),
             "/status" => self.answer(status::of_ledger(&self.0.ledger, &self.0.agent)),
-            "/tasks" => self.answer(tasks::of_ledger(&self.0.ledger, &self.0.agent)),
-            "/items" => self.answer(items::of_ledger(&self.0.ledger, &self.0.agent)),
-            "/waits" => self.answer(waits::of_ledger(&self.0.ledger, &self.0.agent)),
+            "/tasks" => self.list::<tasks::Task>(),
+            "/items" => self.list::<items::Item>(),
+            "/waits" => self.list::<waits::Wait>(),
             "/help" => self.print(HELP),
             unknown => self.print(&format!(
                 "{} there is no command {unknown}; /help lists the commands",
                 painted(BAD, "error:")
             )),
         }
+    }
+
+    fn list<T: Listed>(&self) {
+        self.answer(listing::of_ledger::<T>(&self.0.ledger, &self.0.agent));
     }
 
     fn why(&self, asked: &str) {

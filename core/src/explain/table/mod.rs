@@ -15,7 +15,7 @@ use crate::{
     record::{edition::Edition, waiting::WakeSource},
     state::State,
 };
-use wakeful_json::{self as json, RawJson, Readable};
+use wakeful_json as json;
 
 pub use self::rows::ROWS;
 
@@ -212,17 +212,8 @@ fn open_run(state: &State) -> Vec<Value> {
     each(state.turns.run.iter().map(|run| run.run_id.as_str()))
 }
 
-/// A run as a snapshot has it.
-#[derive(Readable)]
-struct ToldRun {
-    run_id: RunId,
-}
-
 fn told_runs(state: &State) -> Vec<Value> {
-    // No rule reads these runs, so the state does not name them; its text does.
-    let runs = RawJson::from_value(&state.budgets).field("runs");
-    let runs: Vec<ToldRun> = runs.and_then(|runs| runs.read().ok()).unwrap_or_default();
-    each(runs.iter().map(|run| run.run_id.as_str()))
+    each(state.budgets.counted_runs().map(RunId::as_str))
 }
 
 fn sources(state: &State) -> impl Iterator<Item = &WakeSource> {

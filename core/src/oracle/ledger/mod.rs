@@ -80,7 +80,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     let events_on_disk = given.events_on_disk;
     let mut machine = Machine::new(Options::new(given.import.agent_id().clone()));
     let refused = |why: ProposeError| JsonError::at_field("records", why);
-    machine.begin(given.now).map_err(refused)?;
+    machine.begin_at(given.now).map_err(refused)?;
     machine.committed();
     machine.import(given.import, given.now).map_err(refused)?;
     machine.committed();

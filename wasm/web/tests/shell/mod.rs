@@ -145,7 +145,7 @@ fn a_rejected_proposal_leaves_the_outbox_as_it_was() {
     let head = machine.head_text();
     machine.propose(message("m1").into(), NOW).expect("a fact");
     let busy = machine.propose(message("m2").into(), NOW).expect_err("a proposal is open");
-    assert_eq!(text(&at(&busy, "code")), "wrong_state");
+    assert_eq!(text(&at(&busy, "code")), "misuse");
     machine.rejected();
     assert_eq!(machine.head_text(), head);
     assert!(machine.propose(message("m2").into(), NOW).is_ok(), "the next one is taken");
