@@ -57,6 +57,9 @@ pub(super) struct Deliver {
     /// That system's name for the event
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
+    /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
+    #[arg(long = "virtual")]
+    is_virtual: bool,
     /// Print the result as JSON: a `Receipt` (see `wakeful schema`)
     #[arg(long)]
     json: bool,
@@ -79,8 +82,9 @@ impl Deliver {
             source: self.source.clone(),
             event_type: self.event.clone(),
         });
-        let receipt =
-            send::say(&self.ledger, Some(agent.as_str()), SystemClock, &json::write(&fact))?;
+        let receipt = send::say(&self.ledger, Some(agent.as_str()), self.is_virtual, |_| {
+            Ok(json::write(&fact))
+        })?;
         if self.json {
             say!("{}", json::write(&receipt));
         } else {

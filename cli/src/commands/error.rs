@@ -232,6 +232,16 @@ pub(super) enum CliError {
         .0.display()
     )]
     NoSuchToken(PathBuf),
+    /// A trigger that does not exist is to be changed.
+    #[error("agent `{agent}` has no external trigger `{asked}`; it has: {triggers}")]
+    NoSuchTrigger {
+        /// The agent.
+        agent: AgentId,
+        /// The id that was given.
+        asked: String,
+        /// The ids of the triggers that can be delivered to.
+        triggers: String,
+    },
     /// The content of a delivery is not what its type says.
     #[error("the content is not JSON: {0}")]
     Content(wakeful_core::json::JsonError),
