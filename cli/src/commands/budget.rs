@@ -195,8 +195,11 @@ impl Budget {
             }
         }
         if item.is_none() {
-            let (today, total) = (&summary.model.today, &summary.model.total);
-            say!("agent `{agent}` used {} today, and {} in all", used(today), used(total));
+            let (of_day, total) = (used(&summary.model.today), used(&summary.model.total));
+            let newest = scheduler.state().at().to_string();
+            // The date of the newest entry: today's date if the agent did something today.
+            let day = newest.get(..10).unwrap_or(&newest);
+            say!("agent `{agent}` used {of_day} on {day} (UTC), and {total} in all");
         }
         Ok(Verdict::Well)
     }

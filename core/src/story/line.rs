@@ -255,7 +255,8 @@ impl Line {
 
     /// Whether this line sets these limits.
     pub(super) fn sets(&self, budget: &BudgetSet) -> bool {
-        matches!(self, Self::Operation(fact) if matches!(&**fact, Fact::BudgetSet(set) if set == budget))
+        let Self::Operation(fact) = self else { return false };
+        matches!(&**fact, Fact::BudgetSet(set) if set == budget)
     }
 
     /// The fact of this line; `None` if it only lets time pass. Its message or hint has `id`, so
