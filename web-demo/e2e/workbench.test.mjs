@@ -457,6 +457,78 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
+test("the state shows budgets and external triggers at each entry", () =>
+  onPage(async (page) => {
+    const entries = (name) =>
+      bundle.cases.find((known) => known.case === name).trace.steps.flatMap((step) => step.entries);
+    const first = (name, like) => entries(name).find(({ record }) => like(record)).seq;
+    const state = page.locator(".pane-state");
+    await page.getByRole("tab", { name: "State" }).click();
+
+    await choose(page, "callback");
+    const made = first("callback", (record) => record.external_trigger_id === "build");
+    await goTo(page, "callback", made);
+    const triggers = state.getByRole("list", { name: "external triggers" });
+    await triggers.getByText("0 deliveries").first().waitFor();
+    await triggers.getByText("nothing waits for it").first().waitFor();
+    const waits = first("callback", (record) => record.wake_sources !== undefined);
+    await goTo(page, "callback", waits);
+    await triggers.getByText("awaited by").waitFor();
+    await goTo(page, "callback", entries("callback").length);
+    await state.getByText("2 triggers have ended").waitFor();
+
+    await choose(page, "budget");
+    const exhausted = first("budget", ({ data }) => data?.kind === "budget_exhausted");
+    await goTo(page, "budget", exhausted);
+    const budgets = state.getByRole("list", { name: "budgets" });
+    await budgets.getByText("1,050 of 1,000").waitFor();
+    await budgets.getByText(/used up, until midnight UTC \(2026-05-28 00:00\)/).waitFor();
+    const granted = first("budget", ({ control }) => control === "budget_granted");
+    await goTo(page, "budget", granted);
+    await budgets.getByText("1,050 of 1,500").waitFor();
+    assert.equal(await budgets.getByText("used up").count(), 0);
+    await goTo(page, "budget", entries("budget").length);
+    await budgets.getByText(/used up, until a grant or a higher limit/).waitFor();
+  }));
+
+test("a choice of the policy is supposed as the core names it", () =>
+  onPage(async (page) => {
+    await choose(page, "heartbeat");
+    await page.getByLabel("Policy", { exact: true }).selectOption("terminal_reentry");
+    await page.getByLabel("policy: task results that re-enter the model").selectOption("awaited");
+    await page.getByRole("button", { name: "As recorded" }).waitFor();
+    await page.locator(".rule[data-outcome=fired]").waitFor();
+    assert.equal(await page.locator(".alarm").count(), 0);
+  }));
+
+/** Starts the live agent with two triggers and a budget that is used up. */
+async function withStanding(page) {
+  await page.getByRole("tab", { name: "Live" }).click();
+  await page.getByRole("button", { name: "Start an agent" }).click();
+  await opened(page, "live agent");
+  await page.getByLabel("Virtual").click();
+  await page.getByLabel("id of the trigger").fill("build");
+  await page.getByLabel("what is delivered to the trigger").fill("the nightly build");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("button", { name: "Revoke build" }).waitFor();
+  await page.getByLabel("id of the trigger").fill("mail");
+  await page.getByLabel("For one delivery").check();
+  await page.getByLabel("Expires").selectOption("3600000");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("button", { name: "Revoke mail" }).waitFor();
+  await page.getByLabel("Tokens of the day").fill("150");
+  await page.getByLabel("Tokens in all").fill("1000000");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await page.getByText("The limits hold now.").waitFor();
+  for (const text of ["look at the build", "and at the mail"]) {
+    await page.getByLabel("message of the operator").fill(text);
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.locator(".entry-summary", { hasText: text }).waitFor();
+    await page.getByRole("button", { name: /^To 20/ }).click();
+  }
+  await page.locator(".live").getByText("200 of 150").waitFor();
+}
+
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing in any panel, ${colorScheme}`, () =>
     onPage(
@@ -468,9 +540,7 @@ for (const colorScheme of ["light", "dark"]) {
           await page.waitForTimeout(200);
           found.push(...(await axe(page)).map((violation) => `${tab}: ${violation}`));
         }
-        await page.getByRole("tab", { name: "Live" }).click();
-        await page.getByRole("button", { name: "Start an agent" }).click();
-        await opened(page, "live agent");
+        await withStanding(page);
         found.push(...(await axe(page)).map((violation) => `a live agent: ${violation}`));
         await shoot(page, `live-${colorScheme}`);
         await openFile(page, "bad.jsonl", "{");
@@ -487,7 +557,26 @@ for (const colorScheme of ["light", "dark"]) {
   for (const [width, height] of [
     [1440, 900],
     [1280, 800],
+    [390, 844],
   ]) {
+    test(`screenshots of budgets and triggers ${colorScheme} ${width}`, () =>
+      onPage(
+        async (page) => {
+          await withStanding(page);
+          await page.locator(".live-triggers").scrollIntoViewIfNeeded();
+          await shoot(page, `triggers-${colorScheme}-${width}`);
+          await page.getByRole("button", { name: "Grant", exact: true }).scrollIntoViewIfNeeded();
+          await shoot(page, `budgets-${colorScheme}-${width}`);
+          assert.equal(await overflow(page), 0);
+          await page.getByRole("tab", { name: "State" }).click();
+          await page.locator(".pane-state .budgets").scrollIntoViewIfNeeded();
+          await page.locator(".pane-state .trigger").last().scrollIntoViewIfNeeded();
+          await shoot(page, `standing-${colorScheme}-${width}`);
+          assert.equal(await overflow(page), 0);
+        },
+        { colorScheme, viewport: { width, height } },
+      ));
+
     test(`screenshots ${colorScheme} ${width}`, () =>
       onPage(
         async (page) => {
