@@ -330,7 +330,7 @@ test("an agent waits for a delivery from outside, and runs out of its budget", (
     assert.match(token, /^wkt_[0-9a-f]{64}$/);
 
     await page.getByLabel("Next turn").selectOption("wait_trigger");
-    await page.getByLabel("Text").fill("build");
+    await page.getByRole("textbox", { name: "Text", exact: true }).fill("build");
     await tell("wait for the build");
     await live.getByText(/awaited by/).waitFor();
     await page.getByLabel("Next turn").selectOption("say");

@@ -494,7 +494,8 @@ test("the state shows budgets and external triggers at each entry", () =>
 test("a choice of the policy is supposed as the core names it", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
-    await page.getByLabel("Policy", { exact: true }).selectOption("terminal_reentry");
+    const policy = page.locator(".suppose label", { hasText: "Policy" });
+    await policy.locator("select").selectOption("terminal_reentry");
     await page.getByLabel("policy: task results that re-enter the model").selectOption("awaited");
     await page.getByRole("button", { name: "As recorded" }).waitFor();
     await page.locator(".rule[data-outcome=fired]").waitFor();
@@ -526,7 +527,7 @@ async function withStanding(page) {
     await page.locator(".entry-summary", { hasText: text }).waitFor();
     await page.getByRole("button", { name: /^To 20/ }).click();
   }
-  await page.locator(".live").getByText("200 of 150").waitFor();
+  await page.locator(".live .budgets").getByText("200 of 150").waitFor();
 }
 
 for (const colorScheme of ["light", "dark"]) {
