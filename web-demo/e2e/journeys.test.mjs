@@ -332,7 +332,7 @@ test("an agent waits for a delivery from outside, and runs out of its budget", (
     await page.getByLabel("Next turn").selectOption("wait_trigger");
     await page.getByRole("textbox", { name: "Text", exact: true }).fill("build");
     await tell("wait for the build");
-    await live.getByText(/awaited by/).waitFor();
+    await live.locator(".trigger", { hasText: "/wait" }).waitFor();
     await page.getByLabel("Next turn").selectOption("say");
     await page.getByLabel("content of the delivery").fill("It is green.");
     await page.getByLabel("id of the delivery").fill("n1");
@@ -343,8 +343,8 @@ test("an agent waits for a delivery from outside, and runs out of its budget", (
         .click();
     await deliver();
     await says("The delivery is recorded.");
-    await says(/1 delivery, the last at/);
-    await says("nothing waits for it");
+    await says(/1, the last at/);
+    await says("nobody");
     await deliver();
     await live.locator(".live-refused", { hasText: "ignored: duplicate" }).waitFor();
 

@@ -469,11 +469,11 @@ test("the state shows budgets and external triggers at each entry", () =>
     const made = first("callback", (record) => record.external_trigger_id === "build");
     await goTo(page, "callback", made);
     const triggers = state.getByRole("list", { name: "external triggers" });
-    await triggers.getByText("0 deliveries").first().waitFor();
-    await triggers.getByText("nothing waits for it").first().waitFor();
+    await triggers.getByText("Deliveries").first().waitFor();
+    await triggers.getByText("nobody").first().waitFor();
     const waits = first("callback", (record) => record.wake_sources !== undefined);
     await goTo(page, "callback", waits);
-    await triggers.getByText("awaited by").waitFor();
+    await triggers.getByText("wait-1").waitFor();
     await goTo(page, "callback", entries("callback").length);
     await state.getByText("2 triggers have ended").waitFor();
 
@@ -564,14 +564,14 @@ for (const colorScheme of ["light", "dark"]) {
       onPage(
         async (page) => {
           await withStanding(page);
-          await page.locator(".live-triggers").scrollIntoViewIfNeeded();
+          const top = (part) => part.evaluate((element) => element.scrollIntoView());
+          await top(page.getByRole("region", { name: "External triggers" }));
           await shoot(page, `triggers-${colorScheme}-${width}`);
-          await page.getByRole("button", { name: "Grant", exact: true }).scrollIntoViewIfNeeded();
+          await top(page.getByRole("region", { name: "Budgets" }));
           await shoot(page, `budgets-${colorScheme}-${width}`);
           assert.equal(await overflow(page), 0);
           await page.getByRole("tab", { name: "State" }).click();
-          await page.locator(".pane-state .budgets").scrollIntoViewIfNeeded();
-          await page.locator(".pane-state .trigger").last().scrollIntoViewIfNeeded();
+          await top(page.locator(".pane-state .budgets"));
           await shoot(page, `standing-${colorScheme}-${width}`);
           assert.equal(await overflow(page), 0);
         },

@@ -6,7 +6,7 @@ import { readBundle } from "./bundle.ts";
 import { clockTime } from "./clock.ts";
 import { compare } from "./compare.ts";
 import { entrySummary } from "./entry-summary.ts";
-import { limitEnd, limitName, limitUse, triggerWords, usageWords } from "./standing.ts";
+import { limitEnd, limitName, limitUse, triggerFacts, usageWords } from "./standing.ts";
 import type { Entry, Step, Trace } from "./trace.ts";
 
 const entry = (seq: number, chain = `c${seq}`): Entry => ({
@@ -83,6 +83,10 @@ test("an entry is told in a line by its class", () => {
   assert.equal(
     line("events", { kind: "scheduler_decision", data: { decision: "Sleep", reason: "r" } }),
     "scheduler_decision · Sleep · r",
+  );
+  assert.equal(
+    line("events", { kind: "scheduler_diagnostic", data: { kind: "budget_exhausted" } }),
+    "scheduler_diagnostic · budget_exhausted",
   );
   const closure = {
     agent_id: "a",
@@ -173,18 +177,19 @@ test("a trigger says whom it serves, what a delivery becomes, and when it ends",
     delivery_count: 0,
     awaited_by: [],
   } as const;
-  assert.deepEqual(triggerWords({ ...trigger, awaited_by: [] }, now), [
-    "serves the agent",
-    "becomes a wake hint",
-    "trusted as evidence",
-    "0 deliveries",
-    "does not expire",
+  assert.deepEqual(triggerFacts({ ...trigger, awaited_by: [] }, now), [
+    ["Serves", "the agent"],
+    ["Becomes", "a wake hint"],
+    ["Trusted", "as evidence"],
+    ["Deliveries", "0"],
+    ["Expires", "never"],
+    ["Awaited by", "nobody"],
   ]);
   assert.deepEqual(
-    triggerWords(
+    triggerFacts(
       {
         ...trigger,
-        awaited_by: [],
+        awaited_by: ["c1", "i1"],
         work_item_id: "w",
         delivery_mode: "enqueue_message",
         trust: "trusted_integration",
@@ -196,12 +201,12 @@ test("a trigger says whom it serves, what a delivery becomes, and when it ends",
       now,
     ),
     [
-      "serves w",
-      "becomes a message",
-      "trusted as an integration",
-      "for one delivery",
-      "1 delivery, the last at 09:05",
-      "expires at 2026-05-28 10:00",
+      ["Serves", "w"],
+      ["Becomes", "a message"],
+      ["Trusted", "as an integration"],
+      ["Deliveries", "1 of 1, the last at 09:05"],
+      ["Expires", "at 2026-05-28 10:00"],
+      ["Awaited by", "c1, i1"],
     ],
   );
 });

@@ -112,6 +112,7 @@ function eventWords(data: unknown): string {
   const event = fields(data);
   const [resolution, closure] = [fields(event["resolution"]), fields(event["closure"])];
   return joined(
+    event["kind"],
     event["decision"],
     event["fact"],
     event["reason"],

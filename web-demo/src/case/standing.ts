@@ -6,17 +6,18 @@ import { clockTime } from "./clock.ts";
 import { DELIVERY_MODES, LIMITS, TRUSTS, type Limit } from "./labels.ts";
 import { counted, grouped } from "./words.ts";
 
-/** What a trigger is, in a few words each. */
-export function triggerWords(trigger: TriggerSummary, now: string): string[] {
-  const { work_item_id, expires_at, last_delivered_at } = trigger;
+/** What a trigger is: names and values. */
+export function triggerFacts(trigger: TriggerSummary, now: string): [string, string][] {
+  const { work_item_id, expires_at, last_delivered_at, awaited_by } = trigger;
+  const last =
+    last_delivered_at == null ? "" : `, the last at ${clockTime(last_delivered_at, now)}`;
   return [
-    work_item_id == null ? "serves the agent" : `serves ${work_item_id}`,
-    `becomes ${DELIVERY_MODES[trigger.delivery_mode]}`,
-    `trusted ${TRUSTS[trigger.trust]}`,
-    ...(trigger.one_shot ? ["for one delivery"] : []),
-    counted(trigger.delivery_count, "delivery", "deliveries") +
-      (last_delivered_at == null ? "" : `, the last at ${clockTime(last_delivered_at, now)}`),
-    expires_at == null ? "does not expire" : `expires at ${clockTime(expires_at, now)}`,
+    ["Serves", work_item_id ?? "the agent"],
+    ["Becomes", DELIVERY_MODES[trigger.delivery_mode]],
+    ["Trusted", TRUSTS[trigger.trust]],
+    ["Deliveries", `${grouped(trigger.delivery_count)}${trigger.one_shot ? " of 1" : ""}${last}`],
+    ["Expires", expires_at == null ? "never" : `at ${clockTime(expires_at, now)}`],
+    ["Awaited by", awaited_by.length === 0 ? "nobody" : awaited_by.join(", ")],
   ];
 }
 

@@ -7,7 +7,7 @@ import {
   limitName,
   limitUse,
   ownerWords,
-  triggerWords,
+  triggerFacts,
 } from "../case/standing.ts";
 import "../style/standing.css";
 
@@ -45,16 +45,14 @@ export function Trigger({ trigger, now }: { trigger: TriggerSummary; now: string
         <code>{trigger.external_trigger_id}</code>
         {trigger.description !== trigger.external_trigger_id && <span> {trigger.description}</span>}
       </p>
-      <p className="note">{triggerWords(trigger, now).join(" · ")}</p>
-      <p className={trigger.awaited_by.length === 0 ? "note" : ""}>
-        {trigger.awaited_by.length === 0 ? "nothing waits for it" : "awaited by "}
-        {trigger.awaited_by.map((id, index) => (
-          <span key={id}>
-            {index > 0 && ", "}
-            <code>{id}</code>
-          </span>
+      <dl className="trigger-facts">
+        {triggerFacts(trigger, now).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
         ))}
-      </p>
+      </dl>
     </>
   );
 }
