@@ -363,7 +363,7 @@ test("an agent waits for a delivery from outside, and runs out of its budget", (
     await press("Set");
     await says("The limits hold now.");
     await live.getByText(/used up, until midnight UTC/).waitFor();
-    await page.getByLabel("Tokens more").fill("1000");
+    await page.getByLabel("More tokens").fill("1000");
     await press("Grant");
     await says("The grant counts now.");
     await live.getByText(/of 1,001/).waitFor();

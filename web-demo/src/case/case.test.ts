@@ -1,11 +1,13 @@
 // Tests of a case: the comparison with the native trace, the lines about entries, the clock.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import test from "node:test";
 
 import { readBundle } from "./bundle.ts";
 import { clockTime } from "./clock.ts";
 import { compare } from "./compare.ts";
-import { entrySummary } from "./entry-summary.ts";
+import { DRAWN } from "../document/rows.ts";
+import { entrySummary, SUMMARIES } from "./entry-summary.ts";
 import { limitEnd, limitName, limitUse, triggerFacts, usageWords } from "./standing.ts";
 import type { Entry, Step, Trace } from "./trace.ts";
 
@@ -111,6 +113,21 @@ test("an entry is told in a line by its class", () => {
     line("external_triggers", { ...trigger, delivery_count: 1200 }),
     "build · active · 1,200 deliveries · a build",
   );
+});
+
+test("every class of the schema has words and a lane", async () => {
+  const schema = JSON.parse(
+    await readFile(new URL("../../../docs/wakeful.schema.json", import.meta.url), "utf8"),
+  ) as { $defs: Record<string, { description?: string; anyOf?: { $ref: string }[] }> };
+  const records = schema.$defs["Record"]?.anyOf ?? assert.fail("the schema has no records");
+  const classes = records.flatMap(({ $ref }) => {
+    const { description = "" } = schema.$defs[$ref.split("/").at(-1) ?? ""] ?? {};
+    return /\(class `(\w+)`\)/.exec(description)?.[1] ?? [];
+  });
+  // What another runtime's ledger carries along has no class of its own.
+  assert.equal(classes.length, records.length - 1);
+  assert.deepEqual(Object.keys(SUMMARIES).toSorted(), classes.toSorted());
+  assert.deepEqual(Object.keys(DRAWN).toSorted(), classes.toSorted());
 });
 
 test("a record of the control plane says what it changes", () => {

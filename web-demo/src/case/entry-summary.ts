@@ -13,7 +13,8 @@ export function entrySummary(entry: Entry): string {
   return summary === undefined ? joined(entry.record["id"]) : summary(entry.record);
 }
 
-const SUMMARIES: Record<string, (record: Fields) => string> = {
+/** The words about an entry of each class. A class of a newer core is told by its id. */
+export const SUMMARIES: Record<string, (record: Fields) => string> = {
   messages: (record) => joined(record["id"], record["kind"], bodyText(record["body"])),
   queue_entries: (record) => joined(record["message_id"], record["status"], record["reason"]),
   events: (record) => joined(record["kind"], eventWords(record["data"])),

@@ -18,7 +18,7 @@ export function Budgets({ live }: { live: Live }) {
   return (
     <Part title="Budgets" wide>
       {budgets.length > 0 && <Standing budgets={budgets} now={live.view?.now ?? ""} />}
-      <div className="live-row">
+      <div className="live-grid">
         <Select says="Budget of" value={owner} of={all} choose={setOwner} />
       </div>
       <SetForm key={`set ${owner}`} live={live} owner={owner} />
@@ -44,7 +44,7 @@ function SetForm({ live, owner }: { live: Live; owner: string }) {
         void set();
       }}
     >
-      <div className="live-row">
+      <div className="live-grid">
         {names(LIMITS).map((limit) => (
           <Amount
             key={limit}
@@ -54,6 +54,8 @@ function SetForm({ live, owner }: { live: Live; owner: string }) {
             change={(text) => setDraft({ ...draft, [limit]: text })}
           />
         ))}
+      </div>
+      <div className="live-row">
         <button
           type="submit"
           className="live-button live-first"
@@ -67,7 +69,7 @@ function SetForm({ live, owner }: { live: Live; owner: string }) {
   );
 }
 
-const GRANTS = { tokens: "Tokens more", cost_micros: "Millionths of cost more" };
+const GRANTS = { tokens: "More tokens", cost_micros: "More millionths of cost" };
 
 function GrantForm({ live, owner }: { live: Live; owner: string }) {
   const { answered, ask } = useAnswer(live);
@@ -86,7 +88,7 @@ function GrantForm({ live, owner }: { live: Live; owner: string }) {
         void grant();
       }}
     >
-      <div className="live-row">
+      <div className="live-grid">
         {names(GRANTS).map((name) => (
           <Amount
             key={name}
@@ -96,6 +98,8 @@ function GrantForm({ live, owner }: { live: Live; owner: string }) {
             change={(text) => setDraft({ ...draft, [name]: text })}
           />
         ))}
+      </div>
+      <div className="live-row">
         <button
           type="submit"
           className="live-button"

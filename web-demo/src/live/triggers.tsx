@@ -170,7 +170,7 @@ function CreateForm({ live }: { live: Live }) {
           Create
         </button>
       </div>
-      <div className="live-row">
+      <div className="live-grid">
         <Select
           says="Becomes"
           value={draft.mode}
