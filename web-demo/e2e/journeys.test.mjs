@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { unzipSync } from "fflate";
 
 import { largeLedger } from "./large.mjs";
-import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from "./page.mjs";
+import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot, visit } from "./page.mjs";
 
 const LARGE = 100_000;
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
@@ -57,17 +57,7 @@ async function renderers(browser) {
 }
 
 /** A journey in a fresh page, which must keep a clean console. */
-async function journey(use) {
-  const { page, troubles, close } = await newPage(workbench.browser);
-  try {
-    await page.goto(workbench.url);
-    await page.waitForSelector(".badge");
-    await use(page);
-    assert.deepEqual(troubles, []);
-  } finally {
-    await close();
-  }
-}
+const journey = (use) => visit(workbench, use);
 
 test("from a stuck agent to its cause", () =>
   journey(async (page) => {
@@ -304,76 +294,6 @@ test("an agent runs in the page, crashes, and continues after a reload", () =>
     assert.ok((await entries()) > before, "it continued in the same ledger");
     const processed = page.locator(".entry-summary", { hasText: /· processed/ });
     assert.equal(await processed.count(), 1, "its message was processed once");
-  }));
-
-test("an agent waits for a delivery from outside, and runs out of its budget", () =>
-  journey(async (page) => {
-    await page.getByRole("tab", { name: "Live" }).click();
-    await page.getByRole("button", { name: "Start an agent" }).click();
-    await opened(page, "live agent");
-    await page.getByLabel("Virtual").click();
-    const live = page.locator(".live");
-    const says = (text) => live.getByText(text).waitFor();
-    const press = (name) => live.getByRole("button", { name, exact: true }).click();
-    /** Sends this as the operator, and lets its turn end. */
-    const tell = async (words) => {
-      await page.getByLabel("message of the operator").fill(words);
-      await press("Send");
-      await page.locator(".entry-summary", { hasText: words }).waitFor();
-      await live.getByRole("button", { name: /^To 20/ }).click();
-    };
-
-    await page.getByLabel("id of the trigger").fill("build");
-    await press("Create");
-    await press("Deliver build");
-    const token = await page.getByLabel("token", { exact: true }).inputValue();
-    assert.match(token, /^wkt_[0-9a-f]{64}$/);
-
-    await page.getByLabel("Next turn").selectOption("wait_trigger");
-    await page.getByRole("textbox", { name: "Text", exact: true }).fill("build");
-    await tell("wait for the build");
-    await live.locator(".trigger", { hasText: "/wait" }).waitFor();
-    await page.getByLabel("Next turn").selectOption("say");
-    await page.getByLabel("content of the delivery").fill("It is green.");
-    await page.getByLabel("id of the delivery").fill("n1");
-    const deliver = () =>
-      page
-        .getByRole("form", { name: "deliver from outside" })
-        .getByRole("button", { name: "Deliver", exact: true })
-        .click();
-    await deliver();
-    await says("The delivery is recorded.");
-    await says(/1, the last at/);
-    await says("nobody");
-    await deliver();
-    await live.locator(".live-refused", { hasText: "ignored: duplicate" }).waitFor();
-
-    await press("Rotate build");
-    await says("build has a new token; the old one counts no longer.");
-    await deliver();
-    await live.locator(".live-refused", { hasText: "no trigger has this token" }).waitFor();
-    await press("Revoke build");
-    await says("build has ended.");
-    assert.equal(await live.locator(".live-triggers").count(), 0);
-
-    await page.getByLabel("Tokens of the day").fill("many");
-    await press("Set");
-    await live.locator(".live-refused", { hasText: "tokens_per_day" }).waitFor();
-    await page.getByLabel("Tokens of the day").fill("1");
-    await press("Set");
-    await says("The limits hold now.");
-    await live.getByText(/used up, until midnight UTC/).waitFor();
-    await page.getByLabel("More tokens").fill("1000");
-    await press("Grant");
-    await says("The grant counts now.");
-    await live.getByText(/of 1,001/).waitFor();
-    assert.equal(await live.getByText(/used up, until/).count(), 0);
-    // What is left empty has no limit.
-    await page.getByLabel("Tokens of the day").fill("");
-    await press("Set");
-    await live.locator(".budgets").waitFor({ state: "detached" });
-    const ledger = await page.locator(".entry-summary").allInnerTexts();
-    assert.ok(ledger.every((line) => !line.includes(token)));
   }));
 
 test("by keyboard alone: a case, its past, another edition", () =>

@@ -3,7 +3,19 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 
-import { axe, choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from "./page.mjs";
+import {
+  axe,
+  choose,
+  goTo,
+  newPage,
+  opened,
+  openFile,
+  openWorkbench,
+  overflow,
+  shoot,
+  visit,
+  withStanding,
+} from "./page.mjs";
 
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
 const heartbeat = bundle.cases
@@ -16,18 +28,7 @@ before(async () => {
 });
 after(() => workbench?.close());
 
-/** Opens the page, runs a test on it, and checks that the console stays clean. */
-async function onPage(use, { path = "", ...options } = {}) {
-  const { page, troubles, close } = await newPage(workbench.browser, options);
-  try {
-    await page.goto(`${workbench.url}${path}`);
-    await page.waitForSelector(".badge");
-    await use(page);
-    assert.deepEqual(troubles, []);
-  } finally {
-    await close();
-  }
-}
+const onPage = (use, options) => visit(workbench, use, options);
 
 const text = (page, selector) => page.locator(selector).innerText();
 const cursor = (page) => text(page, ".cursor-count");
@@ -457,40 +458,6 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
-test("the state shows budgets and external triggers at each entry", () =>
-  onPage(async (page) => {
-    const entries = (name) =>
-      bundle.cases.find((known) => known.case === name).trace.steps.flatMap((step) => step.entries);
-    const first = (name, like) => entries(name).find(({ record }) => like(record)).seq;
-    const state = page.locator(".pane-state");
-    await page.getByRole("tab", { name: "State" }).click();
-
-    await choose(page, "callback");
-    const made = first("callback", (record) => record.external_trigger_id === "build");
-    await goTo(page, "callback", made);
-    const triggers = state.getByRole("list", { name: "external triggers" });
-    await triggers.getByText("Deliveries").first().waitFor();
-    await triggers.getByText("nobody").first().waitFor();
-    const waits = first("callback", (record) => record.wake_sources !== undefined);
-    await goTo(page, "callback", waits);
-    await triggers.getByText("wait-1").waitFor();
-    await goTo(page, "callback", entries("callback").length);
-    await state.getByText("2 triggers have ended").waitFor();
-
-    await choose(page, "budget");
-    const exhausted = first("budget", ({ data }) => data?.kind === "budget_exhausted");
-    await goTo(page, "budget", exhausted);
-    const budgets = state.getByRole("list", { name: "budgets" });
-    await budgets.getByText("1,050 of 1,000").waitFor();
-    await budgets.getByText(/used up, until midnight UTC \(2026-05-28 00:00\)/).waitFor();
-    const granted = first("budget", ({ control }) => control === "budget_granted");
-    await goTo(page, "budget", granted);
-    await budgets.getByText("1,050 of 1,500").waitFor();
-    assert.equal(await budgets.getByText("used up").count(), 0);
-    await goTo(page, "budget", entries("budget").length);
-    await budgets.getByText(/used up, until a grant or a higher limit/).waitFor();
-  }));
-
 test("a choice of the policy is supposed as the core names it", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
@@ -501,34 +468,6 @@ test("a choice of the policy is supposed as the core names it", () =>
     await page.locator(".rule[data-outcome=fired]").waitFor();
     assert.equal(await page.locator(".alarm").count(), 0);
   }));
-
-/** Starts the live agent with two triggers and a budget that is used up. */
-async function withStanding(page) {
-  await page.getByRole("tab", { name: "Live" }).click();
-  await page.getByRole("button", { name: "Start an agent" }).click();
-  await opened(page, "live agent");
-  await page.getByLabel("Virtual").click();
-  await page.getByLabel("id of the trigger").fill("build");
-  await page.getByLabel("what is delivered to the trigger").fill("the nightly build");
-  await page.getByRole("button", { name: "Create", exact: true }).click();
-  await page.getByRole("button", { name: "Revoke build" }).waitFor();
-  await page.getByLabel("id of the trigger").fill("mail");
-  await page.getByLabel("For one delivery").check();
-  await page.getByLabel("Expires").selectOption("3600000");
-  await page.getByRole("button", { name: "Create", exact: true }).click();
-  await page.getByRole("button", { name: "Revoke mail" }).waitFor();
-  await page.getByLabel("Tokens of the day").fill("150");
-  await page.getByLabel("Tokens in all").fill("1000000");
-  await page.getByRole("button", { name: "Set", exact: true }).click();
-  await page.getByText("The limits hold now.").waitFor();
-  for (const text of ["look at the build", "and at the mail"]) {
-    await page.getByLabel("message of the operator").fill(text);
-    await page.getByRole("button", { name: "Send" }).click();
-    await page.locator(".entry-summary", { hasText: text }).waitFor();
-    await page.getByRole("button", { name: /^To 20/ }).click();
-  }
-  await page.locator(".live .budgets").getByText("200 of 150").waitFor();
-}
 
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing in any panel, ${colorScheme}`, () =>
@@ -558,26 +497,7 @@ for (const colorScheme of ["light", "dark"]) {
   for (const [width, height] of [
     [1440, 900],
     [1280, 800],
-    [390, 844],
   ]) {
-    test(`screenshots of budgets and triggers ${colorScheme} ${width}`, () =>
-      onPage(
-        async (page) => {
-          await withStanding(page);
-          const top = (part) => part.evaluate((element) => element.scrollIntoView());
-          await top(page.getByRole("region", { name: "External triggers" }));
-          await shoot(page, `triggers-${colorScheme}-${width}`);
-          await top(page.getByRole("region", { name: "Budgets" }));
-          await shoot(page, `budgets-${colorScheme}-${width}`);
-          assert.equal(await overflow(page), 0);
-          await page.getByRole("tab", { name: "State" }).click();
-          await top(page.locator(".pane-state .budgets"));
-          await shoot(page, `standing-${colorScheme}-${width}`);
-          assert.equal(await overflow(page), 0);
-        },
-        { colorScheme, viewport: { width, height } },
-      ));
-
     test(`screenshots ${colorScheme} ${width}`, () =>
       onPage(
         async (page) => {
@@ -631,10 +551,6 @@ test("the wheel scrolls each panel to its end", () =>
     },
     { viewport: { width: 1280, height: 720 } },
   ));
-
-/** The number of pixels by which the page is wider than its window. */
-const overflow = (page) =>
-  page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
 
 test("in a narrow window nothing is cut off, and the page does not move", async () => {
   for (const [width, height] of [

@@ -55,6 +55,8 @@ fn what_is_delivered_with_the_token_wakes_the_agent() {
     assert_eq!(deliver(&place, &token, &["green at 7", "--id", "n1"]), 0);
     assert_eq!(deliver(&place, &token, &["green at 7", "--id", "n1"]), 1, "it counts once");
     assert_eq!(deliver(&place, "wkt_0000", &["red"]), 2, "nobody has this token");
+    assert_eq!(deliver(&place, "", &["red"]), 2, "a variable that is not set");
+    assert_eq!(deliver(&place, &token, &[&token]), 2, "a token as the content");
     place.rest(&[]);
     let asked = place.asked();
     assert!(asked.last().expect("a request").contains("green at 7"), "{asked:?}");

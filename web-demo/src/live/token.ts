@@ -1,5 +1,5 @@
-// Tokens of external triggers, as a host makes them: random, given away once, and never in a ledger,
-// which has only their hash.
+// Tokens of external triggers, as a host makes them: random, and given away once. The ledger has
+// only their hash.
 
 /** The beginning of every token, and its number of random bytes. */
 const BEGINS = "wkt_";
