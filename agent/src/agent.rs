@@ -49,10 +49,11 @@ const POLL: Duration = Duration::from_millis(50);
 pub enum Until {
     /// Only when it is told to.
     Told,
-    /// When the agent rests, and only repeating timers and offers of resting items would wake it.
+    /// When the agent rests, and only repeating timers, offers of resting items and the next day of
+    /// a budget would wake it.
     Rest,
-    /// When the agent has done what it was asked, and only offers of resting items would wake it.
-    /// This is for a child.
+    /// When the agent has done what it was asked, and only offers of resting items and the next day
+    /// of a budget would wake it. This is for a child.
     Done,
 }
 
@@ -286,8 +287,11 @@ fn has_ended(state: &State, until: Until) -> bool {
     let repeats = |id: &str| {
         state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat)
     };
-    // An offer of a resting item repeats for ever, so it must not keep the agent alive.
-    let is_offer = |owed: &Obligation| owed.kind == ObligationKind::RunnableItem;
+    // An offer of a resting item repeats for ever, and every day begins anew, so neither must keep
+    // the agent alive. What a budget holds back waits in the ledger.
+    let is_offer = |owed: &Obligation| {
+        matches!(owed.kind, ObligationKind::RunnableItem | ObligationKind::BudgetDay)
+    };
     let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
     let owes = |passes: &dyn Fn(&Obligation) -> bool| {
         owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed))

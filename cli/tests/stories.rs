@@ -226,6 +226,104 @@ fn moves_become_the_facts_that_they_stand_for() {
     );
 }
 
+/// The text of a story of `tests/fixtures/stories`.
+fn bundled(name: &str) -> String {
+    fs::read_to_string(source(&format!("tests/fixtures/stories/{name}.toml"))).expect("the story")
+}
+
+#[test]
+fn a_delivery_of_a_story_wakes_its_agent_and_counts_once() {
+    let text = bundled("callback");
+    let triggers = records(&text, "external_triggers");
+    let last = |id: &str| {
+        let all = triggers.iter().rev();
+        let mut of = all.filter(|trigger| trigger["external_trigger_id"] == id);
+        let trigger = of.next().expect("a trigger");
+        (trigger["status"].clone(), trigger["delivery_count"].clone())
+    };
+    assert_eq!(last("build"), ("used".into(), 1.into()));
+    assert_eq!(last("mail"), ("revoked".into(), 2.into()));
+    let ignored: Vec<_> = records(&text, "events")
+        .into_iter()
+        .filter(|event| event["kind"] == "fact_ignored")
+        .map(|event| event["data"]["reason"].clone())
+        .collect();
+    assert_eq!(ignored, ["duplicate", "wrong_token", "already_terminal"]);
+    let items = records(&text, "work_items");
+    assert_eq!(items.last().expect("an item")["state"], "completed");
+    let waits = records(&text, "wait_conditions");
+    assert_eq!(waits.last().expect("a wait")["status"], "resolved");
+}
+
+/// The story has no secrets, so the token of its trigger is known: the id.
+#[test]
+fn another_process_delivers_to_the_trigger_of_a_story() {
+    let text = format!("{HEAD}[[script]]\ncreate_trigger = \"build\"\n");
+    let (folder, path) = written(&text);
+    let ledger = arg(&folder.path().join("agent.sqlite"));
+    let ran =
+        wakeful(["run", "--ledger", &ledger, "--story", &arg(&path), "--virtual", "--until-rest"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let deliver =
+        |token: &str| wakeful(["deliver", "--ledger", &ledger, "--virtual", token, "green"]).code;
+    assert_eq!((deliver("build"), deliver("built")), (0, 2));
+}
+
+#[test]
+fn a_budget_of_a_story_holds_back_until_a_grant_or_midnight() {
+    let text = bundled("budget");
+    let (_folder, path) = written(&text);
+    let ran = wakeful(["trace", &arg(&path)]);
+    let trace: Value = serde_json::from_str(&ran.out).expect("a trace");
+    let steps = trace["steps"].as_array().expect("steps").iter();
+    let entries: Vec<_> =
+        steps.flat_map(|step| step["entries"].as_array().expect("entries").clone()).collect();
+    let at = |what: &dyn Fn(&Value) -> bool| {
+        let found = entries.iter().filter(|entry| what(&entry["record"]));
+        found.map(|entry| entry["at"].as_str().expect("a time").to_owned()).collect::<Vec<_>>()
+    };
+    let (evening, midnight) = ("2026-05-27T20:00:00Z", "2026-05-28T00:00:00Z");
+    let begun = at(&|record| record["control"] == "budget_day_begun");
+    assert_eq!(begun, [midnight]);
+    let ticks = at(&|record| record["kind"] == "system_tick" && record["body"]["text"] != "");
+    assert!(ticks.contains(&evening.to_owned()) && ticks.contains(&midnight.to_owned()));
+    let exhausted = at(&|record| record["data"]["kind"] == "budget_exhausted");
+    assert_eq!(exhausted, [evening, evening, midnight], "of the agent twice, and of the item");
+}
+
+/// A budget that is set has no id, and a process can end between the line and its marker.
+#[test]
+fn a_process_that_plays_on_sets_no_budget_again() {
+    let text = format!(
+        "{HEAD}[[script]]\nset_budget = {{ tokens_total = 5 }}\n[[script]]\nprompt = \"go\"\n"
+    );
+    let (folder, path) = written(&text);
+    let ledger = arg(&folder.path().join("agent.sqlite"));
+    let rest = || {
+        let ran = wakeful([
+            "run",
+            "--ledger",
+            &ledger,
+            "--story",
+            &arg(&path),
+            "--virtual",
+            "--until-rest",
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out
+    };
+    // As if the first process had ended there: the limits are recorded, and their marker is not.
+    let only_head = format!("{HEAD}[[script]]\nwait_ms = 1\n").replace("\"s\"", "\"other\"");
+    let (_other, begin) = written(&only_head);
+    let began =
+        wakeful(["run", "--ledger", &ledger, "--story", &arg(&begin), "--virtual", "--until-rest"]);
+    assert_eq!(began.code, 0, "{}", began.err);
+    let set = wakeful(["budget", "--ledger", &ledger, "--virtual", "set", "--tokens-total", "5"]);
+    assert_eq!(set.code, 0, "{}", set.err);
+    let out = rest();
+    assert!(out.contains("prompt `s:2`") && !out.contains("budget set"), "{out}");
+}
+
 #[test]
 fn toml_and_json_say_the_same() {
     let (_folder, toml) = written(&documented());

@@ -114,8 +114,9 @@ pub use self::{
         obligation::{Obligation, ObligationKind},
         posture::{AgentPosture, Posture},
         summary::{
-            AgentExecution, AgentIdentity, AgentListEntry, AgentModel, AgentSummary, ChildSummary,
-            ConditionSummary, IntentSummary, Lifecycle, SetAside, Tombstones, TriggerSummary,
+            AgentExecution, AgentIdentity, AgentListEntry, AgentModel, AgentSummary, BudgetSummary,
+            ChildSummary, ConditionSummary, IntentSummary, Lifecycle, LimitSummary, SetAside,
+            Tombstones, TriggerSummary,
         },
     },
     explain::{

@@ -39,6 +39,13 @@ impl Token {
         Self(text.to_owned())
     }
 
+    /// Whether a text has the form of a token that a host made, so that it is kept out of a ledger.
+    #[must_use]
+    pub fn is_like(text: &str) -> bool {
+        let digits = text.strip_prefix(BEGINS).unwrap_or_default();
+        digits.len() == 2 * BYTES && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    }
+
     /// The token as text. Show it only to the one who may deliver.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -86,5 +93,9 @@ mod tests {
         assert_ne!(one, other);
         assert_eq!((one.as_str().len(), &one.as_str()[..4]), (68, BEGINS));
         assert_eq!(format!("{one:?}"), "Token");
+        assert!(Token::is_like(one.as_str()));
+        for other in ["wkt_4be1", "build", "", &one.as_str()[..67], &format!("{}0", one.as_str())] {
+            assert!(!Token::is_like(other), "{other}");
+        }
     }
 }

@@ -3706,6 +3706,10 @@ export interface AgentSummary {
    */
   active_external_triggers: TriggerSummary[];
   /**
+   * The budgets with a limit: the agent's, and those of open items by id.
+   */
+  budgets: BudgetSummary[];
+  /**
    * The entry of the newest checkpoint, if no work item has changed since (contract 5.22).
    */
   checkpoint?: Seq | null;
@@ -3946,6 +3950,48 @@ export interface TriggerSummary {
    * When something was last delivered.
    */
   last_delivered_at?: Timestamp | null;
+  /**
+   * The intents and conditions that a delivery meets now.
+   */
+  awaited_by: string[];
+}
+/**
+ * A budget, and what was used of it.
+ */
+export interface BudgetSummary {
+  /**
+   * The item whose budget it is; `None` if it is the agent's.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * Whether a limit is reached.
+   */
+  exhausted: boolean;
+  /**
+   * Its limits.
+   */
+  limits: LimitSummary[];
+}
+/**
+ * A limit of a budget.
+ */
+export interface LimitSummary {
+  /**
+   * The name of the limit, as in `budget_set`.
+   */
+  limit: string;
+  /**
+   * What was used of it.
+   */
+  used: number;
+  /**
+   * What may be used, with grants.
+   */
+  of: number;
+  /**
+   * When it begins at zero again; `None` for a limit in all.
+   */
+  renews_at?: Timestamp | null;
 }
 /**
  * The numbers of records that do not count.

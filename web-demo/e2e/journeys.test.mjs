@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { unzipSync } from "fflate";
 
 import { largeLedger } from "./large.mjs";
-import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from "./page.mjs";
+import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot, visit } from "./page.mjs";
 
 const LARGE = 100_000;
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
@@ -57,17 +57,7 @@ async function renderers(browser) {
 }
 
 /** A journey in a fresh page, which must keep a clean console. */
-async function journey(use) {
-  const { page, troubles, close } = await newPage(workbench.browser);
-  try {
-    await page.goto(workbench.url);
-    await page.waitForSelector(".badge");
-    await use(page);
-    assert.deepEqual(troubles, []);
-  } finally {
-    await close();
-  }
-}
+const journey = (use) => visit(workbench, use);
 
 test("from a stuck agent to its cause", () =>
   journey(async (page) => {

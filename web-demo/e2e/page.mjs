@@ -1,5 +1,6 @@
 // The built page in a real browser: serves dist on a free port and opens it. CHROME is the path of
 // the browser.
+import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
@@ -101,4 +102,49 @@ export async function axe(page) {
   return found.violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`,
   );
+}
+
+/** Opens the page, runs a test on it, and checks that the console stays clean. */
+export async function visit(workbench, use, { path = "", ...options } = {}) {
+  const { page, troubles, close } = await newPage(workbench.browser, options);
+  try {
+    await page.goto(`${workbench.url}${path}`);
+    await page.waitForSelector(".badge");
+    await use(page);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await close();
+  }
+}
+
+/** The number of pixels by which the page is wider than its window. */
+export const overflow = (page) =>
+  page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
+
+/** Starts the live agent with two triggers and a budget that is used up. */
+export async function withStanding(page) {
+  await page.getByRole("tab", { name: "Live" }).click();
+  await page.getByRole("button", { name: "Start an agent" }).click();
+  await opened(page, "live agent");
+  await page.getByLabel("Virtual").click();
+  await page.getByLabel("id of the trigger").fill("build");
+  await page.getByLabel("what is delivered to the trigger").fill("the nightly build");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("button", { name: "Revoke build" }).waitFor();
+  await page.getByLabel("id of the trigger").fill("mail");
+  await page.getByLabel("For one delivery").check();
+  await page.getByLabel("Expires").selectOption("3600000");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("button", { name: "Revoke mail" }).waitFor();
+  await page.getByLabel("Tokens of the day").fill("150");
+  await page.getByLabel("Tokens in all").fill("1000000");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await page.getByText("The limits hold now.").waitFor();
+  for (const text of ["look at the build", "and at the mail"]) {
+    await page.getByLabel("message of the operator").fill(text);
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.locator(".entry-summary", { hasText: text }).waitFor();
+    await page.getByRole("button", { name: /^To 20/ }).click();
+  }
+  await page.locator(".live .budgets").getByText("200 of 150").waitFor();
 }

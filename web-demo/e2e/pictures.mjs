@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 
 import { largeLedger } from "./large.mjs";
-import { choose, goTo, newPage, opened, openWorkbench } from "./page.mjs";
+import { choose, goTo, newPage, opened, openWorkbench, withStanding } from "./page.mjs";
 
 const folder = fileURLToPath(new URL("../../docs/workbench/", import.meta.url));
 const SMALL = { width: 1280, height: 800 };
@@ -63,5 +63,10 @@ await picture("live", LARGE, "dark", async (page) => {
   await page.getByLabel("message of the operator").fill("look at the build");
   await page.getByRole("button", { name: "Send" }).click();
   await page.locator(".entry-summary", { hasText: "look at the build" }).waitFor();
+});
+await picture("budget", LARGE, "light", async (page) => {
+  await withStanding(page);
+  await page.getByRole("tab", { name: "State" }).click();
+  await page.locator(".pane-state .budgets").evaluate((budgets) => budgets.scrollIntoView());
 });
 await close();

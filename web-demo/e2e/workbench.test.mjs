@@ -3,7 +3,19 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 
-import { axe, choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from "./page.mjs";
+import {
+  axe,
+  choose,
+  goTo,
+  newPage,
+  opened,
+  openFile,
+  openWorkbench,
+  overflow,
+  shoot,
+  visit,
+  withStanding,
+} from "./page.mjs";
 
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
 const heartbeat = bundle.cases
@@ -16,18 +28,7 @@ before(async () => {
 });
 after(() => workbench?.close());
 
-/** Opens the page, runs a test on it, and checks that the console stays clean. */
-async function onPage(use, { path = "", ...options } = {}) {
-  const { page, troubles, close } = await newPage(workbench.browser, options);
-  try {
-    await page.goto(`${workbench.url}${path}`);
-    await page.waitForSelector(".badge");
-    await use(page);
-    assert.deepEqual(troubles, []);
-  } finally {
-    await close();
-  }
-}
+const onPage = (use, options) => visit(workbench, use, options);
 
 const text = (page, selector) => page.locator(selector).innerText();
 const cursor = (page) => text(page, ".cursor-count");
@@ -457,6 +458,17 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
+test("a choice of the policy is supposed as the core names it", () =>
+  onPage(async (page) => {
+    await choose(page, "heartbeat");
+    const policy = page.locator(".suppose label", { hasText: "Policy" });
+    await policy.locator("select").selectOption("terminal_reentry");
+    await page.getByLabel("policy: task results that re-enter the model").selectOption("awaited");
+    await page.getByRole("button", { name: "As recorded" }).waitFor();
+    await page.locator(".rule[data-outcome=fired]").waitFor();
+    assert.equal(await page.locator(".alarm").count(), 0);
+  }));
+
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing in any panel, ${colorScheme}`, () =>
     onPage(
@@ -468,9 +480,7 @@ for (const colorScheme of ["light", "dark"]) {
           await page.waitForTimeout(200);
           found.push(...(await axe(page)).map((violation) => `${tab}: ${violation}`));
         }
-        await page.getByRole("tab", { name: "Live" }).click();
-        await page.getByRole("button", { name: "Start an agent" }).click();
-        await opened(page, "live agent");
+        await withStanding(page);
         found.push(...(await axe(page)).map((violation) => `a live agent: ${violation}`));
         await shoot(page, `live-${colorScheme}`);
         await openFile(page, "bad.jsonl", "{");
@@ -530,7 +540,10 @@ test("the wheel scrolls each panel to its end", () =>
         const at = await page.locator(body).boundingBox();
         assert.ok(at.y + at.height <= 721, `${tab} ends within the window`);
         await page.mouse.move(at.x + 20, at.y + 20);
-        await page.mouse.wheel(0, 10_000);
+        // One event scrolls a limited way, however far it turns.
+        for (let turn = 0; turn < 4; turn += 1) {
+          await page.mouse.wheel(0, 2_500);
+        }
         await page.waitForFunction(
           ([body, last]) =>
             document.querySelector(last).getBoundingClientRect().bottom <=
@@ -541,10 +554,6 @@ test("the wheel scrolls each panel to its end", () =>
     },
     { viewport: { width: 1280, height: 720 } },
   ));
-
-/** The number of pixels by which the page is wider than its window. */
-const overflow = (page) =>
-  page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
 
 test("in a narrow window nothing is cut off, and the page does not move", async () => {
   for (const [width, height] of [

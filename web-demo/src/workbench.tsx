@@ -29,6 +29,9 @@ import { carried } from "./parts/permalink.ts";
 import { SelectEntry } from "./parts/seq-link.tsx";
 import { Tabs, type Chosen } from "./parts/tabs.tsx";
 
+/** The case that is shown to those who ask for none: it has a bit of everything. */
+const INTRODUCTION = "heartbeat";
+
 /** The page. */
 export function Workbench() {
   const { cases, broken } = useBundle();
@@ -98,7 +101,8 @@ export function Workbench() {
         new Error("the link is cut or changed: ask for it again, or for the file"),
       );
     }
-    const first = cases.find((entry) => entry.case === readAddress().name) ?? cases[0];
+    const named = (name: string | null) => cases.find((entry) => entry.case === name);
+    const first = named(readAddress().name) ?? named(INTRODUCTION) ?? cases[0];
     if (first !== undefined) {
       choose(first.case);
     }

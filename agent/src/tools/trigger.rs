@@ -208,8 +208,11 @@ impl Tool for ListExternalTriggers {
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         caller.ask(|actor| {
-            let external_triggers: Vec<_> =
-                actor.state().external_triggers().map(TriggerSummary::new).collect();
+            let external_triggers: Vec<_> = actor
+                .state()
+                .external_triggers()
+                .map(|trigger| TriggerSummary::new(actor.state(), trigger))
+                .collect();
             let summary = format!("{} external triggers", external_triggers.len());
             Ok(Success::new(summary, &Listed { external_triggers }))
         })?

@@ -32,19 +32,19 @@ use super::{CliError, Verdict, ledger, send};
     \x20 2  no trigger has this token, or the content cannot be read\n\n\
     Examples:\n\
     \x20 wakeful deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
-    \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... -\n\
+    \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... - < build.json\n\
+    \x20 WAKEFUL_TOKEN=wkt_4be1... wakeful deliver --ledger agent.sqlite \"the build is green\"\n\
     \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...")]
 pub(super) struct Deliver {
     /// The ledger file
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
-    /// The token
-    // The value of the variable is not shown: those who have it can deliver.
-    #[arg(env = "WAKEFUL_TOKEN", hide_env_values = true)]
-    token: String,
+    /// The token; leave it out if the variable WAKEFUL_TOKEN has it
+    #[arg(value_name = "TOKEN")]
+    first: Option<String>,
     /// The content; `-` reads it from standard input [default: no content]
     #[arg(value_name = "TEXT")]
-    text: Option<String>,
+    second: Option<String>,
     /// The id of the delivery; a second one with this id is ignored [default: a new id]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -57,15 +57,58 @@ pub(super) struct Deliver {
     /// That system's name for the event
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
+    /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
+    #[arg(long = "virtual")]
+    is_virtual: bool,
     /// Print the result as JSON: a `Receipt` (see `wakeful schema`)
     #[arg(long)]
     json: bool,
 }
 
+/// The variable with the token. Others see the arguments of a process, and not its variables.
+const VARIABLE: &str = "WAKEFUL_TOKEN";
+
+/// The content that stands for what standard input has.
+const STANDARD_INPUT: &str = "-";
+
+/// The token and the content among the texts of the command line and the variable.
+fn told<'a>(
+    first: Option<&'a str>,
+    second: Option<&'a str>,
+    variable: Option<&'a str>,
+) -> Result<(Token, Option<&'a str>), CliError> {
+    let named = |text: Option<&'a str>| {
+        text.map(str::trim).filter(|text| !text.is_empty() && *text != STANDARD_INPUT)
+    };
+    let (token, content) = match (first, second, named(variable)) {
+        (only, None, Some(token)) => (Some(token), only),
+        (token, content, _) => (named(token), content),
+    };
+    Ok((Token::shown(token.ok_or(CliError::TokenMissing)?), content))
+}
+
+/// The content as a body. A token is refused, because the ledger would have it.
+fn body(text: &str, content_type: Option<&str>) -> Result<MessageBody, CliError> {
+    if Token::is_like(text.trim()) {
+        return Err(CliError::TokenAsContent);
+    }
+    let is_json = content_type.is_some_and(|named| {
+        let kind = named.split(';').next().unwrap_or_default().trim();
+        kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json")
+    });
+    if !is_json {
+        return Ok(MessageBody::text(text));
+    }
+    let value = json::read(text).map_err(CliError::Content)?;
+    Ok(MessageBody::Json { value })
+}
+
 impl Deliver {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let token = Token::shown(self.token.trim());
-        let content = self.content()?;
+        let variable = std::env::var(VARIABLE).ok();
+        let (token, text) =
+            told(self.first.as_deref(), self.second.as_deref(), variable.as_deref())?;
+        let content = self.content(text)?;
         let (agent, trigger) = find(&self.ledger, &token)?;
         let fact = Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
             external_trigger_id: trigger,
@@ -79,8 +122,9 @@ impl Deliver {
             source: self.source.clone(),
             event_type: self.event.clone(),
         });
-        let receipt =
-            send::say(&self.ledger, Some(agent.as_str()), SystemClock, &json::write(&fact))?;
+        let receipt = send::say(&self.ledger, Some(agent.as_str()), self.is_virtual, |_| {
+            Ok(json::write(&fact))
+        })?;
         if self.json {
             say!("{}", json::write(&receipt));
         } else {
@@ -97,10 +141,10 @@ impl Deliver {
         Ok(if is_recorded { Verdict::Well } else { Verdict::Differs })
     }
 
-    fn content(&self) -> Result<Option<MessageBody>, CliError> {
-        let text = match self.text.as_deref() {
+    fn content(&self, text: Option<&str>) -> Result<Option<MessageBody>, CliError> {
+        let text = match text {
             None => return Ok(None),
-            Some("-") => {
+            Some(STANDARD_INPUT) => {
                 let mut text = String::new();
                 io::stdin()
                     .read_to_string(&mut text)
@@ -109,15 +153,7 @@ impl Deliver {
             }
             Some(text) => text.to_owned(),
         };
-        let is_json = self.content_type.as_deref().is_some_and(|named| {
-            let kind = named.split(';').next().unwrap_or_default().trim();
-            kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json")
-        });
-        if !is_json {
-            return Ok(Some(MessageBody::text(text)));
-        }
-        let value = json::read(&text).map_err(CliError::Content)?;
-        Ok(Some(MessageBody::Json { value }))
+        body(&text, self.content_type.as_deref()).map(Some)
     }
 }
 
@@ -143,4 +179,54 @@ fn of_agent(
     let triggers = scheduler.state().external_triggers();
     let known = triggers.filter(|trigger| trigger.token_hash == hash);
     Ok(known.map(|trigger| trigger.external_trigger_id.clone()).next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_an_argument_or_the_variable() {
+        let table = [
+            (Some("t"), None, None, Ok(("t", None))),
+            (Some(" t\n"), Some("x"), None, Ok(("t", Some("x")))),
+            (Some("x"), None, Some("t"), Ok(("t", Some("x")))),
+            (None, None, Some("t\n"), Ok(("t", None))),
+            (Some("u"), Some("x"), Some("t"), Ok(("u", Some("x")))),
+            (Some("t"), None, Some(" "), Ok(("t", None))),
+            (Some("t"), Some(""), None, Ok(("t", Some("")))),
+            (Some("t"), Some("wkt_4be1"), None, Ok(("t", Some("wkt_4be1")))),
+            (None, None, None, Err("there is no token")),
+            (Some(""), None, None, Err("there is no token")),
+            (Some(""), Some("x"), None, Err("there is no token")),
+            (Some(""), Some("x"), Some("t"), Err("there is no token")),
+            (Some("-"), None, None, Err("there is no token")),
+            (Some("-"), None, Some("t"), Ok(("t", Some("-")))),
+        ];
+        for (first, second, variable, expected) in table {
+            let case = (first, second, variable);
+            match (told(first, second, variable), expected) {
+                (Ok((token, content)), Ok(expected)) => {
+                    assert_eq!((token.as_str(), content), expected, "{case:?}");
+                }
+                (Err(why), Err(expected)) => {
+                    assert!(why.to_string().starts_with(expected), "{case:?}: {why}");
+                }
+                (told, expected) => {
+                    panic!("{case:?}: {:?}, not {expected:?}", told.map_err(|why| why.to_string()))
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_delivered_as_content() {
+        let token = Token::random().expect("bytes");
+        let line = format!("{}\n", token.as_str());
+        for content_type in [None, Some("application/json")] {
+            let refused = body(&line, content_type).expect_err("a token");
+            assert!(matches!(refused, CliError::TokenAsContent), "{refused}");
+        }
+        assert_eq!(body("wkt_4be1", None).expect("a text"), MessageBody::text("wkt_4be1"));
+    }
 }

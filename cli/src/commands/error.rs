@@ -237,6 +237,28 @@ pub(super) enum CliError {
         .0.display()
     )]
     NoSuchToken(PathBuf),
+    /// A trigger that does not exist is to be changed.
+    #[error("agent `{agent}` has no external trigger `{asked}`; it has: {triggers}")]
+    NoSuchTrigger {
+        /// The agent.
+        agent: AgentId,
+        /// The id that was given.
+        asked: String,
+        /// The ids of the triggers that can be delivered to.
+        triggers: String,
+    },
+    /// No token was given.
+    #[error(
+        "there is no token: name it before the content, or set WAKEFUL_TOKEN; `wakeful trigger \
+         create` makes one"
+    )]
+    TokenMissing,
+    /// The content is a token.
+    #[error(
+        "the content is a token, and a token must not reach a ledger; to deliver with it, name it \
+         alone and unset WAKEFUL_TOKEN"
+    )]
+    TokenAsContent,
     /// The content of a delivery is not what its type says.
     #[error("the content is not JSON: {0}")]
     Content(wakeful_core::json::JsonError),
@@ -263,6 +285,12 @@ pub(super) enum CliError {
         .0.display()
     )]
     OnlyLines(PathBuf),
+    /// The file of a ledger does not exist.
+    #[error(
+        "`{}` does not exist: name the ledger of an agent; `wakeful run` makes one",
+        .0.display()
+    )]
+    NoLedger(PathBuf),
     /// The file holds no agent.
     #[error("`{}` holds no agent yet: start one with `wakeful run`", .0.display())]
     NoAgents(PathBuf),

@@ -21,7 +21,7 @@ use wakeful_core::{
 use wakeful_host::{
     clock::SystemClock,
     driver,
-    ledger::{Format, SqliteFile, SqliteLedger, read_lines},
+    ledger::{Format, SqliteError, SqliteFile, SqliteLedger, read_lines},
 };
 
 use super::{CliError, Verdict, complain, style};
@@ -171,10 +171,18 @@ pub(super) fn to_read_unverified(
         let (agent, ledger) = read_lines(path)?;
         return Ok((choose(path, vec![agent], asked)?, ledger));
     }
-    let file = SqliteFile::open_read_only(path)?;
+    let file = existing(path)?;
     let agent = choose(path, file.agents()?, asked)?;
     let ledger = file.ledger(&agent);
     Ok((agent, ledger))
+}
+
+/// Opens a file for reading only.
+fn existing(path: &Path) -> Result<SqliteFile, CliError> {
+    SqliteFile::open_read_only(path).map_err(|why| match why {
+        SqliteError::NoSuchFile(path) => CliError::NoLedger(path),
+        why => why.into(),
+    })
 }
 
 /// Opens the ledgers of all agents in a file for reading only; at least one. The caller verifies
@@ -183,7 +191,7 @@ pub(super) fn all_to_read(path: &Path) -> Result<Vec<(AgentId, SqliteLedger)>, C
     if Format::from_file(path) == Some(Format::Lines) {
         return to_read_unverified(path, None).map(|one| vec![one]);
     }
-    let file = SqliteFile::open_read_only(path)?;
+    let file = existing(path)?;
     let agents = file.agents()?.into_iter();
     let all: Vec<_> = agents.map(|agent| (agent.clone(), file.ledger(&agent))).collect();
     if all.is_empty() { Err(CliError::NoAgents(path.to_owned())) } else { Ok(all) }

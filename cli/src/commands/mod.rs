@@ -5,6 +5,7 @@ mod say;
 
 mod agents;
 mod archive;
+mod budget;
 mod conformance;
 mod crosscheck;
 mod deliver;
@@ -118,6 +119,8 @@ enum Command {
     Deliver(deliver::Deliver),
     /// Make, list and end the external triggers of an agent
     Trigger(trigger::Trigger),
+    /// Show, set and raise the budgets of an agent and of its work items
+    Budget(budget::Budget),
     /// Convert the data folder of another runtime into a fixture folder
     Import(import::Import),
     /// Export a ledger or a case as a fixture folder
@@ -209,6 +212,7 @@ pub fn main() -> ExitCode {
         Command::Send(command) => command.run(),
         Command::Deliver(command) => command.run(),
         Command::Trigger(command) => command.run(),
+        Command::Budget(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),

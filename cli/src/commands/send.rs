@@ -259,46 +259,51 @@ pub(super) fn observed<C: Clock>(
     })
 }
 
-/// Proposes a fact to an agent that another process may be driving.
+/// Proposes a fact to an agent that another process may be driving. `fact` makes it from the state.
+/// If `is_virtual`, it has the time of the ledger's newest entry.
 pub(super) fn say(
     path: &Path,
     agent: Option<&str>,
+    is_virtual: bool,
+    fact: impl FnOnce(&State) -> Result<String, CliError>,
+) -> Result<Receipt, CliError> {
+    if !is_virtual {
+        return say_at(path, agent, SystemClock, fact);
+    }
+    // The time is known only when the ledger has been read. It is set before anything is proposed.
+    let clock = VirtualClock::at(Timestamp::from_nanos(0));
+    say_at(path, agent, clock.clone(), |state| {
+        clock.set(state.at());
+        fact(state)
+    })
+}
+
+fn say_at(
+    path: &Path,
+    agent: Option<&str>,
     clock: impl Clock,
-    fact: &str,
+    fact: impl FnOnce(&State) -> Result<String, CliError>,
 ) -> Result<Receipt, CliError> {
     let (agent, ledger) = ledger::to_write(path, agent)?;
     let mut scheduler = observed(path, &agent, ledger, clock)?;
-    let receipt = said_beside_others(&mut scheduler, fact);
+    let fact = fact(scheduler.state())?;
+    let receipt = said_beside_others(&mut scheduler, &fact);
     Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
 }
 
 impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let receipt = if self.is_virtual {
-            // The time is known only when the ledger has been read. `set` sets it before anything
-            // is proposed.
-            let clock = VirtualClock::at(Timestamp::from_nanos(0));
-            self.say(clock.clone(), |state| clock.set(state.at()))?
-        } else {
-            self.say(SystemClock, |_| ())?
-        };
+        let agent = self.agent.as_deref();
+        let receipt = say(&self.ledger, agent, self.is_virtual, |state| {
+            self.what.require(state)?;
+            Ok(self.what.fact(state))
+        })?;
         if self.json {
             say!("{}", json::write(&receipt));
         } else {
             print(&receipt);
         }
         Ok(if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs })
-    }
-
-    /// Proposes the fact as an observer. `set` can first set the clock to a time of the ledger.
-    fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
-        let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
-        let mut scheduler = observed(&self.ledger, &agent, ledger, clock)?;
-        self.what.require(scheduler.state())?;
-        set(scheduler.state());
-        let fact = self.what.fact(scheduler.state());
-        let receipt = said_beside_others(&mut scheduler, &fact);
-        Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
     }
 }
 

@@ -16,10 +16,11 @@ use wakeful_core::{
 use wakeful_host::ledger::{Anchor, SqliteLedger};
 
 use super::{
-    CliError, Verdict,
+    CliError, Verdict, budget,
     explain::word,
     ledger::{LedgerArg, observed},
     style::{BAD, FAINT, STRONG, painted},
+    trigger,
 };
 
 #[derive(Args)]
@@ -211,6 +212,12 @@ fn screen(
             &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for),
         );
     }
+    for trigger in &summary.active_external_triggers {
+        line(&mut out, "trigger", &trigger::told(trigger));
+    }
+    for limit in summary.budgets.iter().flat_map(budget::lines) {
+        line(&mut out, "budget", &limit);
+    }
     for wrong in &explanation.diagnostics {
         line(&mut out, "warning", &painted(BAD, &wrong.message));
     }
@@ -291,6 +298,7 @@ fn kept(of: &Tombstones) -> Option<String> {
         (of.waiting_intents, "intent"),
         (of.wait_conditions, "condition"),
         (of.timers, "timer"),
+        (of.external_triggers, "external trigger"),
     ];
     let told: Vec<String> = counts
         .into_iter()

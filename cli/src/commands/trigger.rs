@@ -15,10 +15,11 @@ use wakeful_core::{
     id::ExternalTriggerId,
     json,
     record::{ingress::ExternalTrust, waiting::CallbackDeliveryMode},
+    state::State,
 };
 use wakeful_host::{clock::SystemClock, token::Token};
 
-use super::{CliError, Verdict, explain::word, ledger, send};
+use super::{CliError, Verdict, explain::word, ledger, send, status::counted};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -41,6 +42,9 @@ pub(super) struct Trigger {
     /// The agent [default: the only one in the file]
     #[arg(long, value_name = "ID", global = true)]
     agent: Option<String>,
+    /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
+    #[arg(long = "virtual", global = true)]
+    is_virtual: bool,
     /// Print the result as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -113,6 +117,26 @@ fn milliseconds(text: &str) -> Result<u64, String> {
     if total == 0 { Err("the time must be above zero".to_owned()) } else { Ok(total) }
 }
 
+impl What {
+    /// Refuses the id of a work item or a trigger that does not exist.
+    fn require(&self, state: &State) -> Result<(), CliError> {
+        match self {
+            Self::Create { item: Some(item), .. } => send::require_item(state, item),
+            Self::Rotate { id } | Self::Revoke { id } => {
+                if state.ingress().knows(&ExternalTriggerId::from(id.as_str())) {
+                    return Ok(());
+                }
+                Err(CliError::NoSuchTrigger {
+                    agent: state.control().agent_id.clone(),
+                    asked: id.clone(),
+                    triggers: ledger::listed(state.ingress().open.keys()),
+                })
+            }
+            Self::Create { item: None, .. } | Self::List => Ok(()),
+        }
+    }
+}
+
 /// What `create` and `rotate` print as JSON.
 #[derive(Serialize)]
 struct Made<'a> {
@@ -171,7 +195,11 @@ impl Trigger {
     }
 
     fn say(&self, fact: &Fact) -> Result<Receipt, CliError> {
-        send::say(&self.ledger, self.agent.as_deref(), SystemClock, &json::write(fact))
+        let agent = self.agent.as_deref();
+        send::say(&self.ledger, agent, self.is_virtual, |state| {
+            self.what.require(state)?;
+            Ok(json::write(fact))
+        })
     }
 
     /// Reports a fact, and shows the token if it was accepted.
@@ -211,21 +239,36 @@ impl Trigger {
                 "agent `{agent}` has no external triggers; make one with `wakeful trigger create`"
             );
         }
-        for trigger in triggers {
-            let item = trigger.work_item_id.map_or_else(String::new, |id| format!(", item `{id}`"));
-            let once = if trigger.one_shot { ", once" } else { "" };
-            let expires =
-                trigger.expires_at.map_or_else(String::new, |at| format!(", expires at {at}"));
-            say!(
-                "`{}` {}{item}{once}{expires}, {} deliveries: {}",
-                trigger.external_trigger_id,
-                word(trigger.delivery_mode),
-                trigger.delivery_count,
-                trigger.description
-            );
+        for trigger in &triggers {
+            say!("{}", told(trigger));
         }
         Ok(Verdict::Well)
     }
+}
+
+/// A trigger in one line.
+pub(super) fn told(trigger: &TriggerSummary) -> String {
+    let item =
+        trigger.work_item_id.as_ref().map_or_else(String::new, |id| format!(", item `{id}`"));
+    let once = if trigger.one_shot { ", once" } else { "" };
+    let expires = trigger.expires_at.map_or_else(String::new, |at| format!(", expires at {at}"));
+    let deliveries = usize::try_from(trigger.delivery_count).unwrap_or(usize::MAX);
+    let awaited = match trigger.awaited_by.as_slice() {
+        [] => String::new(),
+        waits => format!(", awaited by {}", quoted(waits)),
+    };
+    format!(
+        "`{}` {}{item}{once}{expires}, {}{awaited}: {}",
+        trigger.external_trigger_id,
+        word(trigger.delivery_mode),
+        counted(deliveries, "delivery"),
+        trigger.description
+    )
+}
+
+/// Ids in backticks.
+fn quoted(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The triggers that can be delivered to.

@@ -51,8 +51,8 @@ pub trait Audience: Watcher {
 pub enum Until {
     /// Only at a request for shutdown.
     Told,
-    /// When its story is over and it rests, and only repeating timers and offers of resting items
-    /// would wake it.
+    /// When its story is over and it rests, and only repeating timers, offers of resting items and
+    /// the next day of a budget would wake it.
     Rest,
 }
 
@@ -271,8 +271,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         }
     }
 
-    /// Whether the story is over, and only repeating timers and offers of resting items would wake
-    /// the agent.
+    /// Whether the story is over, and only what [`Until::Rest`] names would wake the agent.
     fn is_at_rest(&self) -> bool {
         let state = self.driver.state();
         let repeats = |id: &str| {
@@ -282,7 +281,10 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         let owes = || {
             owed::all(state).iter().any(|owed| {
                 owed.enabled_at.is_some()
-                    && owed.kind != ObligationKind::RunnableItem
+                    && !matches!(
+                        owed.kind,
+                        ObligationKind::RunnableItem | ObligationKind::BudgetDay
+                    )
                     && !(owed.kind == ObligationKind::Timer && repeats(&owed.id))
             })
         };

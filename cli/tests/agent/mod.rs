@@ -1,6 +1,7 @@
 //! Real agents: the `wakeful` program with a model behind a real server, real processes, and an
 //! operator who interferes.
 
+mod budgets;
 mod children;
 mod fits;
 mod leftovers;

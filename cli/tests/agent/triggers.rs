@@ -48,9 +48,15 @@ fn what_is_delivered_with_the_token_wakes_the_agent() {
     let place = waiting();
     let ran = place.run(&["--until-rest", "--prompt", "go"]);
     let token = token(&format!("{}{}", ran.out, ran.err));
+    let listed = trigger(&place, &["list"]).out;
+    assert!(listed.contains("0 deliveries, awaited by `"), "{listed}");
+    let status = wakeful(["status", place.ledger().to_str().expect("a path")]).out;
+    assert!(status.contains("trigger  `build` wake hint"), "{status}");
     assert_eq!(deliver(&place, &token, &["green at 7", "--id", "n1"]), 0);
     assert_eq!(deliver(&place, &token, &["green at 7", "--id", "n1"]), 1, "it counts once");
     assert_eq!(deliver(&place, "wkt_0000", &["red"]), 2, "nobody has this token");
+    assert_eq!(deliver(&place, "", &["red"]), 2, "a variable that is not set");
+    assert_eq!(deliver(&place, &token, &[&token]), 2, "a token as the content");
     place.rest(&[]);
     let asked = place.asked();
     assert!(asked.last().expect("a request").contains("green at 7"), "{asked:?}");
@@ -79,6 +85,15 @@ fn the_operator_makes_rotates_and_ends_triggers() {
     assert_eq!(deliver(&place, &first, &["x"]), 2, "the old token");
     assert_eq!(deliver(&place, &second, &["x"]), 0);
     assert_eq!(trigger(&place, &["revoke", "hook"]).code, 0);
+    assert_eq!(trigger(&place, &["revoke", "hook"]).code, 1, "it has ended");
+    for unknown in [&["revoke", "hok"][..], &["rotate", "hok"]] {
+        let ran = trigger(&place, unknown);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        assert!(ran.err.contains("no external trigger `hok`; it has: none"), "{}", ran.err);
+    }
+    let ran = trigger(&place, &["create", "other", "--item", "w9"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("no work item `w9`"), "{}", ran.err);
     assert_eq!(deliver(&place, &second, &["y"]), 2);
     assert!(trigger(&place, &["list"]).out.contains("has no external triggers"));
 }

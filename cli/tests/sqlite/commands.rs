@@ -255,7 +255,11 @@ fn what_is_no_ledger_is_refused_by_every_command_and_left_as_it_is() {
             assert_eq!((ran.code, ran.out.as_str()), (2, ""));
             ran.err.replace(&folder.path().display().to_string(), "")
         };
-        assert_eq!(said(&missing), "error: `/none.sqlite` does not exist\n");
+        assert_eq!(
+            said(&missing),
+            "error: `/none.sqlite` does not exist: name the ledger of an agent; `wakeful run` \
+             makes one\n"
+        );
         assert_eq!(
             said(&text),
             "error: `/notes.txt` is not a Wakeful ledger; it was not changed\n"

@@ -458,6 +458,11 @@ fn timer_waits(state: &State, names: &Names) -> Satisfied {
     }
 }
 
+/// The waits that a delivery to this external trigger meets now.
+pub(crate) fn met_by_delivery(state: &State, id: &ExternalTriggerId) -> Satisfied {
+    external_waits(state, &Names { triggers: Vec::from([id.clone()]), ..Names::default() })
+}
+
 /// The external waits that these names meet. Waits without a trigger id are met by every trigger,
 /// except one that names only intents. A trigger of an item meets only the waits of that item
 /// (contract 15.4).

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     derive::{
         closure::{self, Closure},
+        continuation,
         posture::{self, AgentPosture},
         projection, status,
     },
@@ -16,6 +17,7 @@ use crate::{
         WorkItemId,
     },
     record::{
+        budget::LimitUse,
         continuation::WaitingReason,
         control::{AgentKind, AgentOwnership, AgentStatus, AgentVisibility},
         ingress::{ExternalTriggerRecord, ExternalTrust},
@@ -71,6 +73,8 @@ pub struct AgentSummary {
     pub active_wait_conditions: Vec<ConditionSummary>,
     /// The external triggers that can be delivered to, the newest first.
     pub active_external_triggers: Vec<TriggerSummary>,
+    /// The budgets with a limit: the agent's, and those of open items by id.
+    pub budgets: Vec<BudgetSummary>,
     /// The entry of the newest checkpoint, if no work item has changed since (contract 5.22).
     pub checkpoint: Option<Seq>,
     /// Records of the ledger that do not count (contract 3.3, 3.6).
@@ -217,13 +221,70 @@ pub struct TriggerSummary {
     pub delivery_count: u64,
     /// When something was last delivered.
     pub last_delivered_at: Option<Timestamp>,
+    /// The intents and conditions that a delivery meets now.
+    pub awaited_by: Vec<String>,
+}
+
+/// A budget, and what was used of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BudgetSummary {
+    /// The item whose budget it is; `None` if it is the agent's.
+    pub work_item_id: Option<WorkItemId>,
+    /// Whether a limit is reached.
+    pub exhausted: bool,
+    /// Its limits.
+    pub limits: Vec<LimitSummary>,
+}
+
+/// A limit of a budget.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LimitSummary {
+    /// The name of the limit, as in `budget_set`.
+    pub limit: &'static str,
+    /// What was used of it.
+    pub used: u64,
+    /// What may be used, with grants.
+    pub of: u64,
+    /// When it begins at zero again; `None` for a limit in all.
+    pub renews_at: Option<Timestamp>,
+}
+
+impl BudgetSummary {
+    /// The summaries of the budgets that have a limit.
+    fn all(state: &State) -> Vec<Self> {
+        let all = state.budgets.accounts().map(|(owner, account)| Self {
+            work_item_id: owner.cloned(),
+            exhausted: account.exhausted.is_some(),
+            limits: account.limits().map(|limit| LimitSummary::new(state, &limit)).collect(),
+        });
+        all.filter(|budget| !budget.limits.is_empty()).collect()
+    }
+}
+
+impl LimitSummary {
+    fn new(state: &State, limit: &LimitUse) -> Self {
+        Self {
+            limit: limit.limit,
+            used: limit.used,
+            of: limit.of,
+            renews_at: limit.is_of_a_day.then(|| state.budgets.day_ends_at()),
+        }
+    }
 }
 
 impl TriggerSummary {
     /// The summary of a trigger.
     #[must_use]
-    pub fn new(record: &ExternalTriggerRecord) -> Self {
+    pub fn new(state: &State, record: &ExternalTriggerRecord) -> Self {
+        let met = continuation::met_by_delivery(state, &record.external_trigger_id);
+        let intents = met.intents.iter().map(|id| id.as_str().into());
+        let conditions = met.conditions.iter().map(|id| id.as_str().into());
         Self {
+            awaited_by: intents.chain(conditions).collect(),
             external_trigger_id: record.external_trigger_id.clone(),
             work_item_id: record.only_item().cloned(),
             description: record.description.clone(),
@@ -409,7 +470,11 @@ impl AgentSummary {
                     created_at: wait.record.created_at,
                 })
                 .collect(),
-            active_external_triggers: triggers.into_iter().map(TriggerSummary::new).collect(),
+            active_external_triggers: triggers
+                .into_iter()
+                .map(|trigger| TriggerSummary::new(state, trigger))
+                .collect(),
+            budgets: BudgetSummary::all(state),
             checkpoint: state.context.valid_checkpoint(),
             set_aside: SetAside {
                 foreign_records: state.foreign_records,

@@ -72,9 +72,9 @@ pub struct RoundUsage {
     pub cost_micros: Option<u64>,
 }
 
-/// A limit that is reached: its name, what was used, and what may be.
+/// A limit of a budget, with what was used of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct LimitUse {
     /// The name of the limit.
     pub limit: &'static str,
     /// What was used of it.
@@ -83,4 +83,12 @@ pub struct Reached {
     pub of: u64,
     /// Whether the next day begins at zero.
     pub is_of_a_day: bool,
+}
+
+impl LimitUse {
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.used >= self.of
+    }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     id::{WaitConditionId, WaitingIntentId, WorkItemId},
     record::{
-        budget::Reached,
+        budget::LimitUse,
         event::{EventKind, EventRecord},
         queue::message::MessageRecord,
         refusal::RefusedContent,
@@ -196,7 +196,7 @@ pub(crate) fn owner_breach(owner: Option<&WorkItemId>, reason: &str) -> Diagnost
 }
 
 /// The diagnostic of an owner that is over its budget: an item, or the agent (contract 16.4).
-pub(crate) fn budget_exhausted(owner: Option<&WorkItemId>, reached: &Reached) -> Diagnostic {
+pub(crate) fn budget_exhausted(owner: Option<&WorkItemId>, reached: &LimitUse) -> Diagnostic {
     let owner_named = owner.map_or_else(|| "agent".to_string(), ToString::to_string);
     let evidence = Vec::from([
         format!("owner={owner_named}"),

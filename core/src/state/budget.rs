@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     id::{GrantId, RunId, Seq, WorkItemId},
-    record::budget::{BudgetGranted, BudgetLimits, BudgetSet, Reached, RoundUsage},
+    record::budget::{BudgetGranted, BudgetLimits, BudgetSet, LimitUse, RoundUsage},
     time::Timestamp,
 };
 use wakeful_json::{Map, Readable};
@@ -75,9 +75,8 @@ impl Granted {
 }
 
 impl Account {
-    /// The limits that are reached. One that the next day does not end comes first.
-    #[must_use]
-    pub fn reached(&self) -> Option<Reached> {
+    /// The limits that hold. One that the next day does not end comes first.
+    pub fn limits(&self) -> impl Iterator<Item = LimitUse> {
         let limits = &self.limits;
         let (all, day) = (&self.granted, &self.granted_today);
         [
@@ -92,10 +91,16 @@ impl Account {
             ),
         ]
         .into_iter()
-        .find_map(|(limit, most, used, granted, is_of_a_day)| {
+        .filter_map(|(limit, most, used, granted, is_of_a_day)| {
             let of = most?.get().saturating_add(granted);
-            (used >= of).then_some(Reached { limit, used, of, is_of_a_day })
+            Some(LimitUse { limit, used, of, is_of_a_day })
         })
+    }
+
+    /// The limit that is reached. One that the next day does not end comes first.
+    #[must_use]
+    pub fn reached(&self) -> Option<LimitUse> {
+        self.limits().find(LimitUse::is_reached)
     }
 
     fn used(&mut self, round: &RoundUsage) {
@@ -183,11 +188,21 @@ impl Budgets {
         self.items.get(item).is_some_and(|account| account.exhausted.is_some())
     }
 
+    /// All accounts; `None` is the agent.
+    pub fn accounts(&self) -> impl Iterator<Item = (Option<&WorkItemId>, &Account)> {
+        let items = self.items.iter().map(|(id, account)| (Some(id), account));
+        core::iter::once((None, &self.agent)).chain(items)
+    }
+
     /// The accounts with a limit that is reached; `None` is the agent.
     pub fn exhausted(&self) -> impl Iterator<Item = (Option<&WorkItemId>, &Account, Seq)> {
-        let items = self.items.iter().map(|(id, account)| (Some(id), account));
-        let all = core::iter::once((None, &self.agent)).chain(items);
-        all.filter_map(|(owner, account)| Some((owner, account, account.exhausted?)))
+        self.accounts().filter_map(|(owner, account)| Some((owner, account, account.exhausted?)))
+    }
+
+    /// When the day of the newest entry ends.
+    #[must_use]
+    pub fn day_ends_at(&self) -> Timestamp {
+        self.day.end()
     }
 
     /// Folds the time of an entry, and returns the items over whose budgets another day began. A
@@ -215,7 +230,7 @@ impl Budgets {
         let of_a_day =
             |account: &Account| account.reached().is_some_and(|reached| reached.is_of_a_day);
         let is_any = self.exhausted().any(|(_, account, _)| of_a_day(account));
-        self.renews_at = is_any.then(|| self.day.end());
+        self.renews_at = is_any.then(|| self.day_ends_at());
     }
 
     /// The account of an owner after its limits are set by the entry at `seq`.

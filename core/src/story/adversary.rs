@@ -11,7 +11,7 @@ use crate::{
     id::WorkItemId,
     record::{waiting::WaitConditionKind, work::WorkItemPlanStatus},
     story::{
-        moves::{Move, WaitFor, Waker},
+        moves::{Move, Used, WaitFor, Waker},
         turn::Cue,
     },
     tagged::names,
@@ -82,7 +82,7 @@ fn operation(fact: Fact) -> Move {
 }
 
 fn says(text: &str) -> Move {
-    Move::Round { says: Some(text.into()), calls: Vec::new() }
+    Move::Round { says: Some(text.into()), calls: Vec::new(), used: Used::default() }
 }
 
 fn created(item: &WorkItemId, objective: &str) -> Move {

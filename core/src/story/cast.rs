@@ -7,12 +7,13 @@ use core::num::NonZeroU64;
 use super::{
     Story,
     adversary::Adversary,
+    external,
     moves::{Move, TaskPlan},
     steps::{self, Step},
     turn::{Cue, Does, Turn},
 };
 use crate::{
-    id::{MessageId, TaskId},
+    id::{ExternalTriggerId, MessageId, TaskId},
     time::Timestamp,
 };
 
@@ -92,15 +93,27 @@ impl Cast {
         part
     }
 
+    /// Whether a turn of the story makes this external trigger.
+    pub(super) fn makes(&self, id: &ExternalTriggerId) -> bool {
+        self.moves().any(|one| match one {
+            Move::Operation(fact) => external::made(fact) == Some(id),
+            _ => false,
+        })
+    }
+
     /// The task of this id, if a turn of the story starts it.
     pub(super) fn task(&self, id: &TaskId) -> Option<&TaskPlan> {
+        self.moves().find_map(|one| match one {
+            Move::StartTask(task) if task.id == *id => Some(task),
+            _ => None,
+        })
+    }
+
+    fn moves(&self) -> impl Iterator<Item = &Move> {
         let moves = self.turns.iter().filter_map(|turn| match &turn.does {
             Does::Moves(moves) => Some(moves),
             Does::Facts(_) => None,
         });
-        moves.flatten().find_map(|one| match one {
-            Move::StartTask(task) if task.id == *id => Some(task),
-            _ => None,
-        })
+        moves.flatten()
     }
 }

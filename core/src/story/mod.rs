@@ -7,6 +7,7 @@
 
 mod adversary;
 mod cast;
+mod external;
 mod fields;
 mod line;
 mod moves;
@@ -21,8 +22,8 @@ use core::num::NonZeroU64;
 
 pub use self::{
     adversary::Adversary,
-    line::{Line, Request},
-    moves::{Call, Move, TaskPlan, WaitFor, Waker},
+    line::{Line, More, Request},
+    moves::{Call, Move, TaskPlan, Used, WaitFor, Waker},
     player::{Act, Command, Player},
     recall::{Recall, is_marker},
     turn::{Cue, Does, Turn, When},

@@ -13,13 +13,14 @@ use crate::{
     id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
     record::{
         context::{BriefKind, ToolExecutionStatus},
+        ingress::ExternalTrust,
         queue::envelope::Priority,
         task::{TaskKind, TaskStatus},
         turn::TurnTerminalKind,
-        waiting::WaitConditionKind,
+        waiting::{CallbackDeliveryMode, WaitConditionKind},
         work::WorkItemPlanStatus,
     },
-    story::fields::fields,
+    story::{external::trigger_words, fields::fields},
     tagged::read_through,
 };
 use wakeful_json::{RawJson, Readable};
@@ -33,6 +34,8 @@ pub enum Move {
         says: Option<String>,
         /// The tool calls of the model.
         calls: Vec<Call>,
+        /// What the round used, as its provider counts it.
+        used: Used,
     },
     /// Records a brief.
     Brief {
@@ -41,7 +44,8 @@ pub enum Move {
         /// What the brief reports.
         kind: BriefKind,
     },
-    /// A fact that does not depend on the run: an operation on a work item or a timer.
+    /// A fact that does not depend on the run: an operation on a work item, a timer or an external
+    /// trigger.
     Operation(Box<Fact>),
     /// Blocks an item.
     Block {
@@ -80,6 +84,17 @@ pub enum Move {
     HostError(String),
     /// Ends the process at once.
     Crash,
+}
+
+/// What a round used. Absent means that nobody counted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Tokens that went in.
+    pub input_tokens: Option<u64>,
+    /// Tokens that came out.
+    pub output_tokens: Option<u64>,
+    /// The cost, in millionths.
+    pub cost_micros: Option<u64>,
 }
 
 /// A tool call.
@@ -163,6 +178,9 @@ fields! {
         start_task: TaskId,
         set_timer: TimerId,
         cancel_timer: TimerId,
+        create_trigger: ExternalTriggerId,
+        rotate_trigger: ExternalTriggerId,
+        revoke_trigger: ExternalTriggerId,
         enqueue: String,
         fact: RawJson,
         delay_ms: u64,
@@ -188,6 +206,14 @@ fields! {
         ends: TaskStatus,
         lane: Priority,
         reason: String,
+        input_tokens: u64,
+        output_tokens: u64,
+        cost_micros: u64,
+        mode: CallbackDeliveryMode,
+        trust: ExternalTrust,
+        once: bool,
+        expires_ms: u64,
+        token: String,
     }
 }
 
@@ -195,12 +221,17 @@ impl TryFrom<MoveFields> for Move {
     type Error = String;
 
     fn try_from(mut f: MoveFields) -> Result<Self, String> {
-        f.on_work_item().or_else(|| f.on_waits()).or_else(|| f.on_turn()).unwrap_or_else(|| {
-            Err("a move has one of `says`, `calls`, `brief`, `create`, `pick`, `update`, `block`, \
-                 `unblock`, `complete`, `wait_for`, `start_task`, `set_timer`, `cancel_timer`, \
-                 `enqueue`, `fact`, `delay_ms`, `end`, `host_error` and `crash`"
-                .into())
-        })
+        f.on_work_item()
+            .or_else(|| f.on_waits())
+            .or_else(|| f.on_triggers())
+            .or_else(|| f.on_turn())
+            .unwrap_or_else(|| {
+                Err("a move has one of `says`, `calls`, `brief`, `create`, `pick`, `update`, \
+                     `block`, `unblock`, `complete`, `wait_for`, `start_task`, `set_timer`, \
+                     `cancel_timer`, `create_trigger`, `rotate_trigger`, `revoke_trigger`, \
+                     `enqueue`, `fact`, `delay_ms`, `end`, `host_error` and `crash`"
+                    .into())
+            })
     }
 }
 
@@ -277,6 +308,11 @@ impl MoveFields {
             let read = Move::Round {
                 says: self.says.take(),
                 calls: self.calls.take().unwrap_or_default(),
+                used: Used {
+                    input_tokens: self.input_tokens.take(),
+                    output_tokens: self.output_tokens.take(),
+                    cost_micros: self.cost_micros.take(),
+                },
             };
             self.done("says", read)
         } else if let Some(text) = self.brief.take() {
@@ -362,6 +398,8 @@ impl MoveFields {
         }
     }
 }
+
+trigger_words!(MoveFields => Move);
 
 fn needs(verb: &str, field: &str, what: &str) -> String {
     format!("`{verb}` needs `{field}`: {what}")

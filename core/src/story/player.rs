@@ -5,7 +5,7 @@
 //! [`Player::outside`], and asks [`Player::due`] when the next thing is due.
 
 use alloc::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     format,
     string::String,
 };
@@ -90,9 +90,20 @@ pub struct Player {
 impl Player {
     /// A player at the start of a story.
     #[must_use]
-    pub fn new(story: Story) -> Self {
+    pub fn new(mut story: Story) -> Self {
+        let cast = Cast::from_story(&story);
+        let made: BTreeSet<_> = story.script.iter().filter_map(Line::makes).cloned().collect();
+        for line in &mut story.script {
+            // A trigger of the ledger takes only what has its token, which is its id until the
+            // story says another.
+            if let Line::Deliver { trigger, token: token @ None, .. } = line
+                && (made.contains(trigger) || cast.makes(trigger))
+            {
+                *token = Some(trigger.as_str().into());
+            }
+        }
         Self {
-            cast: Cast::from_story(&story),
+            cast,
             name: story.story,
             now: story.starts_at,
             script: story.script.into(),

@@ -147,6 +147,13 @@ impl Recall {
             {
                 self.player.line_done();
             }
+            // The limits of a budget have no id either. To set the same ones again changes nothing,
+            // so it does not matter who set them.
+            Record::Control(ControlRecord::BudgetSet(set))
+                if self.player.script.front().is_some_and(|line| line.sets(set)) =>
+            {
+                self.player.line_done();
+            }
             _ => {}
         }
     }

@@ -30,7 +30,7 @@ use crate::{
     },
     story::{
         MESSAGE, RUN,
-        moves::{Call, Move, TaskPlan, WaitFor, Waker},
+        moves::{Call, Move, TaskPlan, Used, WaitFor, Waker},
         said,
         turn::Cue,
     },
@@ -90,7 +90,7 @@ struct Telling<'a> {
 impl Telling<'_> {
     fn tell(&mut self, one: &Move) {
         match one {
-            Move::Round { says, calls } => self.round(says.as_deref(), calls),
+            Move::Round { says, calls, used } => self.round(says.as_deref(), calls, *used),
             Move::Brief { text, kind } => {
                 let brief_id = self.made_id("brief");
                 self.say(&Fact::BriefRecorded(BriefRecorded {
@@ -151,14 +151,19 @@ impl Telling<'_> {
         format!("{}/{what}-{}", self.cue.message_id, self.made)
     }
 
-    fn round(&mut self, says: Option<&str>, calls: &[Call]) {
+    fn round(&mut self, says: Option<&str>, calls: &[Call], used: Used) {
         #[derive(Serialize)]
         struct Said<'a> {
             text: &'a str,
         }
         self.rounds += 1;
         let done = RoundCompleted::new(self.cue.run_id.clone(), self.rounds);
-        self.say(&Fact::ProviderRoundCompleted(done.clone()));
+        self.say(&Fact::ProviderRoundCompleted(RoundCompleted {
+            input_tokens: used.input_tokens,
+            output_tokens: used.output_tokens,
+            cost_micros: used.cost_micros,
+            ..done.clone()
+        }));
         if let Some(text) = says {
             self.said = Some(text.to_string());
             let data = RawJson::from_value(&Said { text });

@@ -1,5 +1,9 @@
 // One short line about an entry. The record itself is one click away.
+import type { ControlRecord } from "@package/payloads.js";
+
+import { LIMITS } from "./labels.ts";
 import type { Entry } from "./trace.ts";
+import { counted, grouped } from "./words.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -9,7 +13,8 @@ export function entrySummary(entry: Entry): string {
   return summary === undefined ? joined(entry.record["id"]) : summary(entry.record);
 }
 
-const SUMMARIES: Record<string, (record: Fields) => string> = {
+/** The words about an entry of each class. A class of a newer core is told by its id. */
+export const SUMMARIES: Record<string, (record: Fields) => string> = {
   messages: (record) => joined(record["id"], record["kind"], bodyText(record["body"])),
   queue_entries: (record) => joined(record["message_id"], record["status"], record["reason"]),
   events: (record) => joined(record["kind"], eventWords(record["data"])),
@@ -31,22 +36,65 @@ const SUMMARIES: Record<string, (record: Fields) => string> = {
     joined(
       record["external_trigger_id"],
       record["status"],
-      `deliveries ${String(record["delivery_count"] ?? 0)}`,
+      counted(record["delivery_count"], "delivery", "deliveries"),
       record["description"],
     ),
   tools: (record) => joined(record["tool_name"], record["status"], record["summary"]),
   briefs: (record) => joined(record["kind"], record["text"]),
   turns: (record) =>
     joined(record["run_id"], record["status"], record["kind"], record["last_assistant_message"]),
-  control: (record) =>
-    joined(
-      record["control"],
-      record["work_item_id"],
-      record["cause"],
-      record["reason"],
-      genesisWords(record),
-    ),
+  control: (record) => {
+    const told = record as unknown as ControlRecord;
+    // A newer core may have more of them.
+    const words = CONTROLS[told.control] as ((of: ControlRecord) => unknown) | undefined;
+    return joined(told.control, words?.(told));
+  },
 };
+
+type Control = ControlRecord["control"];
+
+/** The words about each record of the control plane, after its name. */
+const CONTROLS: {
+  [Name in Control]: (record: Extract<ControlRecord, { control: Name }>) => unknown;
+} = {
+  genesis: ({ agent_id, edition }) => joined(agent_id, `edition ${edition}`),
+  agent_imported: ({ status, turn_index }) => joined(status, counted(turn_index, "turn")),
+  focus_set: ({ work_item_id, cause }) => joined(work_item_id, cause),
+  wake_hint_pending: ({ external_trigger_id, reason }) => joined(external_trigger_id, reason),
+  wake_hint_cleared: () => "",
+  start_requested: () => "",
+  stop_requested: () => "",
+  shutdown_requested: () => "",
+  runtime_restarted: () => "",
+  item_parked: ({ work_item_id, cause }) => joined(work_item_id, cause),
+  policy_set: ({ policy, edition }) =>
+    joined(edition && `edition ${edition}`, Object.keys(policy ?? {}).join(", ")),
+  clock_corrected: ({ last_at }) => `back from ${last_at}`,
+  epochs_moved: ({ message_id, work_item_ids }) => joined(message_id, work_item_ids.join(", ")),
+  budget_set: ({ work_item_id, ...limits }) =>
+    joined(work_item_id ?? "the agent", limitsIn(limits) || "no limits"),
+  budget_granted: ({ work_item_id, tokens, cost_micros }) =>
+    joined(work_item_id ?? "the agent", usage(tokens, cost_micros)),
+  round_counted: ({ run_id, input_tokens, output_tokens, cost_micros }) =>
+    joined(run_id, usage((input_tokens ?? 0) + (output_tokens ?? 0), cost_micros)),
+  budget_day_begun: () => "",
+  agent_described: ({ kind, profile_preset, model }) => joined(kind, profile_preset, model),
+  format_raised: ({ format }) => `format ${format}`,
+};
+
+function limitsIn(limits: Partial<Record<string, unknown>>): string {
+  const set = Object.entries(LIMITS).flatMap(([name, says]) =>
+    typeof limits[name] === "number" ? [`${grouped(limits[name])} ${says.toLowerCase()}`] : [],
+  );
+  return joined(...set);
+}
+
+function usage(tokens: number | null | undefined, cost: number | null | undefined): string {
+  return joined(
+    tokens == null || tokens === 0 ? null : counted(tokens, "token"),
+    cost == null || cost === 0 ? null : `${counted(cost, "millionth")} of cost`,
+  );
+}
 
 function joined(...parts: unknown[]): string {
   return parts.filter((part) => part !== null && part !== undefined && part !== "").join(" · ");
@@ -65,6 +113,7 @@ function eventWords(data: unknown): string {
   const event = fields(data);
   const [resolution, closure] = [fields(event["resolution"]), fields(event["closure"])];
   return joined(
+    event["kind"],
     event["decision"],
     event["fact"],
     event["reason"],
@@ -82,10 +131,4 @@ function eventWords(data: unknown): string {
 function nextFire(record: Fields): string | undefined {
   const at = record["next_fire_at"];
   return typeof at === "string" ? `fires ${at.slice(11, 19)}` : undefined;
-}
-
-function genesisWords(record: Fields): string | undefined {
-  return record["control"] === "genesis"
-    ? joined(record["agent_id"], `edition ${String(record["edition"])}`)
-    : undefined;
 }

@@ -1,5 +1,14 @@
 // Labels for the names of the core. The compiler finds a missing one.
-import type { Boundary, DecisionKind, Edition, Policy } from "@package/payloads.js";
+import type {
+  Boundary,
+  BudgetSet,
+  CallbackDeliveryMode,
+  DecisionKind,
+  Edition,
+  ExternalTrust,
+  ObligationKind,
+  Policy,
+} from "@package/payloads.js";
 
 /** Decisions, in the order of the contract. */
 export const DECISIONS: Record<DecisionKind, string> = {
@@ -34,14 +43,16 @@ export const EDITIONS: Record<Edition, string> = {
   "2026-05-08": "edition of the RFC, 2026-05-08",
 };
 
-/** The values of the policy that are numbers. */
-export const POLICY: Record<
-  Exclude<
-    keyof Policy,
-    "failed_turn_backoff_ms" | "offer_backoff_ms" | "overrides_waits" | "terminal_reentry"
-  >,
-  string
-> = {
+/** The fields of the policy that are lists. The ladder does not suppose other ones. */
+type PolicyList = {
+  [Name in keyof Policy]-?: NonNullable<Policy[Name]> extends readonly unknown[] ? Name : never;
+}[keyof Policy];
+
+/** A field of the policy with one value. */
+export type PolicyField = Exclude<keyof Policy, PolicyList>;
+
+/** The fields of the policy that have one value. */
+export const POLICY: Record<PolicyField, string> = {
   lane_burst: "messages in a row from one lane",
   deferred_cap: "deferred messages",
   deferred_bytes: "deferred content per turn, bytes",
@@ -52,10 +63,59 @@ export const POLICY: Record<
   autonomous_turns: "self-started turns",
   run_lease_ms: "lease of a run, ms",
   system_wait_delay_ms: "delay of a system wait, ms",
+  terminal_reentry: "task results that re-enter the model",
   id_bytes: "longest id, bytes",
   body_bytes: "longest body, bytes",
   fact_bytes: "longest fact, bytes",
   batch_arrivals: "arrivals per batch",
+};
+
+/** The fields of the policy that are a choice. */
+type PolicyChoice = {
+  [Name in PolicyField]: NonNullable<Policy[Name]> extends string ? Name : never;
+}[PolicyField];
+
+/** The values of these choices. */
+export const POLICY_CHOICES: {
+  [Name in PolicyChoice]: Record<NonNullable<Policy[Name]> & string, string>;
+} = {
+  terminal_reentry: { every: "every", awaited: "awaited ones" },
+};
+
+/** What the agent still has to do. */
+export const OBLIGATIONS: Record<ObligationKind, string> = {
+  message: "Message",
+  timer: "Timer",
+  deadline: "Deadline",
+  retry: "Retry",
+  recheck: "Recheck",
+  wake_hint: "Wake hint",
+  runnable_item: "Runnable item",
+  system_wait: "System wait",
+  budget_day: "Day of a budget",
+  interrupted_run: "Interrupted run",
+};
+
+/** What a delivery to an external trigger becomes. */
+export const DELIVERY_MODES: Record<CallbackDeliveryMode, string> = {
+  wake_hint: "a wake hint",
+  enqueue_message: "a message",
+};
+
+/** How far those who deliver are trusted. */
+export const TRUSTS: Record<ExternalTrust, string> = {
+  untrusted_external: "as evidence",
+  trusted_integration: "as an integration",
+};
+
+/** The name of a limit of a budget. */
+export type Limit = Exclude<keyof BudgetSet, "work_item_id">;
+
+/** The limits of a budget. */
+export const LIMITS: Record<Limit, string> = {
+  tokens_per_day: "Tokens of the day",
+  tokens_total: "Tokens in all",
+  cost_micros_per_day: "Millionths of cost of the day",
 };
 
 /** The names of a table of labels, with their type. */

@@ -34,7 +34,7 @@ export interface Row {
  * How an entry class is drawn: its lane, and the fields that may name its subject, the first
  * present one wins.
  */
-const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
+export const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
   messages: ["Messages", "id"],
   queue_entries: ["Messages", "message_id"],
   turns: ["Turns", "run_id"],
@@ -47,6 +47,8 @@ const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
   wait_conditions: ["Waits and timers", "id"],
   timers: ["Waits and timers", "id"],
   external_triggers: ["Waits and timers", "external_trigger_id"],
+  events: ["Runtime"],
+  control: ["Runtime"],
 };
 
 /** The row of a stored line. */

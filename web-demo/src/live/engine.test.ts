@@ -7,6 +7,7 @@ import test from "node:test";
 import { LiveClock, MS, type TextStore } from "./clock.ts";
 import { Engine, type OwnLedger } from "./engine.ts";
 import type { Behaviour, Command, Happening, LiveView, Refusal } from "./messages.ts";
+import { hashOf } from "./token.ts";
 
 const root = new URL("../../../", import.meta.url);
 const guest = (await import(
@@ -18,7 +19,7 @@ const { MemoryLedger } = (await import(new URL("npm/src/ledger/memory.mjs", root
 };
 
 const BEGINS = Date.UTC(2026, 4, 27, 9);
-const SAYS: Behaviour = { does: "say", text: "hello", takes_ms: 0 };
+const SAYS: Behaviour = { does: "say", text: "hello", takes_ms: 0, tokens: 0 };
 
 /** The parts that survive a process: the ledger, the clock's file and the machine's clock. */
 class Disk {
@@ -139,6 +140,8 @@ test("each behaviour leaves the same facts as a real provider", async () => {
     wait_timer: (process) => assert.equal(view(process).next_wake, "2026-05-27T09:01:00Z"),
     start_task: (process) => assert.equal(view(process).active_tasks.length, 1),
     wait_task: (process) => assert.equal(view(process).status, "awaiting_task"),
+    wait_trigger: (process) =>
+      assert.equal(process.count('"wake_sources":[{"kind":"external_ingress"'), 1),
     fail: (process) =>
       assert.equal(view(process).next_wake, "2026-05-27T09:00:10Z", "a retry is owed"),
     never: (process) => assert.equal(view(process).run?.ends_at, null),
@@ -159,7 +162,7 @@ test("an item is made, continued by a tick and completed", async () => {
   const process = await started({ ...SAYS, does: "make_item" });
   await process.does({
     do: "behave",
-    behaviour: { does: "make_item", text: "tidy up", takes_ms: 1000 },
+    behaviour: { does: "make_item", text: "tidy up", takes_ms: 1000, tokens: 0 },
   });
   await process.does(prompt);
   await process.does({ do: "behave", behaviour: { ...SAYS, does: "complete_item" } });
@@ -179,7 +182,7 @@ test("a task ends from the panel, and its result wakes the agent", async () => {
 });
 
 test("virtual time moves only on command, and stops at every event on the way", async () => {
-  const process = await started({ does: "say", text: "slow", takes_ms: 5000 });
+  const process = await started({ does: "say", text: "slow", takes_ms: 5000, tokens: 0 });
   process.sleep(3_600_000);
   assert.equal(view(process).now, "2026-05-27T09:00:00.000Z");
   await process.does({
@@ -200,7 +203,7 @@ test("virtual time moves only on command, and stops at every event on the way", 
 });
 
 test("in real time an alarm rings for the agent and for its provider", async () => {
-  const process = await started({ does: "say", text: "slow", takes_ms: 5000 }, "real");
+  const process = await started({ does: "say", text: "slow", takes_ms: 5000, tokens: 0 }, "real");
   await process.does(prompt);
   process.sleep(4000);
   assert.equal(process.count('"status":"terminal"'), 0);
@@ -231,7 +234,7 @@ test("time never runs back: over a crash, from virtual to real, or without the c
 });
 
 test("after a crash in a turn the agent continues: the run is interrupted and its message replayed", async () => {
-  let process = await started({ does: "say", text: "slow", takes_ms: 5000 });
+  let process = await started({ does: "say", text: "slow", takes_ms: 5000, tokens: 0 });
   await process.does(prompt);
   const before = process.disk.lines.length;
   const interrupted = view(process).run?.run_id;
@@ -295,6 +298,136 @@ test("a malformed fact is the core's own error, with its place, and stops nothin
   assert.deepEqual([refused?.place?.path, refused?.place?.line], ["duration_ms", 2]);
   assert.equal((await process.does({ do: "say", fact: "no JSON" }))?.code, "malformed");
   assert.equal(await process.does(prompt), null);
+});
+
+const build = {
+  external_trigger_id: "build",
+  description: "the nightly build",
+  delivery_mode: "wake_hint",
+  trust: "untrusted_external",
+} as const;
+
+/** The token of the only trigger. */
+const tokenOf = (process: Process) => view(process).triggers[0]?.token ?? assert.fail("no token");
+
+const deliver = (token: string, delivery_id = ""): Command => ({
+  do: "deliver_with",
+  token,
+  text: "It is green.",
+  delivery_id,
+});
+
+test("a trigger is made, awaited and delivered to, and its token is in no entry", async () => {
+  const process = await started({ ...SAYS, does: "wait_trigger", text: "build" });
+  assert.equal(await process.does({ do: "create_trigger", trigger: build }), null);
+  const token = tokenOf(process);
+  assert.match(token, /^wkt_[0-9a-f]{64}$/);
+  await process.does(prompt);
+  assert.equal(view(process).triggers[0]?.trigger.awaited_by.length, 1);
+  await process.does({ do: "behave", behaviour: SAYS });
+  assert.equal(await process.does(deliver(token, "n1")), null);
+  assert.equal(view(process).triggers[0]?.trigger.delivery_count, 1);
+  assert.deepEqual(view(process).triggers[0]?.trigger.awaited_by, []);
+  assert.equal(process.count('"last_assistant_message":"hello"'), 1, "it woke the agent");
+  assert.equal(process.count(token), 0);
+  assert.equal(process.count(await hashOf(token)) > 0, true, "the ledger has its hash");
+  assert.ok(
+    process.acts.every((act) => !act.includes(token)),
+    "a scenario does not have it",
+  );
+  assert.ok(
+    process.log.every(({ says }) => !says.includes(token)),
+    "the log does not have it",
+  );
+});
+
+test("a delivery that counts no longer is refused or ignored, and the form is told why", async () => {
+  const process = await started();
+  await process.does({ do: "create_trigger", trigger: build });
+  const first = tokenOf(process);
+  await process.does(deliver(first, "n1"));
+  const repeated = await process.does(deliver(first, "n1"));
+  assert.match(
+    `${repeated?.code}: ${repeated?.message}`,
+    /^ignored: ignored: duplicate \(entry \d+\)$/,
+  );
+  const again = await process.does({ do: "create_trigger", trigger: build });
+  assert.match(again?.message ?? "", /duplicate|conflict/, "a second trigger with this id");
+  assert.equal(tokenOf(process), first, "the token of what was ignored is not shown");
+  assert.equal((await process.does(deliver("wkt_0000")))?.message, "no trigger has this token");
+  assert.equal(await process.does({ do: "rotate_trigger", external_trigger_id: "build" }), null);
+  const second = tokenOf(process);
+  assert.notEqual(second, first);
+  assert.equal((await process.does(deliver(first)))?.message, "no trigger has this token");
+  assert.equal(await process.does(deliver(second)), null);
+  const revoke = '{"fact":"external_trigger_revoked","external_trigger_id":"build"}';
+  assert.equal(await process.does({ do: "say", fact: revoke }), null);
+  assert.deepEqual(view(process).triggers, []);
+  assert.match(
+    (await process.does({ do: "say", fact: revoke }))?.message ?? "",
+    /already_terminal/,
+  );
+  assert.equal((await process.does(deliver(second)))?.message, "no trigger has this token");
+  assert.equal(process.count('"status":"revoked"'), 1);
+});
+
+test("another process does not know the token, and the trigger takes it still", async () => {
+  const process = await started();
+  await process.does({ do: "create_trigger", trigger: { ...build, expires_in_ms: 60_000 } });
+  const token = tokenOf(process);
+  const second = process.crash();
+  await second.does({ do: "open", behaviour: SAYS });
+  assert.equal(view(second).triggers[0]?.token, null);
+  assert.equal(await second.does(deliver(token)), null);
+  await second.does({ do: "advance", by_ms: 60_000 });
+  assert.deepEqual(view(second).triggers, [], "it has expired");
+  assert.notEqual(await second.does(deliver(token)), null);
+});
+
+test("a budget that is used up holds back until a grant, and until midnight", async () => {
+  const process = await started({ ...SAYS, tokens: 10 });
+  await process.does({ do: "say", fact: '{"fact":"budget_set","tokens_per_day":10}' });
+  await process.does(prompt);
+  const used = () => view(process).budgets[0]?.limits[0];
+  assert.deepEqual(used(), {
+    limit: "tokens_per_day",
+    used: 10,
+    of: 10,
+    renews_at: "2026-05-28T00:00:00Z",
+  });
+  assert.equal(view(process).budgets[0]?.exhausted, true);
+  await process.does({
+    do: "say",
+    fact: '{"fact":"wake_hint_submitted","reason":"look","body":{"type":"text","text":"news"}}',
+  });
+  const turns = () => process.count('"last_assistant_message"');
+  assert.equal(turns(), 1, "the hint waits");
+  const grant = '{"fact":"budget_granted","grant_id":"g","tokens":5}';
+  assert.equal(await process.does({ do: "say", fact: grant }), null);
+  assert.equal(turns(), 2, "the hint started a turn");
+  assert.match((await process.does({ do: "say", fact: grant }))?.message ?? "", /duplicate/);
+  assert.deepEqual(view(process).limits, [{ tokens_per_day: 10 }], "a grant is not a limit");
+  await process.does(prompt);
+  assert.equal(turns(), 3);
+  assert.equal(view(process).next_wake, "2026-05-28T00:00:00Z");
+  await process.does({ do: "wake" });
+  assert.equal(used()?.of, 10, "the grant was for its day");
+  assert.equal(view(process).budgets[0]?.exhausted, false);
+});
+
+test("an open item has limits of its own", async () => {
+  const process = await started({ ...SAYS, does: "make_item", tokens: 10 });
+  await process.does(prompt);
+  const [item = ""] = view(process).open_items;
+  await process.does({
+    do: "say",
+    fact: JSON.stringify({ fact: "budget_set", work_item_id: item, tokens_total: 20 }),
+  });
+  assert.deepEqual(view(process).limits, [{}, { work_item_id: item, tokens_total: 20 }]);
+  assert.deepEqual(
+    view(process).budgets.map(({ work_item_id }) => work_item_id),
+    [item],
+  );
 });
 
 test("stop aborts a turn, start continues, and a restart takes the ledger over", async () => {
@@ -391,6 +524,8 @@ test("the actions are a scenario, and playing it gives the same ledger", async (
     fact: '{"fact":"timer_created",\n"timer_id":"t","duration_ms":60000}',
   });
   await first.does({ do: "say", fact: '{"fact":"timer_created"}' });
+  await first.does({ do: "create_trigger", trigger: build });
+  await first.does(deliver(tokenOf(first)));
   await first.does({ do: "wake" });
   const second = first.crash();
   await second.does({ do: "open", behaviour: { ...SAYS, does: "complete_item" } });

@@ -3,7 +3,7 @@
 // what it needs.
 import type * as guestModule from "@guest/wakeful_web.js";
 import type { Ledger, Scheduler, WakefulError } from "@guest/wakeful_web.js";
-import type { Fact, Head, StepReport } from "@package/payloads.js";
+import type { BudgetSet, Fact, Head, StepReport } from "@package/payloads.js";
 
 import { Acts } from "./acts.ts";
 import { instant, LiveClock, MS, type TextStore } from "./clock.ts";
@@ -18,6 +18,7 @@ import {
   type Told,
 } from "./messages.ts";
 import { ScriptedProvider } from "./provider.ts";
+import { hashOf, newToken } from "./token.ts";
 
 /**
  * The agent in the page. It has the name of the agent of scenarios, because ids of the core begin
@@ -72,6 +73,10 @@ export class Engine {
   #held: string[] = [];
   /** Facts to report next, in order. */
   #inbox: string[] = [];
+  /** The fact of the command that is being carried out, until the core has answered it. */
+  #asked: string | null = null;
+  /** The tokens that this process made, by their hash. They are in no file. */
+  #tokens = new Map<string, string>();
   #trouble: string | null = null;
   #alarm = () => {};
   #toldLines = 0;
@@ -89,7 +94,8 @@ export class Engine {
       await this.#obey(command);
     } catch (error) {
       refused = refusal(error);
-      this.#note("trouble", refused.message);
+      // The log has the fact that was ignored already.
+      if (refused.code !== IGNORED) this.#note("trouble", refused.message);
     }
     this.#tell();
     this.#lent.tell({ say: "answered", ask, refused });
@@ -135,6 +141,34 @@ export class Engine {
           task_id: command.task_id,
           summary: `ended from the panel: ${command.how}`,
         });
+      case "create_trigger":
+        return this.#say({
+          fact: "external_trigger_created",
+          ...command.trigger,
+          token_hash: await this.#madeToken(),
+        });
+      case "rotate_trigger":
+        return this.#say({
+          fact: "external_trigger_rotated",
+          external_trigger_id: command.external_trigger_id,
+          token_hash: await this.#madeToken(),
+        });
+      case "deliver_with": {
+        const token_hash = await hashOf(command.token);
+        const found = Object.entries(folded(open).ingress.open).find(
+          ([, { record }]) => record.token_hash === token_hash,
+        );
+        // A token that no trigger has makes no fact (contract 15.2).
+        if (found === undefined) throw failed("unknown", "no trigger has this token");
+        const { text, delivery_id } = command;
+        return this.#say({
+          fact: "external_trigger_delivered",
+          external_trigger_id: found[0],
+          token_hash,
+          delivery_id: delivery_id || `delivery-${open.scheduler.head().seq + 1}`,
+          ...(text !== "" && { content: { type: "text", text } }),
+        });
+      }
       case "behave":
         open.provider.behaviour = command.behaviour;
         return undefined;
@@ -204,12 +238,22 @@ export class Engine {
     this.#trouble = null;
     this.#held = [];
     this.#inbox = [];
+    this.#tokens.clear();
     this.#toldLines = 0;
+  }
+
+  /** Makes a token. Returns its hash. */
+  async #madeToken(): Promise<string> {
+    const token = newToken();
+    const hash = await hashOf(token);
+    this.#tokens.set(hash, token);
+    return hash;
   }
 
   /** Reports a fact to the agent, with the faults of the panel, and carries out what follows. */
   #say(fact: Fact | string): void {
     const text = typeof fact === "string" ? fact : JSON.stringify(fact);
+    this.#asked = text;
     this.#inbox.push(...this.#faulted(text));
     this.#work();
   }
@@ -247,7 +291,7 @@ export class Engine {
    * Reports the pending facts and runs the agent until it rests. A failed append is retried after a
    * while.
    *
-   * @throws the core's error about a refused fact
+   * @throws the core's error about a refused fact, or why the fact of a command was ignored
    */
   #work(): void {
     const open = this.#open;
@@ -273,8 +317,8 @@ export class Engine {
   }
 
   /**
-   * Empties the inbox. Returns the error of a refused fact. A fact that the ledger did not take
-   * stays.
+   * Empties the inbox. Returns the error of a refused fact, or why the fact of a command was
+   * ignored. A fact that the ledger did not take stays.
    */
   #sayAll({ scheduler, clock }: Open): unknown {
     let refused: unknown = null;
@@ -286,14 +330,17 @@ export class Engine {
         const receipt = scheduler.propose(text);
         const ignored =
           receipt.answer === "ignored"
-            ? `, ignored: ${receipt.reason} (entry ${receipt.because})`
-            : "";
-        this.#note("fact", `${nameOf(text)}${ignored}`);
+            ? `ignored: ${receipt.reason} (entry ${receipt.because})`
+            : null;
+        this.#note("fact", `${nameOf(text)}${ignored === null ? "" : `, ${ignored}`}`);
+        if (ignored !== null && text === this.#asked) refused ??= failed(IGNORED, ignored);
       } catch (error) {
         if (codeOf(error) === "ledger_failed") throw error;
         refused = error;
       }
       this.#inbox.shift();
+      // The same fact may come twice, by a fault. The first answer counts.
+      if (text === this.#asked) this.#asked = null;
     }
     return refused;
   }
@@ -353,9 +400,11 @@ export class Engine {
   #view(open: Open): LiveView {
     const { scheduler, clock, provider } = open;
     const explanation = scheduler.explain("run_loop_idle");
-    const runId = scheduler.summary().execution.run_id ?? null;
     const event = nextEvent(open);
-    const { tasks } = scheduler.state() as { tasks: { active: Record<string, unknown> } };
+    const { tasks, work, ingress, budgets } = folded(open);
+    const summary = scheduler.summary();
+    const runId = summary.execution.run_id ?? null;
+    const tokenOf = (id: string) => this.#tokens.get(ingress.open[id]?.record.token_hash ?? "");
     return {
       mode: clock.mode,
       now: instant(clock.now()),
@@ -366,12 +415,39 @@ export class Engine {
       next_wake: explanation.next_wake ?? null,
       next_event: event === null ? null : instant(event),
       active_tasks: Object.keys(tasks.active),
+      open_items: Object.keys(work.items),
+      triggers: summary.active_external_triggers.map((trigger) => ({
+        trigger,
+        token: tokenOf(trigger.external_trigger_id) ?? null,
+      })),
+      budgets: summary.budgets,
+      limits: [
+        budgets.agent.limits,
+        ...Object.entries(budgets.items).map(([work_item_id, { limits }]) => ({
+          work_item_id,
+          ...limits,
+        })),
+      ],
       held: this.#held.length,
       fault: this.#fault,
       trouble: this.#trouble,
     };
   }
 }
+
+/** The part of the folded state that the panel shows, and that has no other question. */
+interface Folded {
+  tasks: { active: Record<string, unknown> };
+  work: { items: Record<string, unknown> };
+  ingress: { open: Record<string, { record: { token_hash: string } }> };
+  budgets: { agent: Account; items: Record<string, Account> };
+}
+
+interface Account {
+  limits: BudgetSet;
+}
+
+const folded = ({ scheduler }: Open) => scheduler.state() as unknown as Folded;
 
 /** The earliest instant at which the agent or its provider acts on its own. */
 function nextEvent({ scheduler, provider }: Open): bigint | null {
@@ -433,6 +509,9 @@ function nameOf(text: string): string {
     return "something that is not JSON";
   }
 }
+
+/** The code of a fact that the core took and ignored. */
+const IGNORED = "ignored";
 
 const failed = (code: string, message: string) => Object.assign(new Error(message), { code });
 

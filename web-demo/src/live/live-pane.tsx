@@ -12,6 +12,7 @@ import type { Priority } from "@package/payloads.js";
 
 import "./live.css";
 import { Said } from "../parts/said.tsx";
+import { Budgets } from "./budgets.tsx";
 import { FactForm } from "./fact-form.tsx";
 import {
   DOINGS,
@@ -22,6 +23,8 @@ import {
   type LiveView,
   type TaskEnd,
 } from "./messages.ts";
+import { Part } from "./part.tsx";
+import { Triggers } from "./triggers.tsx";
 import type { Live, ProcessState } from "./use-live.ts";
 
 const PROCESS: Record<ProcessState, string> = {
@@ -68,6 +71,8 @@ export function LivePane({ live }: { live: Live }) {
         <Time live={live} />
         <Operator live={live} speaks={speaks} />
         <Provider live={live} />
+        <Triggers live={live} />
+        <Budgets live={live} />
         <Faults live={live} />
         <Part title="Inject a fact" wide>
           <FactForm disabled={view === null} say={(fact) => live.send({ do: "say", fact })} />
@@ -106,24 +111,6 @@ function Standing({ view }: { view: LiveView }) {
         <dd>{view.next_wake === null ? "no instant is known" : clock(view.next_wake)}</dd>
       </div>
     </dl>
-  );
-}
-
-function Part({
-  title,
-  wide = false,
-  children,
-}: {
-  title: string;
-  wide?: boolean;
-  children: ReactNode;
-}) {
-  const id = useId();
-  return (
-    <section className={wide ? "live-part live-wide" : "live-part"} aria-labelledby={id}>
-      <h3 id={id}>{title}</h3>
-      {children}
-    </section>
   );
 }
 
@@ -337,6 +324,18 @@ function Provider({ live }: { live: Live }) {
             <option value={10_000}>10 s</option>
             <option value={60_000}>1 min</option>
           </select>
+        </label>
+        <label className="live-labelled">
+          Tokens
+          <input
+            className="live-amount"
+            type="number"
+            min={0}
+            value={behaviour.tokens}
+            onChange={({ target }) =>
+              setBehaviour({ ...behaviour, tokens: Math.max(0, Math.trunc(Number(target.value))) })
+            }
+          />
         </label>
         <label className="live-labelled live-grows">
           Text

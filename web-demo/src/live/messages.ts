@@ -1,5 +1,13 @@
 // The messages between the page and the worker of the live agent.
-import type { ErrorPlace, Head, Priority } from "@package/payloads.js";
+import type {
+  BudgetSet,
+  BudgetSummary,
+  ErrorPlace,
+  ExternalTriggerCreated,
+  Head,
+  Priority,
+  TriggerSummary,
+} from "@package/payloads.js";
 
 /** Real time moves on its own; virtual time moves on command. */
 export type ClockMode = "real" | "virtual";
@@ -14,6 +22,7 @@ export const DOINGS = {
   wait_timer: "waits for a minute",
   start_task: "starts a task, and continues",
   wait_task: "starts a task, and waits for it",
+  wait_trigger: "waits for the trigger that the text names",
   fail: "fails",
   never: "never answers",
 } as const;
@@ -27,6 +36,8 @@ export interface Behaviour {
   text: string;
   /** The duration of a turn, in milliseconds of the agent's time. */
   takes_ms: number;
+  /** The tokens that a turn uses. */
+  tokens: number;
 }
 
 /** The faults for the next append or fact. */
@@ -55,8 +66,14 @@ export type Command =
   | { do: "advance"; by_ms: number }
   | { do: "wake" }
   | { do: "end_task"; task_id: string; how: TaskEnd }
+  | { do: "create_trigger"; trigger: NewTrigger }
+  | { do: "rotate_trigger"; external_trigger_id: string }
+  | { do: "deliver_with"; token: string; text: string; delivery_id: string }
   | { do: "arm"; fault: Fault | null }
   | { do: "deliver" };
+
+/** An external trigger to make. The engine makes its token. */
+export type NewTrigger = Omit<ExternalTriggerCreated, "token_hash">;
 
 /** A command, with the number that its answer repeats. */
 export interface Ask {
@@ -64,7 +81,10 @@ export interface Ask {
   command: Command;
 }
 
-/** Why a command was refused: the error of the core or of the store. */
+/**
+ * Why a command was refused: the error of the core or of the store, or why the core ignored the
+ * fact.
+ */
 export interface Refusal {
   code: string;
   message: string;
@@ -86,6 +106,12 @@ export interface PlayedRun {
   ends_at: string | null;
 }
 
+/** An external trigger, and its token if this process made it. */
+export interface LiveTrigger {
+  trigger: TriggerSummary;
+  token: string | null;
+}
+
 /** The open agent. */
 export interface LiveView {
   mode: ClockMode;
@@ -101,6 +127,14 @@ export interface LiveView {
   /** The earlier of that and of the provider's next event. */
   next_event: string | null;
   active_tasks: string[];
+  /** The ids of open work items. */
+  open_items: string[];
+  /** The external triggers that can be delivered to, the newest first. */
+  triggers: LiveTrigger[];
+  /** The budgets that have a limit. */
+  budgets: BudgetSummary[];
+  /** The limits of each owner, without grants. */
+  limits: BudgetSet[];
   /** The number of delayed facts. */
   held: number;
   fault: Fault | null;

@@ -94,13 +94,19 @@ export class ScriptedProvider {
 }
 
 /** The facts of a turn, which ends at an instant, or never if it is null. */
-function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact[] | null {
+function turn(request: TurnRequest, { does, text, tokens }: Behaviour, at: bigint): Fact[] | null {
   const { run_id } = request;
   const item = request.work_item?.work_item_id ?? null;
   const said = text.trim() || "Done.";
   const made = (what: string) => `${run_id}/${what}`;
+  const used: Fact = {
+    fact: "provider_round_completed",
+    run_id,
+    round: 1,
+    ...(tokens > 0 && { output_tokens: tokens }),
+  };
   const round = (words: string): Fact[] => [
-    { fact: "provider_round_completed", run_id, round: 1 },
+    used,
     { fact: "assistant_round_recorded", run_id, data: { text: words } },
   ];
   const ends = (words: string): Fact => ({
@@ -133,10 +139,7 @@ function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact
     case "say":
       return turnOf(said);
     case "nothing":
-      return [
-        { fact: "provider_round_completed", run_id, round: 1 },
-        { fact: "turn_terminal", run_id, kind: "completed" },
-      ];
+      return [used, { fact: "turn_terminal", run_id, kind: "completed" }];
     case "make_item":
       if (item !== null) return turnOf(`${item} is enough for now.`);
       return turnOf(
@@ -187,9 +190,18 @@ function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact
         waits({ kind: "task", waiting_for: `the result of ${made("task")}`, wake_sources }),
       );
     }
+    case "wait_trigger":
+      return turnOf(
+        `I wait for ${said}.`,
+        waits({
+          kind: "external",
+          waiting_for: `a delivery to ${said}`,
+          wake_sources: [{ kind: "external_ingress", external_trigger_id: said }],
+        }),
+      );
     case "fail":
       return [
-        { fact: "provider_round_completed", run_id, round: 1 },
+        used,
         { fact: "turn_terminal", run_id, kind: "provider_failed_needs_recovery", reason: said },
       ];
     case "never":

@@ -64,6 +64,7 @@ export function useLive(): Live {
     does: "say",
     text: "Done.",
     takes_ms: 2000,
+    tokens: 100,
   });
   const worker = useRef<Worker | null>(null);
   const asks = useRef(new Map<number, (refused: Refusal | null) => void>());

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Edition, Explanation, Spent } from "@package/payloads.js";
 
-import { EDITIONS, POLICY } from "../case/labels.ts";
+import { EDITIONS, POLICY, POLICY_CHOICES, type PolicyField } from "../case/labels.ts";
 import type { Supposed } from "../document/messages.ts";
 import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
@@ -79,7 +79,7 @@ function Suppose({
   supposed: Supposed | undefined;
   suppose: (supposed: Supposed | undefined) => void;
 }) {
-  const [value, setValue] = useState<keyof typeof POLICY>("autonomous_turns");
+  const [value, setValue] = useState<PolicyField>("autonomous_turns");
   const given = supposed?.policy?.[value];
   const { edition, policy } = supposed ?? {};
   const change = (next: Supposed) => suppose(Object.keys(next).length === 0 ? undefined : next);
@@ -88,7 +88,7 @@ function Suppose({
   const setPolicy = (text: string) =>
     change({
       ...(edition && { edition }),
-      ...(text !== "" && { policy: { [value]: Number(text) } }),
+      ...(text !== "" && { policy: { [value]: value in POLICY_CHOICES ? text : Number(text) } }),
     });
   return (
     <div className="suppose" data-supposed={supposed !== undefined}>
@@ -100,14 +100,31 @@ function Suppose({
         choose={setEdition}
       />
       <Choice says="Policy" of={POLICY} value={value} choose={(name) => setValue(name ?? value)} />
-      <input
-        type="number"
-        min={0}
-        placeholder="as is"
-        aria-label={`policy: ${POLICY[value]}`}
-        value={typeof given === "number" ? given : ""}
-        onChange={(event) => setPolicy(event.target.value)}
-      />
+      {value in POLICY_CHOICES ? (
+        <select
+          aria-label={`policy: ${POLICY[value]}`}
+          value={typeof given === "string" ? given : ""}
+          onChange={(event) => setPolicy(event.target.value)}
+        >
+          <option value="">as is</option>
+          {Object.entries(POLICY_CHOICES[value as keyof typeof POLICY_CHOICES]).map(
+            ([name, says]) => (
+              <option key={name} value={name}>
+                {says}
+              </option>
+            ),
+          )}
+        </select>
+      ) : (
+        <input
+          type="number"
+          min={0}
+          placeholder="as is"
+          aria-label={`policy: ${POLICY[value]}`}
+          value={typeof given === "number" ? given : ""}
+          onChange={(event) => setPolicy(event.target.value)}
+        />
+      )}
       {supposed !== undefined && (
         <button type="button" className="quiet" onClick={() => suppose(undefined)}>
           As recorded

@@ -2,13 +2,18 @@
 import { useEffect, useState, type ReactNode } from "react";
 
 import type { Json } from "@guest/wakeful_web.js";
+import type { AgentSummary } from "@package/payloads.js";
 import { clockTime } from "../case/clock.ts";
+import { OBLIGATIONS } from "../case/labels.ts";
+import { usageWords } from "../case/standing.ts";
+import { counted } from "../case/words.ts";
 import type { Answer, Seen } from "../document/messages.ts";
 import type { Open } from "../document/use-document.ts";
 import { Alarm } from "../frame/alarm.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
+import { Budgets, Trigger } from "../parts/standing.tsx";
 
 /** The state at the cursor. */
 export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
@@ -55,12 +60,13 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
         <Row name="Next wake" value={next_wake == null ? null : clockTime(next_wake, now)} />
         {obligations.length === 0 && <Row name="Obligation" value={null} />}
         {obligations.map((owed) => (
-          <Row key={`${owed.kind} ${owed.id}`} name={words(owed.kind)} value={owed.id}>
+          <Row key={`${owed.kind} ${owed.id}`} name={OBLIGATIONS[owed.kind]} value={owed.id}>
             {owed.enabled_at != null && <span>at {clockTime(owed.enabled_at, now)} </span>}
             <SeqLink seq={owed.seq} />
           </Row>
         ))}
       </Group>
+      <Standing summary={seen.summary} now={now} />
       <Group title="Projection" narrow>
         {Object.entries(projection).map(([name, value]) => (
           <Row key={name} name={words(name)} value={scalar(value)} />
@@ -68,6 +74,43 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
       </Group>
       <RawState open={open} seq={seen.look.seq} />
     </Pane>
+  );
+}
+
+/** What the agent used and may use, and who can wake it from outside. */
+function Standing({ summary, now }: { summary: AgentSummary; now: string }) {
+  const { budgets, model, active_external_triggers: triggers, tombstones } = summary;
+  const ended = tombstones.external_triggers;
+  return (
+    <>
+      {(budgets.length > 0 || model.total.rounds > 0) && (
+        <section className="group">
+          <h3>Budgets</h3>
+          {budgets.length > 0 && <Budgets budgets={budgets} now={now} />}
+          <dl>
+            <Row name="Used that day" value={usageWords(model.today)} prose />
+            <Row name="Used in all" value={usageWords(model.total)} prose />
+          </dl>
+        </section>
+      )}
+      {triggers.length + ended > 0 && (
+        <section className="group">
+          <h3>External triggers</h3>
+          <ul aria-label="external triggers">
+            {triggers.map((trigger) => (
+              <li key={trigger.external_trigger_id} className="trigger">
+                <Trigger trigger={trigger} now={now} />
+              </li>
+            ))}
+          </ul>
+          {ended > 0 && (
+            <p className="note">
+              {counted(ended, "trigger has", "triggers have")} ended: used, revoked or expired
+            </p>
+          )}
+        </section>
+      )}
+    </>
   );
 }
 

@@ -9,6 +9,7 @@ import type { Open } from "../document/use-document.ts";
 import { Alarm } from "../frame/alarm.tsx";
 import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
+import { Said } from "../parts/said.tsx";
 
 /** The ways to another decision. */
 export function WhyNotPane({
@@ -69,7 +70,9 @@ function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void })
           <li key={way.says.join()} className="way">
             <ul>
               {way.says.map((says) => (
-                <li key={says}>{says}</li>
+                <li key={says}>
+                  <Said sentence={says} />
+                </li>
               ))}
             </ul>
             <p className="note">

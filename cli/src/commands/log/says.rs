@@ -7,6 +7,7 @@ use wakeful_core::{
     json::{RawJson, Readable},
     record::{
         Record,
+        budget::BudgetLimits,
         control::ControlRecord,
         decision::Decision,
         event::{EventKind, EventRecord},
@@ -308,10 +309,35 @@ fn control(record: &ControlRecord) -> String {
                 .map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`"));
             format!(" to {item}, by {}", word(focus.cause))
         }
+        ControlRecord::BudgetSet(set) => {
+            format!("{}: {}", of(set.work_item_id.as_ref()), limits(&set.limits))
+        }
+        ControlRecord::BudgetGranted(grant) => {
+            let parts = [(grant.tokens, "tokens"), (grant.cost_micros, "millionths of cost")];
+            let given = parts.iter().filter(|(more, _)| *more > 0);
+            let given: Vec<_> = given.map(|(more, what)| format!("{more} {what}")).collect();
+            format!("{}: {}", of(grant.work_item_id.as_ref()), given.join(", "))
+        }
         ControlRecord::WakeHintPending(hint) => format!(": {}", cut(&hint.reason)),
         _ => String::new(),
     };
     format!("{}{more}", word(record.name()))
+}
+
+/// The owner of a budget.
+fn of(item: Option<&WorkItemId>) -> String {
+    item.map_or_else(|| " for the agent".to_owned(), |id| format!(" for `{id}`"))
+}
+
+fn limits(limits: &BudgetLimits) -> String {
+    let all = [
+        (limits.tokens_per_day, "tokens a day"),
+        (limits.tokens_total, "tokens in all"),
+        (limits.cost_micros_per_day, "millionths of cost a day"),
+    ];
+    let told: Vec<_> =
+        all.iter().filter_map(|(most, what)| Some(format!("{} {what}", (*most)?))).collect();
+    if told.is_empty() { "no limit".to_owned() } else { told.join(", ") }
 }
 
 /// A kept worktree that is not as the host had made it.

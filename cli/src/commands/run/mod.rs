@@ -58,7 +58,8 @@ pub(super) struct RunArgs {
     /// The agent [default: the story's, otherwise `default`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// End when the agent rests, and only repeating timers or offers of resting items would wake it
+    /// End when the agent rests, and only repeating timers, offers of resting items or the next day
+    /// of a budget would wake it
     #[arg(long)]
     until_rest: bool,
     /// Take the clock of this machine as right: if the ledger is ahead of it, set the ledger back
