@@ -193,7 +193,7 @@ fn trace_prints_one_trace_per_case() {
     let ran = wakeful(["trace", &arg(&source("tests/fixtures/stories"))]);
     let first = ran.out.lines().next().expect("a line per case");
     let trace: Value = serde_json::from_str(first).expect("a trace");
-    assert_eq!(trace["case"], "heartbeat");
+    assert_eq!(trace["case"], "budget");
     assert_eq!(trace["steps"][0]["entries"][0]["record"]["control"], "genesis");
 }
 

@@ -236,7 +236,7 @@ fn words(line: &str) -> Vec<String> {
             }
             (None, ' ') => {}
             // A remark or a redirection.
-            (None, '#' | '>' | '|') if !open => break,
+            (None, '#' | '<' | '>' | '|') if !open => break,
             (_, letter) => {
                 word.push(letter);
                 open = true;

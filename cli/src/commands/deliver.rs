@@ -33,7 +33,6 @@ use super::{CliError, Verdict, ledger, send};
     Examples:\n\
     \x20 wakeful deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
     \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... - < build.json\n\
-    \x20 WAKEFUL_TOKEN=wkt_4be1... wakeful deliver --ledger agent.sqlite \"the build is green\"\n\
     \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...")]
 pub(super) struct Deliver {
     /// The ledger file
