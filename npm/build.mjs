@@ -39,20 +39,56 @@ export function initSync(input: { module: unknown }): unknown;
   );
 }
 
+const CORE_TEXT = `/** The small guest in base64. */
+declare const text: string;
+export default text;
+`;
+
+/** What wasm-bindgen throws if its own checks fail: a plain `Error`. */
+const THROWS = "throw new Error(getStringFromWasm0(arg0, arg1));";
+
+/** The same as an error of the package: only a host's mistake leads to it. */
+const MISUSED = `
+function misused(said) {
+    const what = said === "null pointer passed to rust"
+        ? "this object was freed: open the ledger again"
+        : \`\${said}: call it again after the call that is running\`;
+    const error = Object.assign(new Error(what), { code: "misuse" });
+    error.name = "WakefulError";
+    error.reportText = JSON.stringify({ code: error.code, message: what });
+    return error;
+}
+`;
+
+/** The glue, which throws errors of the package only. */
+function glue(code) {
+  if (code.split(THROWS).length !== 2) {
+    throw new Error("wasm-bindgen's glue changed: it does not throw its own errors in one place");
+  }
+  return (
+    code.replace(THROWS, "throw misused(getStringFromWasm0(arg0, arg1));") +
+    MISUSED
+  );
+}
+
 async function stageGuest() {
   await rm(new URL("target/npm/", root), { recursive: true, force: true });
   await mkdir(stage, { recursive: true });
   await mkdir(new URL("dist/guest/", made), { recursive: true });
   const types = declarations(await readFile(new URL("wakeful_web.d.ts", guest), "utf8"));
-  const code = await readFile(new URL("wakeful_web.js", guest), "utf8");
+  const fromBindgen = await readFile(new URL("wakeful_web.js", guest), "utf8");
+  const code = glue(fromBindgen);
+  const text = (await readFile(new URL("wakeful_web_bg.wasm", guest))).toString("base64");
   for (const folder of [stage, new URL("dist/guest/", made)]) {
     await writeFile(new URL("wakeful_web.d.ts", folder), types);
     await writeFile(new URL("wakeful_web.js", folder), code);
+    await writeFile(new URL("core-text.js", folder), `export default "${text}";\n`);
+    await writeFile(new URL("core-text.d.ts", folder), CORE_TEXT);
   }
   // Without it the compiler takes the staged declarations for CommonJS.
   await writeFile(new URL("package.json", stage), '{"type":"module"}\n');
   // Both modules use the same glue code, so both must fit it.
-  if (code !== (await readFile(new URL("wakeful_web.js", fast), "utf8"))) {
+  if (fromBindgen !== (await readFile(new URL("wakeful_web.js", fast), "utf8"))) {
     throw new Error(
       "the small and the fast module have different glue: build both from the same sources",
     );
@@ -79,7 +115,9 @@ async function pack() {
   } = JSON.parse(await readFile(new URL("package.json", here), "utf8"));
   await writeFile(new URL("package.json", made), `${JSON.stringify(published, null, 2)}\n`);
   // The compiler does not copy declarations that it did not make.
-  await cp(new URL("src/payloads.d.ts", here), new URL("dist/payloads.d.ts", made));
+  for (const name of ["payloads.d.ts", "core-module.d.ts"]) {
+    await cp(new URL(`src/${name}`, here), new URL(`dist/${name}`, made));
+  }
   await cp(new URL("README.md", here), new URL("README.md", made));
   await cp(new URL("LICENSE", root), new URL("LICENSE", made));
   const [packed] = JSON.parse(

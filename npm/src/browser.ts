@@ -3,7 +3,12 @@
  * module is loaded.
  */
 import init from "./guest/wakeful_web.js";
+import { notLoaded } from "./loading.js";
 
-await init({ module_or_path: new URL("../core.wasm", import.meta.url) });
+try {
+  await init({ module_or_path: new URL("../core.wasm", import.meta.url) });
+} catch (why) {
+  throw notLoaded(why);
+}
 
 export * from "./api.js";

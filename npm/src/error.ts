@@ -3,11 +3,11 @@ import type { HostErrorCode } from "./guest/wakeful_web.js";
 import type { ErrorCode, ErrorPlace } from "./payloads.js";
 
 /**
- * The kind of an error. There are three codes beside those of the core: "host_failed" if the clock
- * or the host cannot be used, "not_in_module" if the small module does not have the method, and
- * "in_use" if another tab or worker holds the ledger.
+ * The kind of an error. There are four codes beside those of the core: "host_failed" if the clock or
+ * the host cannot be used, "not_in_module" if the small module does not have the method, "in_use" if
+ * another tab or worker holds the ledger, and "not_loaded" if the module cannot be loaded.
  */
-export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use";
+export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use" | "not_loaded";
 
 /**
  * The error that the package throws. Errors of the guest count too: `instanceof` checks the name

@@ -2,7 +2,12 @@
 import { readFileSync } from "node:fs";
 
 import { initSync } from "./guest/wakeful_web.js";
+import { notLoaded } from "./loading.js";
 
-initSync({ module: readFileSync(new URL("../core-fast.wasm", import.meta.url)) });
+try {
+  initSync({ module: readFileSync(new URL("../core-fast.wasm", import.meta.url)) });
+} catch (why) {
+  throw notLoaded(why);
+}
 
 export * from "./api.js";

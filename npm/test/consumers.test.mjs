@@ -89,6 +89,8 @@ const QUESTIONS = {
   explainAtText: `scheduler.explainAtText("run_loop_idle", 3)`,
   stateAt: `scheduler.stateAt(3)`,
   stateAtText: `scheduler.stateAtText(3)`,
+  summary: `scheduler.summary()`,
+  summaryText: `scheduler.summaryText()`,
   importFolder: `fresh().importFolder(FOLDER)`,
   importFolderText: `fresh().importFolderText(FOLDER)`,
   replay: `fresh().replay(FOLDER)`,

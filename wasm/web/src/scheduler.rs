@@ -345,7 +345,7 @@ impl Scheduler {
         })
     }
 
-    /// The agent's summary, assembled now.
+    /// The agent's summary, assembled now. Only `core-fast.wasm` has it.
     ///
     /// # Errors
     /// Throws a `WakefulError` inside another call.
@@ -360,7 +360,7 @@ impl Scheduler {
     /// As `summary`.
     #[wasm_bindgen(js_name = summaryText)]
     pub fn summary_text(&self) -> Result<String, JsValue> {
-        Ok(json::write(&self.call()?.summary()))
+        question("summary", || Ok(json::write(&self.call()?.summary())))
     }
 
     /// The state as text to store beside the ledger. A ledger with `storeSnapshot` gets one each

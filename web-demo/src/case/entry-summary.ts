@@ -67,6 +67,7 @@ const CONTROLS: {
   shutdown_requested: () => "",
   runtime_restarted: () => "",
   item_parked: ({ work_item_id, cause }) => joined(work_item_id, cause),
+  agent_parked: () => "",
   policy_set: ({ policy, edition }) =>
     joined(edition && `edition ${edition}`, Object.keys(policy ?? {}).join(", ")),
   clock_corrected: ({ last_at }) => `back from ${last_at}`,
