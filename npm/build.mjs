@@ -65,10 +65,7 @@ function glue(code) {
   if (code.split(THROWS).length !== 2) {
     throw new Error("wasm-bindgen's glue changed: it does not throw its own errors in one place");
   }
-  return (
-    code.replace(THROWS, "throw misused(getStringFromWasm0(arg0, arg1));") +
-    MISUSED
-  );
+  return code.replace(THROWS, "throw misused(getStringFromWasm0(arg0, arg1));") + MISUSED;
 }
 
 async function stageGuest() {

@@ -1,3 +1,4 @@
+// What an import of one of the two modules is.
 import type { WasmSource } from "./slim.js";
 
 /**

@@ -277,7 +277,12 @@ export function cases(wakeful, name) {
       await refused(["misuse"], () => scheduler.runUntilRest(), says);
       check((await scheduler.stateText()) === state, "the state is as before");
     });
-    opens(`a clock that counts ${unit}`, ["misuse"], (host) => ({ lent: { ...host, clock: { now } } }), says);
+    opens(
+      `a clock that counts ${unit}`,
+      ["misuse"],
+      (host) => ({ lent: { ...host, clock: { now } } }),
+      says,
+    );
     all.push([
       `${name}: no ledger begins by a clock that counts ${unit}`,
       async () => {

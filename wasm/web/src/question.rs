@@ -1,5 +1,5 @@
-//! Calls that the small module does not answer: why not, the past, the summary, and foreign folders.
-//! A page's loop needs none of them, and they would make a page's download a sixth larger.
+//! Calls that the small module does not answer: why not, the past, the summary, and foreign
+//! folders. A page's loop needs none of them, and they would make its download a sixth larger.
 
 use wasm_bindgen::JsValue;
 
