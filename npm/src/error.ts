@@ -3,9 +3,9 @@ import type { HostErrorCode } from "./guest/wakeful_web.js";
 import type { ErrorCode, ErrorPlace } from "./payloads.js";
 
 /**
- * The kind of an error. The package has codes beside those of the core: "in_use" if another tab or
- * worker holds the ledger, "not_loaded" if the module cannot be loaded, and those of the guest's
- * shell, as "host_failed" if the clock or the host cannot be used.
+ * The kind of an error. The package has codes beside those of the core and of the guest's shell:
+ * "in_use" if another tab or worker holds the ledger, and "not_loaded" if the module cannot be
+ * loaded.
  */
 export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use" | "not_loaded";
 
