@@ -115,6 +115,8 @@ async function pack() {
   for (const name of ["payloads.d.ts", "core-module.d.ts"]) {
     await cp(new URL(`src/${name}`, here), new URL(`dist/${name}`, made));
   }
+  // For bundlers that do not read `exports`, as `main` in package.json is.
+  await writeFile(new URL("inline.js", made), 'export * from "./dist/inline.js";\n');
   await cp(new URL("README.md", here), new URL("README.md", made));
   await cp(new URL("LICENSE", root), new URL("LICENSE", made));
   const [packed] = JSON.parse(

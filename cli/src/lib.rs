@@ -2,8 +2,9 @@
 //!
 //! [`commands`] has the commands of `wakeful`. [`run`] is the loop of an agent that plays a story.
 //! [`crosscheck`] plays each [`case`] in several engines and compares their [`trace`]s
-//! ([`compare`]). [`conformance`] answers recorded inputs of the reference runtime. The host is in
-//! `wakeful_host`, and an agent with a model is in `wakeful_agent`.
+//! ([`compare`]). [`conformance`] answers recorded inputs of the reference runtime. [`facts`] plays
+//! an example of each fact. The host is in `wakeful_host`, and an agent with a model is in
+//! `wakeful_agent`.
 
 pub mod case;
 pub mod commands;
@@ -11,6 +12,7 @@ pub mod compare;
 pub mod conformance;
 pub mod crosscheck;
 pub mod engine;
+pub mod facts;
 #[cfg(feature = "random")]
 pub mod generator;
 pub mod provider;

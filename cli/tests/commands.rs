@@ -203,6 +203,7 @@ fn trace_prints_one_trace_per_case() {
 fn the_generated_pages_are_what_the_program_says() {
     for (page, args) in [
         ("docs/cli.md", ["man", "--markdown"]),
+        ("docs/facts.md", ["facts", "--markdown"]),
         ("docs/rules.md", ["rules", "--markdown"]),
         ("docs/versions.md", ["versions", "--markdown"]),
     ] {
@@ -279,6 +280,38 @@ fn diff_tells_where_another_edition_decides_otherwise() {
         "{}",
         other.out
     );
+}
+
+#[test]
+fn facts_are_listed_and_each_has_an_example_with_its_answer() {
+    let list = wakeful(["facts"]);
+    assert_eq!((list.code, list.err.as_str()), (0, ""));
+    let listed: Vec<_> =
+        list.out.lines().filter_map(|line| line.trim().split_once("  ")).map(|row| row.0).collect();
+    let json = wakeful(["facts", "--json"]);
+    let all: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    let names: Vec<_> = all.iter().map(|fact| fact["fact"].as_str().expect("a name")).collect();
+    assert_eq!(listed, names);
+    assert!(all.iter().all(|fact| fact["answer"] == "accepted"), "{}", json.out);
+
+    let one = wakeful(["facts", "timer_created"]);
+    for part in [
+        "A timer was created.\n",
+        "\"duration_ms\": 60000",
+        "Answer: `accepted`.",
+        "interval_ms  no      number, from 1  The time between fires, in milliseconds;",
+    ] {
+        assert!(one.out.contains(part), "no `{part}` in\n{}", one.out);
+    }
+    let json = wakeful(["facts", "timer_fired", "--json"]);
+    let one: Value = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!(one[0]["said_by"], "observer");
+    assert_eq!(one[0]["to_a_driver"]["reason"], "scheduler_decides");
+    assert_eq!(one[0]["fields"][0]["field"], "timer_id");
+
+    let wrong = wakeful(["facts", "timer_create"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("timer_created"), "{}", wrong.err);
 }
 
 #[test]

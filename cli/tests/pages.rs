@@ -11,11 +11,12 @@ use std::{
 use crate::program::source;
 
 /// Programs in the pages that are not ours.
-const OTHERS: [&str; 5] =
-    ["export", "ollama", "OLLAMA_CONTEXT_LENGTH=32768", "llama-server", "vllm"];
+const OTHERS: [&str; 6] =
+    ["export", "npm", "ollama", "OLLAMA_CONTEXT_LENGTH=32768", "llama-server", "vllm"];
 
 /// The languages of fenced blocks. Each is checked by a test or a compiler.
-const BLOCKS: [&str; 9] = ["console", "sh", "text", "toml", "rust", "js", "python", "wit", "json"];
+const BLOCKS: [&str; 10] =
+    ["console", "sh", "text", "toml", "rust", "js", "ts", "python", "wit", "json"];
 
 /// A fenced block of a page.
 struct Block {

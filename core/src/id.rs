@@ -158,25 +158,29 @@ fn text(value: &Value<'_>, most: usize) -> String {
     }
     // Asked first: what is read back is read most often.
     if value.is_new()
-        && let Some(control) = control_in(&text)
+        && let Some(fault) = fault_in(&text)
     {
-        value.is_wrong(&control);
+        value.is_wrong(&fault);
     }
     text
 }
 
-/// A control character in an id (contract 2.3): C0, DEL or C1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControlInId(char);
-
-impl fmt::Display for ControlInId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "id contains the control character U+{:04X}", u32::from(self.0))
-    }
+/// What is wrong with a new id (contract 2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdFault {
+    /// It has no character.
+    #[error("id is empty")]
+    Empty,
+    /// It has a control character: C0, DEL or C1.
+    #[error("id contains the control character U+{:04X}", u32::from(*.0))]
+    Control(char),
 }
 
-/// The first control character of an id; `None` if it has none.
+/// What is wrong with a new id; `None` if nothing is.
 #[must_use]
-pub fn control_in(id: &str) -> Option<ControlInId> {
-    id.chars().find(|c| c.is_control()).map(ControlInId)
+pub fn fault_in(id: &str) -> Option<IdFault> {
+    if id.is_empty() {
+        return Some(IdFault::Empty);
+    }
+    id.chars().find(|c| c.is_control()).map(IdFault::Control)
 }

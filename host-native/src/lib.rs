@@ -67,6 +67,11 @@
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+/// The first program of a newcomer.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/start.md")]
+struct Start;
+
 #[cfg(feature = "sqlite")]
 pub mod archive;
 pub mod clock;

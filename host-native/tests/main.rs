@@ -1,6 +1,7 @@
 //! The host's own tests: the sandbox, with hostile guests too, and the durable ledger.
 
 mod asking;
+mod cache;
 mod driver;
 mod fuel;
 mod limits;

@@ -20,6 +20,7 @@ export {
   Scheduler,
   type State,
 } from "./guest/wakeful_web.js";
+export { systemClock } from "./system-clock.js";
 export { SteadyClock, type SteadyOptions } from "./steady-clock.js";
 export { LedgerConflict, MemoryLedger } from "./ledger/memory.mjs";
 export type * from "./payloads.js";

@@ -1503,9 +1503,10 @@ export interface WaitingIntentCreated {
    */
   delivery_mode: CallbackDeliveryMode;
   /**
-   * The external trigger of the intent.
+   * The external trigger of the intent. None means any trigger that names none, and such an
+   * intent has a diagnostic (contract 11.3).
    */
-  external_trigger_id: ExternalTriggerId;
+  external_trigger_id?: ExternalTriggerId | null;
 }
 /**
  * Facts `waiting_intent_triggered` and `waiting_intent_cancelled`.
@@ -3208,7 +3209,8 @@ export interface OperatorWait {
   since: Timestamp;
 }
 /**
- * The settings of a new ledger. An existing ledger has its own edition and policy.
+ * The settings of a new ledger, and of this program. An existing ledger has its own edition and
+ * policy.
  */
 export interface Options {
   /**
@@ -3223,6 +3225,11 @@ export interface Options {
    * The limits and delays of the scheduler.
    */
   policy?: Policy;
+  /**
+   * Whether a fact with a field that is not known is refused. A host that passes on the facts of
+   * a newer program says `false`.
+   */
+  strict?: boolean;
 }
 /**
  * The position and chain of the newest entry, which together name the whole history.

@@ -16,14 +16,17 @@ const TYPES = {
 };
 
 /** Serves folders by the first part of the path: `{ package: url }` answers `/package/...`. */
-async function serve(folders) {
+async function serve(folders, headers) {
   const server = createServer(async ({ url }, response) => {
     const [, name, ...rest] = new URL(url, "http://host").pathname.split("/");
     const path = rest.join("/") || "index.html";
     try {
       const body = await readFile(new URL(path, folders[name]));
       response
-        .writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream" })
+        .writeHead(200, {
+          ...headers,
+          "content-type": TYPES[extname(path)] ?? "application/octet-stream",
+        })
         .end(body);
     } catch {
       response.writeHead(404).end();
@@ -38,14 +41,17 @@ async function serve(folders) {
 
 /**
  * Starts the server and the browser. Pages of one call share their storage. `troubles` collects
- * their errors.
+ * their errors. Every answer has the headers.
  */
-export async function openBrowser(folders = {}) {
+export async function openBrowser(folders = {}, headers = {}) {
   if (!process.env.CHROME) {
     throw new Error("set CHROME to the program of Chromium or Chrome, as `cargo xtask test` does");
   }
   const pages = new URL("pages/", import.meta.url);
-  const server = await serve({ package: new URL("target/npm/package/", root), pages, ...folders });
+  const server = await serve(
+    { package: new URL("target/npm/package/", root), pages, ...folders },
+    headers,
+  );
   const browser = await chromium.launch({
     executablePath: process.env.CHROME,
     // Chromium does not run its sandbox as root, and containers run as root.

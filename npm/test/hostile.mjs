@@ -115,6 +115,7 @@ const options = {
     return Object.assign(circle, { circle });
   })(),
   "a bigint": { agent_id: 7n },
+  "a field that is not known": { agent_id: "a", polcy: {} },
 };
 
 /** The host, whose parts can be changed. */
@@ -305,6 +306,15 @@ export function cases(wakeful, name) {
     );
   });
 
+  all.push([
+    `${name}: an agent without an id`,
+    async () => {
+      const host = soundHost(wakeful);
+      const says = /^agent_id: id is empty/;
+      await refused(["malformed"], async () => loop.drive({ agent_id: "" }, host), says);
+      check(host.lines.lines.length === 0, "nothing was written");
+    },
+  ]);
   for (const [what, given] of Object.entries(options)) {
     opens(`options: ${what}`, ["malformed"], () => ({ given }), /malformed options/);
   }
@@ -325,6 +335,13 @@ export function cases(wakeful, name) {
     "a number": 7,
     "no JSON": "{",
     "an unknown fact": { fact: "nothing_happened" },
+    "a fact with an unknown field": {
+      fact: "timer_created",
+      timer_id: "t",
+      duration_ms: 1,
+      intervall_ms: 1,
+    },
+    "a fact with an empty id": { fact: "timer_created", timer_id: "", duration_ms: 1 },
     "a bigint": { fact: "timer_created", timer_id: "t", duration_ms: 7n },
     "a trap": trap({}),
     "a huge text": `{"fact":"${"x".repeat(3_000_000)}"}`,
@@ -356,20 +373,22 @@ export function cases(wakeful, name) {
       over(`append gives a ${what}`, async (scheduler, host) => {
         host.ledger.append = promise;
         await refused(
-          ["ledger_failed"],
+          ["misuse"],
           () => scheduler.propose(message("m2")),
-          /use `AsyncScheduler`/,
+          /^`ledger.append` returned a promise.*use `AsyncScheduler`/,
         );
       });
-      opens(`read gives a ${what}`, ["ledger_failed"], (host) => {
+      opens(`read gives a ${what}`, ["misuse"], (host) => {
         host.ledger.read = promise;
       });
       over(`the provider gives a ${what}`, async (scheduler, host) => {
         host.provider.startTurn = promise;
-        await scheduler.runUntilRest();
+        const says = /^`provider.startTurn` returned a promise.*use `AsyncScheduler`/;
+        await refused(["misuse"], () => scheduler.runUntilRest(), says);
+        const { sentence } = scheduler.explain("run_loop_idle");
         check(
-          host.lines.lines.some((line) => line.includes("returned a promise")),
-          "its turn fails with the reason",
+          /failed \(`provider.startTurn` returned a promise.*\) and is tried again/.test(sentence),
+          `the sentence is ${sentence}`,
         );
       });
     }
@@ -388,18 +407,46 @@ export function cases(wakeful, name) {
           }
         }
       };
-      await scheduler.runUntilRest();
-      check(codes.join() === "wrong_state,wrong_state,wrong_state", `the codes are ${codes}`);
+      const says = /^`provider.startTurn` called the scheduler/;
+      await refused(["misuse"], () => scheduler.runUntilRest(), says);
+      check(codes.join() === "misuse,misuse,misuse", `the codes are ${codes}`);
+      await scheduler.explain("run_loop_idle");
     });
     over(
       "the ledger and the clock call the scheduler while they are called",
       async (scheduler, host) => {
         host.ledger.append = () => scheduler.propose(message("m3"));
-        await refused(["ledger_failed"], () => scheduler.propose(message("m2")), /inside a call/);
+        await refused(
+          ["misuse"],
+          () => scheduler.propose(message("m2")),
+          /^`ledger.append` called/,
+        );
         host.clock.now = () => scheduler.nextWake();
-        await refused(["host_failed"], () => scheduler.nextWake(), /inside a call/);
+        await refused(["misuse"], () => scheduler.nextWake(), /^`clock.now` called/);
       },
     );
+    over("the provider of one scheduler uses another one", async (scheduler, host) => {
+      const other = loop.drive({ agent_id: "a" }, soundHost(wakeful));
+      host.provider.startTurn = () => other.propose(message("m2"));
+      const [step] = scheduler.runUntilRest();
+      check(step.decision.decision === "StartModelTurn", "that is not a mistake");
+      check(other.head().seq > 2, "the other one took it");
+      other.free();
+    });
+    all.push([
+      `${name}: a call after free`,
+      async () => {
+        const scheduler = loop.drive({ agent_id: "a" }, soundHost(wakeful));
+        scheduler.free();
+        for (const after of [
+          () => scheduler.head(),
+          () => scheduler.propose(message("m")),
+          () => scheduler.free(),
+        ]) {
+          await refused(["misuse"], async () => after(), /was freed: open the ledger again/);
+        }
+      },
+    ]);
   } else {
     for (const [what, thrown] of Object.entries(odd)) {
       over(`append is rejected with ${what}`, async (scheduler, host) => {

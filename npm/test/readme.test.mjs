@@ -61,3 +61,23 @@ test("the snippets for a worker, for a page and for the slim entry run, built by
     await browser.close();
   }
 });
+
+test("the first program of docs/start.md is TypeScript that compiles strictly, and decides", async () => {
+  const start = await readFile(new URL("docs/start.md", root), "utf8");
+  const program = start.match(/^```ts\n([^]*?)^```$/m)?.[1];
+  const compilerOptions = {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    module: "NodeNext",
+    target: "ES2023",
+    lib: ["ES2023", "DOM"],
+    types: [],
+  };
+  const folder = await project("start", {
+    "package.json": JSON.stringify({ private: true, type: "module", scripts: { build: "tsc" } }),
+    "tsconfig.json": JSON.stringify({ compilerOptions, files: ["main.ts"] }),
+    "main.ts": program,
+  });
+  assert.equal(await script(folder, "build"), "");
+  assert.equal(await node(folder, "main.js"), "StartModelTurn\n");
+});

@@ -75,14 +75,7 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (
             json!({"fact": "waiting_intent_created", "waiting_intent_id": "i", "scope": "agent", "description": "d", "source": "s",
                    "delivery_mode": "wake_hint", "external_trigger_id": "e"}),
-            &[
-                "waiting_intent_id",
-                "scope",
-                "description",
-                "source",
-                "delivery_mode",
-                "external_trigger_id",
-            ],
+            &["waiting_intent_id", "scope", "description", "source", "delivery_mode"],
         ),
         (
             json!({"fact": "waiting_intent_triggered", "waiting_intent_id": "i"}),
@@ -341,7 +334,7 @@ fn an_id_that_is_not_read_from_json_has_no_control_character_either() {
         // Reading what was stored accepts such ids.
         let fact = Fact::decode(&fact.to_string()).expect("an old fact");
         let why = machine.propose(fact, NOW).expect_err("a new id");
-        assert!(matches!(why, ProposeError::ControlInId(_)), "{why}");
+        assert!(matches!(why, ProposeError::WrongId(_)), "{why}");
         assert_eq!(machine.state(), &before);
     }
     // Letters of all scripts and marks that join them are not control characters.
@@ -385,6 +378,78 @@ fn texts_that_are_no_facts_say_where_they_go_wrong() {
         };
         assert!(why.contains(message), "{text}: {why}");
     }
+}
+
+#[test]
+fn a_field_that_is_not_known_is_refused_with_the_nearest_name() {
+    let mut machine = begun();
+    let table = [
+        (
+            r#"{"fact":"timer_created","timer_id":"t","duration_ms":1,"intervall_ms":5}"#,
+            "unknown field `intervall_ms`, did you mean `interval_ms`? at `intervall_ms`, line 1 \
+             column 56",
+        ),
+        // The misspelt name is the cause, and what is missing follows from it.
+        (
+            r#"{"fact":"timer_created","timer":"t","duration_ms":1}"#,
+            "unknown field `timer`, did you mean `timer_id`?",
+        ),
+        (
+            r#"{"fact":"message_queued","message":{"id":"m","kind":"operator_prompt","origin":{"kind":"operator","actor":"me"},"trust":"trusted_operator","body":{"type":"text","text":"x"}}}"#,
+            "unknown field `actor`, did you mean `actor_id`? at `message.origin.actor`",
+        ),
+        (
+            r#"{"fact":"message_queued","message":{"id":"m","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"x"},"lane":"next"}}"#,
+            "unknown field `lane`, expected one of `id`, ",
+        ),
+        (r#"{"fact":"stop_requested","why":1}"#, "unknown field `why`, there are no fields"),
+        (
+            r#"{"fact":"stop_request"}"#,
+            "unknown variant `stop_request`, did you mean `stop_requested`?",
+        ),
+        (r#"{"fact":"work_item_picked","work_item_id":""}"#, "id is empty at `work_item_id`"),
+    ];
+    for (text, message) in table {
+        let why = machine.propose_json(text, NOW).expect_err(text).to_string();
+        assert!(why.contains(message), "{text}: {why}");
+    }
+    for (mut fact, _) in examples() {
+        fact["of_tomorrow"] = 1.into();
+        let why = machine.propose_json(&fact.to_string(), NOW).expect_err("it is not known");
+        assert!(why.to_string().contains("unknown field `of_tomorrow`, "), "{fact}: {why}");
+    }
+    // Free JSON has any fields, and a field of a neighbour in the same object is known.
+    let free = r#"{"fact":"message_queued","message":{"id":"m","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"json","value":{"any":1}},"metadata":{"of":"mine"}}}"#;
+    assert!(machine.propose_json(free, NOW).is_ok());
+}
+
+#[test]
+fn a_host_that_passes_on_newer_facts_says_so() {
+    let newer = r#"{"fact":"timer_created","timer_id":"t","duration_ms":1,"of_tomorrow":5}"#;
+    let options = Options { strict: false, ..Options::new("default".into()) };
+    let mut lenient = Machine::new(options);
+    lenient.begin(NOW).expect("it begins");
+    lenient.committed();
+    assert!(lenient.propose_json(newer, NOW).is_ok());
+    assert!(begun().propose_json(newer, NOW).is_err());
+}
+
+#[test]
+fn an_option_that_is_not_known_is_refused() {
+    let why = |text| Options::from_json(text).expect_err(text).to_string();
+    assert!(Options::from_json(r#"{"agent_id":"a","strict":false}"#).is_ok());
+    assert!(
+        why(r#"{"agent_id":"a","polcy":{}}"#)
+            .contains("unknown field `polcy`, did you mean `policy`?")
+    );
+    let nested = why(r#"{"agent_id":"a","strict":false,"policy":{"replay_bugdet":1}}"#);
+    assert!(nested.contains("did you mean `replay_budget`? at `policy.replay_bugdet`"), "{nested}");
+}
+
+#[test]
+fn a_ledger_begins_for_an_agent_with_an_id() {
+    let why = Machine::new(Options::new("".into())).begin(NOW).expect_err("it has none");
+    assert_eq!(why.to_string(), "agent_id: id is empty: choose another one");
 }
 
 /// A generator with a fixed seed: the same noise on every run.

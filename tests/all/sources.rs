@@ -65,6 +65,19 @@ fn the_contract_lists_every_fact() {
 }
 
 #[test]
+fn the_first_decision_takes_few_lines() {
+    let page = fs::read_to_string(paths::tree("docs/start.md")).expect("the page");
+    let commands = blocks(&page, "sh");
+    for (index, language) in ["rust", "ts"].into_iter().enumerate() {
+        let program = blocks(&page, language);
+        assert_eq!((commands.len(), program.len()), (2, 1), "{language}");
+        let lines = commands[index].lines().chain(program[0].lines());
+        let count = lines.filter(|line| !line.trim().is_empty()).count();
+        assert!(count <= 15, "{language}: {count} lines from an empty folder");
+    }
+}
+
+#[test]
 fn the_page_on_embedding_has_every_code_and_every_limit() {
     let page = fs::read_to_string(paths::tree("docs/embedding.md")).expect("the page");
     let named = |name: &str| page.contains(&format!("`{name}`"));

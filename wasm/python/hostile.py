@@ -574,6 +574,19 @@ class Caller(HostTest):
         self.is_over(agent)
         self.is_whole(host.lines)
 
+    def test_what_is_not_known_in_options_and_facts_is_refused(self):
+        for options in ['{"agent_id":"a","polcy":{}}', '{"agent_id":""}']:
+            host = Host()
+            self.refused(["malformed"], host.instance().call, "open", options, "drive")
+            self.assertEqual(host.lines, [])
+        host = Host()
+        agent = host.open()
+        before = list(host.lines)
+        for timer in ['"t","intervall_ms":1', '""']:
+            fact = f'{{"fact":"timer_created","duration_ms":1,"timer_id":{timer}}}'
+            self.refused(["malformed"], agent.call, "propose", fact)
+        self.assertEqual(host.lines, before)
+
     def test_a_call_before_the_agent_is_open_is_refused(self):
         self.refused(["wrong-state"], Host().instance().call, "propose", prompt("m1"))
 

@@ -7,7 +7,7 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Cargo unifies features per
 /// selection, so with another one it would compile wasmtime again.
-pub const SELECTION: [&str; 18] = [
+pub const SELECTION: [&str; 20] = [
     "-p",
     "wakeful",
     "-p",
@@ -26,6 +26,8 @@ pub const SELECTION: [&str; 18] = [
     "plugin-host",
     "-p",
     "first-story",
+    "-p",
+    "life",
 ];
 
 /// Builds the command line and all tests.

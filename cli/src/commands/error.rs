@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use wakeful_core::{
     host::SchedulerError,
-    id::{AgentId, ControlInId, Seq},
+    id::{AgentId, IdFault, Seq},
     machine::OpenError,
 };
 use wakeful_host::{
@@ -133,13 +133,13 @@ pub(super) enum CliError {
         /// Why the other provider has no use for it.
         why: &'static str,
     },
-    /// The id of a new agent has a control character.
-    #[error("`{agent}` cannot be the id of an agent: {control}; choose another id")]
-    ControlInId {
+    /// The id of a new agent is empty, or has a control character.
+    #[error("`{agent}` cannot be the id of an agent: {fault}; choose another id")]
+    AgentId {
         /// The id that was given.
         agent: AgentId,
-        /// The character.
-        control: ControlInId,
+        /// What is wrong with it.
+        fault: IdFault,
     },
     /// A prompt is about a work item that does not exist.
     #[error("agent `{agent}` has no work item `{asked}`; it has: {items}")]

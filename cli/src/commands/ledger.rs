@@ -12,7 +12,7 @@ use wakeful_core::{
         Clock, SchedulerError,
         opening::{self, Opening},
     },
-    id::{AgentId, Seq, control_in},
+    id::{AgentId, Seq, fault_in},
     machine::{Machine, Options},
     record::chain::Head,
     state::State,
@@ -205,12 +205,12 @@ pub(super) fn agents_in(path: &Path, asked: Option<&str>) -> Result<Vec<AgentId>
     }
 }
 
-/// Refuses the id of a new agent if it has control characters (contract 2.3). An agent that has
-/// such an id from before goes on.
+/// Refuses the id of a new agent if it is empty or has control characters (contract 2.3). An agent
+/// that has such an id from before goes on.
 pub(super) fn require_plain(path: &Path, agent: &AgentId) -> Result<(), CliError> {
-    match control_in(agent.as_str()) {
-        Some(control) if to_read_unverified(path, Some(agent.as_str())).is_err() => {
-            Err(CliError::ControlInId { agent: agent.clone(), control })
+    match fault_in(agent.as_str()) {
+        Some(fault) if to_read_unverified(path, Some(agent.as_str())).is_err() => {
+            Err(CliError::AgentId { agent: agent.clone(), fault })
         }
         _ => Ok(()),
     }

@@ -15,6 +15,7 @@ mod engines;
 mod error;
 mod explain;
 mod export;
+mod facts;
 #[cfg(target_os = "linux")]
 mod gc;
 mod import;
@@ -130,6 +131,8 @@ enum Command {
     /// Print the default policy for the commands of agents, or check a policy file
     #[cfg(target_os = "linux")]
     Policy(policy::PolicyArgs),
+    /// Print the facts that a host says: when, with an example, its answer and its fields
+    Facts(facts::Facts),
     /// Print the rules in the order in which each edition tries them
     Rules(rules::Rules),
     /// Print the versions of the program, its formats, interfaces and rules
@@ -218,6 +221,7 @@ pub fn main() -> ExitCode {
         Command::Trace(command) => command.run(),
         #[cfg(target_os = "linux")]
         Command::Policy(command) => command.run(),
+        Command::Facts(command) => command.run(),
         Command::Rules(command) => command.run(),
         Command::Versions(command) => command.run(),
         Command::Man(command) => command.run(),

@@ -1,16 +1,13 @@
 //! Reads the fields of a struct: finds them by name in one table, then reads them in the order of
 //! the type.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use alloc::{format, vec, vec::Vec};
 
 use super::{
     Readable, Value,
+    part::cut,
     reader::{Entries, begins},
+    strict::unknown_field,
 };
 
 /// The names of a struct's fields.
@@ -27,7 +24,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    fn names(&self) -> Vec<&'static str> {
+    pub(super) fn names(&self) -> Vec<&'static str> {
         self.names.split(',').take(self.count).collect()
     }
 
@@ -38,7 +35,7 @@ impl Shape {
     /// The place of a name. Members usually come in the order of the type, so the search starts at
     /// the name after the last one found.
     fn place(&self, key: &str, next: &mut Next) -> Option<usize> {
-        let ahead = self.names[next.at..].split(',').zip(next.place..self.count);
+        let ahead = cut(self.names, next.at..).split(',').zip(next.place..self.count);
         let behind = self.names.split(',').zip(0..next.place);
         let (found, place) = ahead.chain(behind).find(|(name, _)| *name == key)?;
         *next = Next {
@@ -56,21 +53,16 @@ struct Next {
     place: usize,
 }
 
-/// An error text that lists the expected names.
-pub(super) fn one_of(names: &[&str]) -> String {
-    match names {
-        [] => "there are no fields".to_string(),
-        [one] => format!("expected `{one}`"),
-        [one, other] => format!("expected `{one}` or `{other}`"),
-        names => format!("expected one of `{}`", names.join("`, `")),
-    }
-}
-
 impl<'a> Value<'a> {
     /// The fields of a struct. Only an object is read as a struct; an array is an error.
     #[must_use]
-    #[inline(never)]
     pub fn fields(&self, shape: &'static Shape) -> Fields<'_> {
+        self.fields_of(shape, false)
+    }
+
+    /// The fields of a struct, or of the tag before it: then the struct says what is not known.
+    #[inline(never)]
+    fn fields_of(&self, shape: &'static Shape, is_tag: bool) -> Fields<'_> {
         let entries = self.members("an object");
         let mut slots = vec![None; shape.count];
         let mut next = Next { at: 0, place: 0 };
@@ -78,6 +70,9 @@ impl<'a> Value<'a> {
             let place = shape.place(key, &mut next).or_else(|| {
                 shape.also.iter().find(|(name, _)| name == key).map(|(_, place)| *place)
             });
+            if place.is_some() || !is_tag && !shape.closed {
+                entries.met(index, shape, place.is_some());
+            }
             match place {
                 // The first of two equal fields is read; the second is an error anyway.
                 Some(place) if slots[place].is_none() => {
@@ -90,9 +85,9 @@ impl<'a> Value<'a> {
                         entries.key_at(index),
                     );
                 }
-                None if shape.closed => entries
-                    .key(index)
-                    .is_not(format!("unknown field `{key}`, {}", one_of(&shape.names()))),
+                None if shape.closed => {
+                    entries.key(index).is_not(unknown_field(key, &[shape]));
+                }
                 None => {}
             }
         }
@@ -107,7 +102,7 @@ impl<'a> Value<'a> {
         tag: &'static Shape,
         names: &'static [&'static str],
     ) -> (usize, Value<'a>) {
-        let mut fields = self.fields(tag);
+        let mut fields = self.fields_of(tag, true);
         let known = match fields.advance() {
             Some(name) => name.known_name(names, &[]),
             None => {

@@ -20,6 +20,7 @@ mod readable;
 mod reader;
 mod scan;
 pub mod sort;
+mod strict;
 mod writer;
 
 use alloc::{
@@ -37,13 +38,14 @@ use serde_json::value::RawValue;
 
 pub use wakeful_json_derive::Readable;
 
-pub use self::part::{Part, has_member, is_json};
+pub use self::part::{Part, cut, has_member, is_json};
 pub use self::{
     error::ErrorPlace,
     fields::{Fields, Shape},
     map::Map,
     readable::{Readable, deserialize},
     reader::Value,
+    strict::Origin,
 };
 
 /// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
@@ -74,7 +76,7 @@ impl RawJson {
         let members = write(value);
         // An object without members must not end in a comma.
         let comma = if members == "{}" { "" } else { "," };
-        Self(format!("{{\"{tag}\":\"{name}\"{comma}{}", &members[1..]).into())
+        Self(format!("{{\"{tag}\":\"{name}\"{comma}{}", cut(&members, 1..)).into())
     }
 
     /// An object with one member.
@@ -264,16 +266,16 @@ impl fmt::Display for PathPrefix<'_> {
 /// If the text is not JSON or not of that type. The error has the field, line, column, and what was
 /// expected.
 pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
-    reader::read(text, false, T::read)
+    reader::read(text, Origin::STORED, T::read)
 }
 
-/// As [`read`], for a text that was not stored before. Types can refuse in it what they must still
-/// read from old texts ([`Value::is_new`]).
+/// As [`read`], for a text of another origin.
 ///
 /// # Errors
-/// As [`read`].
-pub fn read_new<T: Readable>(text: &str) -> Result<T, JsonError> {
-    reader::read(text, true, T::read)
+/// As [`read`]. In a strict text a member that no type has is an error too; it names the nearest
+/// name that there is.
+pub fn read_from<T: Readable>(origin: Origin, text: &str) -> Result<T, JsonError> {
+    reader::read(text, origin, T::read)
 }
 
 /// Reads a value with the function `how`, for types that are read in several ways.
@@ -281,7 +283,7 @@ pub fn read_new<T: Readable>(text: &str) -> Result<T, JsonError> {
 /// # Errors
 /// As [`read`].
 pub fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    reader::read(text, false, how)
+    reader::read(text, Origin::STORED, how)
 }
 
 /// As [`read_by`], for a text that is known to be JSON: it is not scanned first.

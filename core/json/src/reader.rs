@@ -16,21 +16,25 @@ use alloc::{
     vec::Vec,
 };
 use core::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     fmt,
     ops::{Range, RangeInclusive},
 };
 
 use super::{
-    JsonError, RawJson, Readable,
-    fields::one_of,
+    JsonError, RawJson, Readable, cut,
+    fields::Shape,
     scan::{self, Member, Syntax},
+    strict::{MOST_UNKNOWN, Met, Origin, Unknown, unknown},
 };
 
-/// Reads a typed value from a text with the function `how`. `is_new` is what [`Value::is_new`]
-/// answers.
-pub(super) fn read<T>(text: &str, is_new: bool, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    let reader = Reader { whole: text, is_new, fault: Cell::new(None) };
+/// Reads a typed value from a text with the function `how`.
+pub(super) fn read<T>(
+    text: &str,
+    origin: Origin,
+    how: fn(&Value<'_>) -> T,
+) -> Result<T, JsonError> {
+    let reader = Reader::over(text, origin);
     let value = how(&reader.root());
     reader.done().map(|()| value)
 }
@@ -38,14 +42,14 @@ pub(super) fn read<T>(text: &str, is_new: bool, how: fn(&Value<'_>) -> T) -> Res
 /// As [`read`], for a text that is known to be JSON without space around it: it was scanned before,
 /// or written here.
 pub(super) fn read_scanned<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    let reader = Reader { whole: text, is_new: false, fault: Cell::new(None) };
+    let reader = Reader::over(text, Origin::STORED);
     let value = how(&reader.scanned(0..text.len()));
     reader.done().map(|()| value)
 }
 
 /// The value of `name`, if the text is an object that has it.
 pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
-    let reader = Reader { whole: text, is_new: false, fault: Cell::new(None) };
+    let reader = Reader::over(text, Origin::STORED);
     let root = reader.root();
     let members = root.members("an object");
     // Of two equal keys the last one counts, as in a map.
@@ -57,24 +61,32 @@ pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
 /// A text that is being read.
 struct Reader<'a> {
     whole: &'a str,
-    is_new: bool,
+    origin: Origin,
+    /// The members that were looked for in a strict text.
+    // One object can be read as several types: its tag, what the tag names, and what they share. So
+    // a member is unknown only if none of them has it.
+    met: RefCell<Met>,
     /// The error that shows first in the text, of those found so far.
     // A cell, because every value holds a shared reference to the reader.
     fault: Cell<Option<Box<Fault>>>,
 }
 
 /// An error, and where it is.
-struct Fault {
-    message: String,
-    path: String,
+pub(super) struct Fault {
+    pub(super) message: String,
+    pub(super) path: String,
     /// The byte of the whole text that is reported.
-    at: usize,
+    pub(super) at: usize,
     /// The byte at which a reader from left to right would notice it. The error with the smallest
     /// such byte is returned.
-    shows: usize,
+    pub(super) shows: usize,
 }
 
 impl<'a> Reader<'a> {
+    fn over(whole: &'a str, origin: Origin) -> Self {
+        Self { whole, origin, met: RefCell::default(), fault: Cell::new(None) }
+    }
+
     /// The whole text as a value; blank if it is not JSON.
     #[inline(never)]
     fn root(&'a self) -> Value<'a> {
@@ -98,7 +110,7 @@ impl<'a> Reader<'a> {
         let at = place.start;
         Value {
             reader: self,
-            raw: &self.whole[place],
+            raw: cut(self.whole, place),
             at,
             form: Form::Json,
             step: Step::Root,
@@ -108,8 +120,11 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     fn done(&self) -> Result<(), JsonError> {
-        let Some(fault) = self.fault.take() else { return Ok(()) };
-        let before = &self.whole[..fault.at];
+        let found = self.fault.take().map(|fault| *fault);
+        let unknown = self.met.take().first_unknown();
+        let faults = found.into_iter().chain(unknown);
+        let Some(fault) = faults.min_by_key(|fault| fault.shows) else { return Ok(()) };
+        let before = cut(self.whole, ..fault.at);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.matches('\n').count() as u64 + 1;
         Err(JsonError {
@@ -232,10 +247,10 @@ impl<'a> Value<'a> {
     }
 
     /// Whether the text is new, and not read back from where it was stored
-    /// ([`read_new`](crate::read_new)).
+    /// ([`Origin`](crate::Origin)).
     #[must_use]
     pub fn is_new(&self) -> bool {
-        self.reader.is_new
+        self.reader.origin.is_new
     }
 
     /// Whether the value is an array.
@@ -257,13 +272,13 @@ impl<'a> Value<'a> {
         let raw = self.raw;
         let found = match (self.form, self.first()) {
             (Form::Blank, _) => return,
-            (Form::Key, _) => format!("string {raw:?}"),
+            (Form::Key, _) => format!("string {}", crate::write(&raw)),
             (_, b'{') => "map".into(),
             (_, b'[') => "sequence".into(),
             (_, b't' | b'f') => format!("boolean `{raw}`"),
             (_, b'n') => "null".into(),
             (_, b'"') => match self.string() {
-                Some(text) => format!("string {text:?}"),
+                Some(text) => format!("string {}", crate::write(&text)),
                 // That it cannot be decoded was noted already.
                 None => return,
             },
@@ -377,7 +392,7 @@ impl<'a> Value<'a> {
         let meant =
             known.or_else(|| also.iter().find(|(name, _)| *name == given).map(|(_, index)| *index));
         if meant.is_none() {
-            self.is_not(format!("unknown variant `{given}`, {}", one_of(names)));
+            self.is_not(unknown("variant", &given, names.iter().copied(), names));
         }
         meant
     }
@@ -388,8 +403,10 @@ impl<'a> Value<'a> {
     pub(super) fn items(&self, expected: &str) -> Items<'_> {
         let mut members = Vec::new();
         if self.is_array() {
-            members =
-                scan::members(self.raw).into_iter().map(|member| &self.raw[member.value]).collect();
+            members = scan::members(self.raw)
+                .into_iter()
+                .map(|member| cut(self.raw, member.value))
+                .collect();
         } else {
             self.has_wrong_type(expected);
         }
@@ -419,8 +436,8 @@ impl<'a> Value<'a> {
         let mut members = Vec::new();
         if self.is_object() {
             for Member { key, value } in scan::members(self.raw) {
-                match scan::string(&self.raw[key.clone()]) {
-                    Ok(name) => members.push((name, &self.raw[value])),
+                match scan::string(cut(self.raw, key.clone())) {
+                    Ok(name) => members.push((name, cut(self.raw, value))),
                     Err(why) => self.breaks(self.at + key.start + why.at, why.message),
                 }
             }
@@ -518,6 +535,26 @@ impl<'a> Entries<'a> {
             step: Step::Member(key),
             parent: Some(self.object),
             ..*self.object
+        }
+    }
+
+    /// Notes in a strict text that this type has a member, or that it does not.
+    #[inline(never)]
+    pub(super) fn met(&self, index: usize, shape: &'static Shape, is_known: bool) {
+        let reader = self.object.reader;
+        // A blank value means that an error was noted already.
+        if !reader.origin.is_strict || self.object.form == Form::Blank {
+            return;
+        }
+        let (name, raw) = &self.members[index];
+        let value = begins(reader.whole, raw);
+        let mut met = reader.met.borrow_mut();
+        if is_known {
+            met.known.push(value);
+        } else if met.unknown.len() < MOST_UNKNOWN {
+            let key = self.key(index);
+            let (name, path) = (name.to_string(), key.path());
+            met.unknown.push(Unknown { value, name, shape, path, at: key.at });
         }
     }
 

@@ -7,7 +7,7 @@
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::ops::Range;
 
-use super::plain::plain;
+use super::{part::cut, plain::plain};
 
 /// A syntax error, and the byte at which it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
         return Ok(Cow::Borrowed(content));
     }
     let mut scanner = Scanner { text: raw.as_bytes(), at: escape + 1 };
-    let mut said = String::from(&content[..escape]);
+    let mut said = String::from(cut(content, ..escape));
     while scanner.at + 1 < raw.len() {
         // The scanner is at a backslash.
         scanner.at += 2;
@@ -83,9 +83,9 @@ pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
             other => char::from(other),
         };
         said.push(escaped);
-        let rest = &raw[scanner.at..raw.len() - 1];
+        let rest = cut(raw, scanner.at..raw.len() - 1);
         let length = plain(rest.as_bytes());
-        said.push_str(&rest[..length]);
+        said.push_str(cut(rest, ..length));
         scanner.at += length;
     }
     Ok(Cow::Owned(said))

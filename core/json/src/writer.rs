@@ -16,7 +16,7 @@ use serde::{
     },
 };
 
-use super::plain::plain;
+use super::{part::cut, plain::plain};
 
 /// The newtype name that marks free JSON.
 pub(super) const RAW_JSON: &str = "RawJson";
@@ -132,7 +132,7 @@ impl Text {
         let mut rest = text;
         loop {
             let at = plain(rest.as_bytes());
-            self.text.push_str(&rest[..at]);
+            self.text.push_str(cut(rest, ..at));
             let Some(special) = rest.as_bytes().get(at) else { return };
             match *special {
                 b'\x08' => self.text.push_str("\\b"),
@@ -146,7 +146,7 @@ impl Text {
                     self.text.push(char::from(byte));
                 }
             }
-            rest = &rest[at + 1..];
+            rest = cut(rest, at + 1..);
         }
     }
 

@@ -327,7 +327,7 @@ fn intent(state: &State) -> Change {
         source: "why-not".into(),
         resource: None,
         delivery_mode: CallbackDeliveryMode::WakeHint,
-        external_trigger_id: fresh(state, "trigger").into(),
+        external_trigger_id: Some(fresh(state, "trigger").into()),
     };
     change("the agent waits for something external", Fact::WaitingIntentCreated(created))
 }

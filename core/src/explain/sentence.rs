@@ -354,7 +354,10 @@ fn nothing(state: &State) -> String {
     // A retry that has a message is no longer to come.
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());
     let mut all: Vec<_> = retries
-        .map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id))
+        .map(|retry| {
+            let why = retry.error.as_ref().unwrap_or(&retry.failure);
+            format!("the turn on `{}` failed ({why}) and is tried again", retry.failed_message_id)
+        })
         .collect();
     // The line about the retry covers its item.
     let is_tried = |item: &&Item| {

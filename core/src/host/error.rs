@@ -103,9 +103,11 @@ impl SchedulerError {
             Self::Propose(ProposeError::Malformed(why)) => {
                 (ErrorCode::Malformed, Some(of_json(why)))
             }
-            Self::Propose(ProposeError::ReservedId { .. } | ProposeError::ControlInId(_)) => {
-                (ErrorCode::Malformed, None)
-            }
+            Self::Propose(
+                ProposeError::ReservedId { .. }
+                | ProposeError::WrongId(_)
+                | ProposeError::NoAgentId,
+            ) => (ErrorCode::Malformed, None),
             Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
             Self::Propose(
                 ProposeError::NotDriven

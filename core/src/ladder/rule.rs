@@ -9,7 +9,7 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    id::{RunId, Seq},
+    id::Seq,
     ladder::{
         atom::{
             AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE,
@@ -26,6 +26,7 @@ use crate::{
         continuation::Class,
         decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode},
         key::{Key, TickReason},
+        text,
         waiting::WaitConditionKind,
     },
 };
@@ -501,10 +502,8 @@ fn queue_len(view: &View) -> String {
 }
 
 fn active_run(view: &View) -> String {
-    format!(
-        "active_run_id={:?}",
-        view.run.as_ref().and_then(|run| run.run_id.as_ref()).map(RunId::as_str)
-    )
+    let run_id = view.run.as_ref().and_then(|run| run.run_id.as_ref());
+    format!("active_run_id={}", text::quoted(run_id))
 }
 
 fn about_head(view: &View) -> Verdict {

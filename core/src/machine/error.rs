@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::{
-    id::{AgentId, ControlInId, Seq},
+    id::{AgentId, IdFault, Seq},
     machine::clock::ClockError,
     record::entry::EntryError,
 };
@@ -38,14 +38,20 @@ pub enum ProposeError {
         /// The id.
         id: String,
     },
-    /// A new id has a control character (contract 2.3).
+    /// A new id is empty, or has a control character (contract 2.3).
     #[error("{0}: choose another id")]
-    ControlInId(ControlInId),
+    WrongId(IdFault),
+    /// The agent of a new ledger has an empty id.
+    #[error("agent_id: id is empty: choose another one")]
+    NoAgentId,
     /// The ledger is observed, not driven.
-    #[error("no driver has taken this ledger over: propose `runtime_restarted` first")]
+    #[error(
+        "the ledger is only observed: take it over with `Scheduler::drive`, in another language \
+         `drive`, or propose `runtime_restarted` to the machine"
+    )]
     NotDriven,
     /// The ledger is empty.
-    #[error("the ledger has no first entry: call `begin` first")]
+    #[error("the ledger has no first entry: call `open` first, or `begin` of a machine")]
     NotBegun,
     /// An import needs a ledger that has only its first entry.
     #[error("an import needs a fresh ledger; this one ends at entry {0}")]

@@ -29,7 +29,7 @@ use crate::{
     derive::{arrival, summary::AgentSummary},
     explain::{self, Explanation, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
-    id::{AgentId, MAX_STEM_BYTES, Seq, control_in},
+    id::{AgentId, MAX_STEM_BYTES, Seq, fault_in},
     ladder::{self, View, owed},
     machine::{clock::ClockError, import::Import},
     record::{
@@ -50,7 +50,7 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::{self as json, Readable};
+use wakeful_json::{self as json, JsonError, Origin, Readable};
 
 pub use self::error::{OpenError, ProposeError};
 
@@ -70,7 +70,8 @@ pub struct Proposal {
     pub decision: Option<Decision>,
 }
 
-/// The settings of a new ledger. An existing ledger has its own edition and policy.
+/// The settings of a new ledger, and of this program. An existing ledger has its own edition and
+/// policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Options {
@@ -82,13 +83,30 @@ pub struct Options {
     /// The limits and delays of the scheduler.
     #[serde(default)]
     pub policy: Policy,
+    /// Whether a fact with a field that is not known is refused. A host that passes on the facts of
+    /// a newer program says `false`.
+    #[serde(default = "strict")]
+    pub strict: bool,
+}
+
+fn strict() -> bool {
+    true
 }
 
 impl Options {
     /// The default edition and policy for an agent.
     #[must_use]
     pub fn new(agent_id: AgentId) -> Self {
-        Self { agent_id, edition: Edition::default(), policy: Policy::default() }
+        Self { agent_id, edition: Edition::default(), policy: Policy::default(), strict: strict() }
+    }
+
+    /// Reads options from JSON text. A field that is not known is an error, because it cannot be
+    /// obeyed.
+    ///
+    /// # Errors
+    /// If the text is not JSON or not of this type; see [`json::read`].
+    pub fn from_json(text: &str) -> Result<Self, JsonError> {
+        json::read_from(Origin { is_new: false, is_strict: true }, text)
     }
 }
 
@@ -243,6 +261,10 @@ impl Machine {
         if self.state.head != Head::START {
             return Ok(None);
         }
+        // An import may have an id with control characters (contract 2.3), but none without any.
+        if self.options.agent_id.as_str().is_empty() {
+            return Err(ProposeError::NoAgentId);
+        }
         // The core makes other ids from this one, and they must be valid too.
         within("agent_id", self.options.agent_id.as_str().len(), MAX_STEM_BYTES as u64)?;
         let genesis = Genesis {
@@ -261,7 +283,8 @@ impl Machine {
     /// If the text is too long or malformed, or as [`Machine::propose`].
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
         within("fact", text.len(), self.state.control.policy.fact_bytes.get())?;
-        self.propose(json::read_new(text)?, now)
+        let origin = Origin { is_new: true, is_strict: self.options.strict };
+        self.propose(json::read_from(origin, text)?, now)
     }
 
     /// Proposes what follows from a fact.
@@ -283,8 +306,8 @@ impl Machine {
         }
         within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
         // A fact that was not read from JSON has met no other check of its id.
-        if let Some(control) = fact.new_id().and_then(control_in) {
-            return Err(ProposeError::ControlInId(control));
+        if let Some(fault) = fact.new_id().and_then(fault_in) {
+            return Err(ProposeError::WrongId(fault));
         }
         within(
             "body",

@@ -179,7 +179,8 @@ impl EntryBytes {
         // Hashed first: the record is read only when its bytes are known to be right.
         let Part(Range { start, end }) = stored.record;
         // Not scanned again: scanning is much of what opening a ledger costs.
-        let record = json::read_scanned_by(&canonical[start..end], Record::way(stored.class));
+        let record =
+            json::read_scanned_by(json::cut(&canonical, start..end), Record::way(stored.class));
         // The error counts from the start of the record, but people see the whole line.
         let record = record.map_err(|why| malformed(why.shifted(start)))?;
         Ok(Entry { seq: stored.seq, at: stored.at, record, chain })

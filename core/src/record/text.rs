@@ -9,6 +9,8 @@
 
 use alloc::{format, string::String, vec::Vec};
 
+use serde::Serialize;
+
 use crate::{
     id::{TaskId, TimerId, WorkItemId},
     record::{
@@ -17,6 +19,7 @@ use crate::{
         waiting::WakeSource,
     },
 };
+use wakeful_json as json;
 
 // Bodies of messages of the core.
 
@@ -162,7 +165,7 @@ pub(crate) const NO_TASK_ID: &str = "task message missing metadata.task_id";
 pub(crate) const NO_TASK_KIND: &str = "task message missing metadata.task_kind";
 
 pub(crate) fn unknown_task_kind(kind: &str) -> String {
-    format!("unknown task kind {kind:?}")
+    format!("unknown task kind {}", json::write(&kind))
 }
 
 /// The reason of a queue entry that is dropped because its message is malformed.
@@ -191,14 +194,19 @@ pub(crate) fn wake_sources(sources: &[WakeSource]) -> String {
     format!("wake_sources=[{}]", sources.join(", "))
 }
 
+/// An id that may be absent, as Rust shows it: `Some("x")` or `None`.
+pub(crate) fn quoted<T: Serialize>(id: Option<&T>) -> String {
+    id.map_or_else(|| "None".into(), |id| format!("Some({})", json::write(id)))
+}
+
 fn wake_source(source: &WakeSource) -> String {
     match source {
         WakeSource::TaskResult { task_id } => {
-            format!("TaskResult {{ task_id: {:?} }}", task_id.as_str())
+            format!("TaskResult {{ task_id: {} }}", json::write(task_id))
         }
         WakeSource::ExternalIngress { external_trigger_id, .. } => {
-            let id = external_trigger_id.as_ref().map(|id| id.as_str());
-            format!("ExternalIngress {{ external_trigger_id: {id:?} }}")
+            let id = quoted(external_trigger_id.as_ref());
+            format!("ExternalIngress {{ external_trigger_id: {id} }}")
         }
         WakeSource::Timer { wake_at, .. } => format!("Timer {{ wake_at: {wake_at} }}"),
         WakeSource::OperatorInput => "OperatorInput".into(),

@@ -30,7 +30,7 @@ use crate::{
         State, autonomy, failing,
         progress::{self, Step},
         retry::{self, Owed},
-        turn::{LastTerminal, OpenRun},
+        turn::{LastTerminal, OpenRun, Retry},
         work::{Rest, SpentKey},
     },
 };
@@ -252,7 +252,10 @@ impl State {
     fn fold_event(&mut self, place: &Place, record: &EventRecord) {
         let Some(kind) = record.known() else { return };
         match kind {
-            EventKind::RuntimeError => self.context.failed(place, record.created_at),
+            EventKind::RuntimeError => {
+                self.context.failed(place, record.created_at);
+                self.turns.failed(record);
+            }
             EventKind::ContextCompacted => record
                 .particulars()
                 .into_iter()
@@ -328,8 +331,9 @@ impl State {
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
         let progress = progress::of_turn(self, record)
             .filter(|_| was_open && record.status == RunStatus::Terminal);
-        let unknown_calls =
-            self.turns.run.as_ref().filter(|_| was_open).map(OpenRun::unknown_calls);
+        let run = self.turns.run.as_ref().filter(|_| was_open);
+        let (unknown_calls, error) =
+            run.map(|run| (run.unknown_calls(), run.error.clone())).unwrap_or_default();
         self.turns.apply(place, record);
         match record.status {
             RunStatus::Started => {
@@ -357,9 +361,9 @@ impl State {
                 if was_open && place.live {
                     // The message is still in the queue: in a settlement its entry follows the
                     // terminal.
-                    let unknown_calls = unknown_calls.unwrap_or_default();
                     let retry = (retry::owed(self, record) == Owed::Retry)
                         .then(|| retry::next_retry(self, record, unknown_calls, place.seq));
+                    let retry = retry.map(|retry| Retry { error, ..retry });
                     self.turns.set_owed(record, retry);
                     failing::fold(self, record);
                 }
@@ -457,6 +461,7 @@ impl State {
             calls: Map::new(),
             inherited: Vec::new(),
             pending: Vec::new(),
+            error: None,
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
     }

@@ -68,6 +68,7 @@ pub(crate) fn next_retry(
         attempt: turn.attempt + 1,
         failed_run_id: turn.run_id.clone(),
         failed_message_id: turn.message_id.clone(),
+        error: None,
         failure: turn
             .reason
             .clone()

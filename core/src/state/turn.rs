@@ -10,6 +10,7 @@ use crate::{
         context::{RoundCall, ToolExecutionRecord, TranscriptRecord},
         effect::{Effect, UnknownCall},
         entry::Place,
+        event::EventRecord,
         queue::{
             message::MessageRecord,
             note::{self, RetryNote, Subject},
@@ -33,6 +34,9 @@ pub struct Retry {
     pub failed_message_id: MessageId,
     /// The reason of the failure, in words.
     pub failure: String,
+    /// What the host said of the failure, at most [`ERROR_CHARS`] characters of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// The work item of the failed turn.
     pub work_item_id: Option<WorkItemId>,
     /// The subject of the lineage, if a message of the core started it.
@@ -105,7 +109,13 @@ pub struct OpenRun {
     /// The calls of the newest round whose execution is not recorded yet.
     #[serde(default)]
     pub pending: Vec<UnknownCall>,
+    /// What the host said of its failure, at most [`ERROR_CHARS`] characters of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
+
+/// The most characters that are kept of an error, for the sentence that tells of it.
+pub const ERROR_CHARS: usize = 200;
 
 impl OpenRun {
     pub(crate) fn record(&self, agent_id: &AgentId) -> TurnRecord {
@@ -237,6 +247,7 @@ impl Turns {
                     calls: Map::new(),
                     inherited,
                     pending: Vec::new(),
+                    error: None,
                 });
             }
             RunStatus::Terminal if is_open => {
@@ -332,6 +343,15 @@ impl Turns {
     pub(crate) fn set_stalled(&mut self) {
         if let Some(run) = &mut self.run {
             run.stalled = true;
+        }
+    }
+
+    /// Folds an error of the open run, which a settlement records before its end.
+    pub(crate) fn failed(&mut self, record: &EventRecord) {
+        let of: Option<RunId> = record.particular("run_id");
+        let run = self.run.as_mut().filter(|run| of.as_ref() == Some(&run.run_id));
+        if let (Some(run), Some(error)) = (run, record.particular::<String>("error")) {
+            run.error = Some(error.chars().take(ERROR_CHARS).collect());
         }
     }
 

@@ -97,6 +97,14 @@ pub enum GuestError {
         /// wasmtime's message.
         why: String,
     },
+    /// The folder for compiled guests cannot be used.
+    #[error("compiled guests cannot be kept in `{}`: {why}", path.display())]
+    Cache {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// wasmtime could not be set up on this machine.
     #[error("wasmtime cannot be set up: {why}")]
     Setup {

@@ -4,8 +4,8 @@
 use std::{fs, iter, path::Path, thread, time::Duration};
 
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Strategy,
-    component::Component,
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    Strategy, component::Component,
 };
 
 use super::{
@@ -81,6 +81,27 @@ impl Runtime {
         Self::with(Compiler::default(), pool)
     }
 
+    /// As [`Runtime::new`], and keeps compiled guests in this folder: a guest that was compiled
+    /// before is read from there. wasmtime's cache finds it by a hash of the guest, of wasmtime's
+    /// version and of its settings, so a file of another version is never used. The folder may be
+    /// deleted at any time.
+    ///
+    /// What is in the folder is run as machine code. So only this user may write to it: if it is
+    /// missing it is made so, and otherwise it is checked.
+    ///
+    /// # Errors
+    /// As [`Runtime::with`], and if the folder cannot be used.
+    pub fn cached(pool: Pool, folder: &Path) -> Result<Self, GuestError> {
+        let unusable = |why: String| GuestError::Cache { path: folder.to_owned(), why };
+        own_folder(folder).map_err(unusable)?;
+        // wasmtime takes only absolute paths.
+        let real = folder.canonicalize().map_err(|why| unusable(why.to_string()))?;
+        let mut config = CacheConfig::new();
+        config.with_directory(real);
+        let cache = Cache::new(config).map_err(|why| unusable(format!("{why:#}")))?;
+        Self::made(Compiler::default(), pool, Some(&cache))
+    }
+
     /// Sets up wasmtime. If this process lacks the address space for the pool, the pool has fewer
     /// instances ([`Runtime::pool`]). If it lacks that for any pool, each instance takes its memory
     /// when it starts.
@@ -88,12 +109,21 @@ impl Runtime {
     /// # Errors
     /// If the compiler does not support the machine's processor.
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
-        let (engine, pool) = Self::set_up(compiler, pool).map_err(GuestError::from_setup)?;
+        Self::made(compiler, pool, None)
+    }
+
+    fn made(compiler: Compiler, pool: Pool, cache: Option<&Cache>) -> Result<Self, GuestError> {
+        let (engine, pool) = Self::set_up(compiler, pool, cache).map_err(GuestError::from_setup)?;
         tick(&engine);
         Ok(Self { engine, compiler, pool })
     }
 
-    fn set_up(compiler: Compiler, pool: Pool) -> wasmtime::Result<(Engine, Pool)> {
+    fn set_up(
+        compiler: Compiler,
+        pool: Pool,
+        cache: Option<&Cache>,
+    ) -> wasmtime::Result<(Engine, Pool)> {
+        let configured = |compiler, pool, reserved| configured(compiler, pool, reserved, cache);
         let whole = WHOLE_MEMORY.max(pool.memory_bytes as u64);
         if let Ok(engine) = configured(compiler, pool, Some(whole)) {
             return Ok((engine, pool));
@@ -151,8 +181,14 @@ impl Runtime {
 
 /// wasmtime with `reserved` bytes of address space for each instance of the pool; `None` if each
 /// instance takes its memory when it starts.
-fn configured(compiler: Compiler, pool: Pool, reserved: Option<u64>) -> wasmtime::Result<Engine> {
+fn configured(
+    compiler: Compiler,
+    pool: Pool,
+    reserved: Option<u64>,
+    cache: Option<&Cache>,
+) -> wasmtime::Result<Engine> {
     let mut config = Config::new();
+    config.cache(cache.cloned());
     config.consume_fuel(pool.counts_fuel).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
     if let Some(reserved) = reserved {
         let mut allocation = PoolingAllocationConfig::new();
@@ -176,6 +212,28 @@ fn configured(compiler: Compiler, pool: Pool, reserved: Option<u64>) -> wasmtime
     }
     compiler.configure(&mut config)?;
     Engine::new(&config)
+}
+
+/// Makes a folder that only this user may write to, or checks that this one is so.
+#[cfg(unix)]
+fn own_folder(folder: &Path) -> Result<(), String> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|why| why.to_string())?;
+    let found = fs::metadata(folder).map_err(|why| why.to_string())?;
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
+    match (is_own, found.mode() & 0o022) {
+        (true, 0) => Ok(()),
+        (true, _) => Err("others may write to it: take the right away (chmod go-w)".to_owned()),
+        (false, _) => Err("it belongs to another user: name a folder of your own".to_owned()),
+    }
+}
+
+/// Makes a folder. Windows keeps the folders of a user for that user.
+#[cfg(not(unix))]
+fn own_folder(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|why| why.to_string())
 }
 
 /// Runs the deadline clock for as long as the engine exists.

@@ -342,8 +342,9 @@ pub(crate) fn condition(id: &str, kind: &str, item: Option<&str>, source: Value)
            "wake_sources": [source]})
 }
 
-/// An intent of this scope.
+/// An intent of this scope. It names no trigger if `trigger` is empty.
 pub(crate) fn intent(id: &str, scope: &str, item: Option<&str>, trigger: &str) -> Value {
+    let trigger = (!trigger.is_empty()).then_some(trigger);
     json!({"fact": "waiting_intent_created", "waiting_intent_id": id, "scope": scope, "work_item_id": item, "description": "it",
            "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": trigger})
 }

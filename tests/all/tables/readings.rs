@@ -430,12 +430,12 @@ fn the_sentence_says_what_a_rest_leaves_lying() {
         ),
         (
             vec![prompt("m"), run(), end("provider_failed_needs_recovery")],
-            "At rest: the turn on `m` failed and is tried again. Would wake at \
+            "At rest: the turn on `m` failed (provider_failed_needs_recovery) and is tried again. Would wake at \
              2026-05-28T20:26:50Z.",
         ),
         (
             vec![item("v"), item("w"), blocked("v"), run(), end("provider_failed_needs_recovery")],
-            "At rest: the turn on `default:message-7` failed and is tried again; `w` (Ship it) is \
+            "At rest: the turn on `default:message-7` failed (provider_failed_needs_recovery) and is tried again; `w` (Ship it) is \
              blocked by v. Would wake at 2026-05-28T20:26:50Z.",
         ),
     ] {

@@ -71,9 +71,12 @@ fn example(name: &str) -> Value {
             json!({"external_trigger_id": "new", "token_hash": "a".repeat(64), "description": "d",
             "delivery_mode": "wake_hint", "trust": "trusted_integration"})
         }
-        "external_trigger_rotated" | "external_trigger_revoked" | "external_trigger_delivered" => {
-            let token_hash = if name.ends_with("rotated") { "b" } else { "a" };
-            json!({"external_trigger_id": "x", "token_hash": token_hash.repeat(64), "delivery_id": "d",
+        "external_trigger_rotated" => {
+            json!({"external_trigger_id": "x", "token_hash": "b".repeat(64)})
+        }
+        "external_trigger_revoked" => json!({"external_trigger_id": "x"}),
+        "external_trigger_delivered" => {
+            json!({"external_trigger_id": "x", "token_hash": "a".repeat(64), "delivery_id": "d",
             "content": {"type": "text", "text": "t"}})
         }
         "budget_set" => json!({"tokens_per_day": 1_000_000}),

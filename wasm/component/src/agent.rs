@@ -32,7 +32,7 @@ pub(crate) struct Component;
 
 impl Guest for Component {
     fn open(options: String, mode: Mode) -> Result<String, Error> {
-        let options: Options = read(&options)?;
+        let options = Options::from_json(&options).map_err(|why| malformed("options", why))?;
         let opened = match mode {
             Mode::Drive => Agent::drive(options, HostLedger, HostClock, HostProvider),
             Mode::Observe => Agent::observe(options, HostLedger, HostClock, HostProvider),
@@ -52,7 +52,7 @@ impl Guest for Component {
     }
 
     fn step(boundary: String) -> Result<String, Error> {
-        let boundary = name(&boundary)?;
+        let boundary = name("boundary", &boundary)?;
         with_agent(|agent| Ok(json::write(&agent.step(boundary)?)))
     }
 
@@ -61,32 +61,32 @@ impl Guest for Component {
     }
 
     fn import_folder(folder: String) -> Result<String, Error> {
-        let folder: Folder = read(&folder)?;
+        let folder: Folder = read("folder", &folder)?;
         with_agent(|agent| Ok(json::write(&agent.import(&folder)?)))
     }
 
     fn replay(folder: String) -> Result<String, Error> {
-        let folder: Folder = read(&folder)?;
+        let folder: Folder = read("folder", &folder)?;
         with_agent(|agent| Ok(json::write(&agent.replay(&folder)?)))
     }
 
     fn explain(boundary: String) -> Result<String, Error> {
-        let boundary = name(&boundary)?;
+        let boundary = name("boundary", &boundary)?;
         with_agent(|agent| Ok(json::write(&agent.explain(boundary))))
     }
 
     fn explain_at(boundary: String, seq: u64) -> Result<String, Error> {
-        let boundary = name(&boundary)?;
+        let boundary = name("boundary", &boundary)?;
         at(seq, |then| json::write(&then.explain(boundary, then.state().at())))
     }
 
     fn why_not(boundary: String, decision: String) -> Result<String, Error> {
-        let (boundary, asked) = (name(&boundary)?, name(&decision)?);
+        let (boundary, asked) = (name("boundary", &boundary)?, name("decision", &decision)?);
         with_agent(|agent| Ok(json::write(&agent.why_not(boundary, asked))))
     }
 
     fn why_not_at(boundary: String, decision: String, seq: u64) -> Result<String, Error> {
-        let (boundary, asked) = (name(&boundary)?, name(&decision)?);
+        let (boundary, asked) = (name("boundary", &boundary)?, name("decision", &decision)?);
         at(seq, |then| json::write(&then.why_not(boundary, asked, then.state().at())))
     }
 
@@ -127,21 +127,28 @@ fn at<T>(seq: u64, ask: impl FnOnce(Machine) -> T) -> Result<T, Error> {
     with_agent(|agent| agent.at(Seq(seq)).map(ask))
 }
 
-fn read<T: Readable>(text: &str) -> Result<T, Error> {
-    json::read(text).map_err(malformed)
+fn read<T: Readable>(what: &str, text: &str) -> Result<T, Error> {
+    json::read(text).map_err(|why| malformed(what, why))
 }
 
 /// Reads a name: bare text without quotes.
-fn name<T: Readable>(name: &str) -> Result<T, Error> {
-    read(&json::write(&name))
+fn name<T: Readable>(what: &str, name: &str) -> Result<T, Error> {
+    read(what, &json::write(&name))
 }
 
-fn malformed(why: JsonError) -> Error {
-    error(ProposeError::Malformed(why).into())
+fn malformed(what: &str, why: JsonError) -> Error {
+    let message = format!("malformed {what}: {why}");
+    let JsonError { line, column, path, .. } = why;
+    let place = Some(ErrorPlace { file: None, line, column, path });
+    told(ErrorReport { code: ErrorCode::Malformed, message, place })
 }
 
 fn error(why: SchedulerError) -> Error {
-    let ErrorReport { code, message, place } = why.report();
+    told(why.report())
+}
+
+fn told(report: ErrorReport) -> Error {
+    let ErrorReport { code, message, place } = report;
     Error {
         code: match code {
             ErrorCode::CannotOpen => Code::CannotOpen,

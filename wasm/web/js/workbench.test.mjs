@@ -20,7 +20,7 @@ const heartbeat = await readFile(
 const RFC = "2026-05-08";
 
 /**
- * An observer of these lines. Its clock stays at the epoch, so new facts get the instant of the
+ * An observer of these lines. Its clock stays at 2000-01-01, so new facts get the instant of the
  * newest line.
  */
 function observe(lines) {
@@ -36,7 +36,7 @@ function observe(lines) {
   if (lines.length > 0) ledger.append({ seq: 0, chain: "0".repeat(64) }, lines);
   return guest.Scheduler.observe(
     { agent_id: "default" },
-    { ledger, clock: { now: () => 1_780_000_000_000_000_000n }, provider },
+    { ledger, clock: { now: () => 946_684_800_000_000_000n }, provider },
   );
 }
 

@@ -11,6 +11,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use crate::{
     crossing::{object, text},
     error::{failure, host_failed, words},
+    mistake::Mistakes,
 };
 
 #[wasm_bindgen]
@@ -77,28 +78,49 @@ impl JsHost {
     }
 }
 
-impl Ledger for JsLedger {
+/// The ledger of a host.
+pub(crate) struct HostLedger {
+    of_host: JsLedger,
+    mistakes: Mistakes,
+}
+
+impl HostLedger {
+    pub(crate) fn new(of_host: JsLedger, mistakes: &Mistakes) -> Self {
+        Self { of_host, mistakes: mistakes.clone() }
+    }
+
+    /// The host, of which this method is called now.
+    fn called(&self, method: &'static str) -> &JsLedger {
+        self.mistakes.begins(method);
+        &self.of_host
+    }
+
+    /// What the method answered.
+    #[inline(never)]
+    fn answered(&self, answer: Result<JsValue, JsValue>) -> Result<JsValue, LedgerError> {
+        self.mistakes.answered(answer).map_err(|thrown| ledger_error(&thrown))
+    }
+}
+
+impl Ledger for HostLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let expected = object(expected).map_err(|thrown| ledger_error(&thrown))?;
         let lines: js_sys::Array =
             batch.iter().map(|entry| JsValue::from_str(entry.as_str())).collect();
-        self.append_batch(&expected, &lines)
-            .and_then(|answer| no_promise("ledger.append", answer))
-            .map_err(|thrown| ledger_error(&thrown))
+        self.answered(self.called("ledger.append").append_batch(&expected, &lines)).map(|_| ())
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         // A position is far below 2^53, so a JavaScript number holds it exactly.
-        let page =
-            self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
+        let page = self.answered(self.called("ledger.read").read_after(after.0 as f64, limit))?;
         lines(&page, limit)
     }
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
-        if !has(self, "loadSnapshot") {
+        if !has(&self.of_host, "loadSnapshot") {
             return Ok(None);
         }
-        let stored = self.load().map_err(|thrown| ledger_error(&thrown))?;
+        let stored = self.answered(self.called("ledger.loadSnapshot").load())?;
         if stored.is_undefined() || stored.is_null() {
             return Ok(None);
         }
@@ -112,13 +134,11 @@ impl Ledger for JsLedger {
         head: &Head,
         write: &dyn Fn() -> String,
     ) -> Result<(), LedgerError> {
-        if !has(self, "storeSnapshot") {
+        if !has(&self.of_host, "storeSnapshot") {
             return Ok(());
         }
-        let stored = object(head).and_then(|head| self.store(&head, &write()));
-        stored
-            .and_then(|answer| no_promise("ledger.storeSnapshot", answer))
-            .map_err(|thrown| ledger_error(&thrown))
+        let head = object(head).map_err(|thrown| ledger_error(&thrown))?;
+        self.answered(self.called("ledger.storeSnapshot").store(&head, &write())).map(|_| ())
     }
 }
 
@@ -170,24 +190,6 @@ fn ledger_error(thrown: &JsValue) -> LedgerError {
         }
         _ => LedgerError::Failed { message: words(thrown) },
     }
-}
-
-/// A synchronous call must not return a promise, because its failure would go unnoticed.
-fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
-    // Reading `then` of a value without properties would throw, which costs more than the rest of
-    // the call.
-    if !answer.is_object() && !answer.is_function() {
-        return Ok(());
-    }
-    let then = js_sys::Reflect::get(&answer, &"then".into());
-    if then.is_ok_and(|then| then.is_function()) {
-        return Err(format!(
-            "`{call}` returned a promise, but this loop needs it done at once: use \
-             `AsyncScheduler`"
-        )
-        .into());
-    }
-    Ok(())
 }
 
 impl JsClock {
@@ -247,37 +249,62 @@ impl Clock for CallClock {
     }
 }
 
-impl Provider for JsProvider {
+/// The provider of a host. A call of it starts work and returns.
+pub(crate) struct HostProvider {
+    of_host: JsProvider,
+    mistakes: Mistakes,
+}
+
+impl HostProvider {
+    pub(crate) fn new(of_host: JsProvider, mistakes: &Mistakes) -> Self {
+        Self { of_host, mistakes: mistakes.clone() }
+    }
+
+    /// The host, of which this method is called now.
+    fn called(&self, method: &'static str) -> &JsProvider {
+        self.mistakes.begins(method);
+        &self.of_host
+    }
+
+    /// What the method answered.
+    #[inline(never)]
+    fn answered(&self, answer: Result<JsValue, JsValue>) -> Result<JsValue, ProviderError> {
+        self.mistakes.answered(answer).map_err(|thrown| ProviderError { message: words(&thrown) })
+    }
+}
+
+impl Provider for HostProvider {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
-        match effect {
-            // A method per effect, as in the released world, while the core has one method for all
-            // (decision 001).
+        // A method per effect, as in the released world, while the core has one method for all
+        // (decision 001).
+        let text = |thrown: JsValue| ProviderError { message: words(&thrown) };
+        let answer = match effect {
             Effect::StartTurn(request) => {
-                done("provider.startTurn", object(request).and_then(|request| self.start(&request)))
+                let request = object(request).map_err(text)?;
+                self.called("provider.startTurn").start(&request)
             }
             Effect::Interject { run_id, message_id } => {
-                done("provider.interject", self.insert(run_id.as_str(), message_id.as_str()))
+                self.called("provider.interject").insert(run_id.as_str(), message_id.as_str())
             }
             Effect::YieldTurn { run_id } => {
-                done("provider.yieldTurn", self.end_after_round(run_id.as_str()))
+                self.called("provider.yieldTurn").end_after_round(run_id.as_str())
             }
-            Effect::AbortTurn { run_id, reason } => done(
-                "provider.abortTurn",
-                object(reason).and_then(|reason| self.abort(run_id.as_str(), &reason)),
-            ),
-            Effect::Release => done("provider.release", self.let_go()),
-        }
+            Effect::AbortTurn { run_id, reason } => {
+                let reason = object(reason).map_err(text)?;
+                self.called("provider.abortTurn").abort(run_id.as_str(), &reason)
+            }
+            Effect::Release => self.called("provider.release").let_go(),
+        };
+        self.answered(answer).map(|_| ())
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
-        if !has(self, "alive") {
+        if !has(&self.of_host, "alive") {
             return Ok(Vec::new());
         }
         let active: js_sys::Array =
             active.iter().map(|task| JsValue::from_str(task.as_str())).collect();
-        let alive = self
-            .which_alive(&active)
-            .map_err(|thrown| ProviderError { message: words(&thrown) })?;
+        let alive = self.answered(self.called("provider.alive").which_alive(&active))?;
         text(&alive).and_then(|alive| json::read(&alive).map_err(|why| why.to_string())).map_err(
             |why| ProviderError {
                 message: format!("`provider.alive` must return an array of task ids: {why}"),
@@ -294,12 +321,4 @@ pub fn provider_failure(
     #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue,
 ) -> String {
     json::write(&Fact::failure(run_id.map(RunId::from), words(&thrown)))
-}
-
-/// A call of the provider starts work and returns. It must not return a promise, because its
-/// failure would come too late.
-fn done(call: &str, answer: Result<JsValue, JsValue>) -> Result<(), ProviderError> {
-    answer
-        .and_then(|answer| no_promise(call, answer))
-        .map_err(|thrown| ProviderError { message: words(&thrown) })
 }

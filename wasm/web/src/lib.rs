@@ -15,6 +15,7 @@ mod error;
 mod folder;
 mod host;
 mod machine;
+mod mistake;
 #[cfg(feature = "workbench")]
 mod player;
 mod question;

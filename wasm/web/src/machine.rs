@@ -5,7 +5,7 @@ use wakeful_core::{Answer, Boundary, Decision, EntryBytes, Folder, Head, Import,
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, instant, object, parsed, read},
+    crossing::{fact, instant, object, parsed, read, read_by},
     error::failure,
     host::lines,
     question::question,
@@ -55,7 +55,7 @@ impl Machine {
     pub fn new(
         #[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue,
     ) -> Result<Self, JsValue> {
-        let options: Options = read("options", &options)?;
+        let options = read_by("options", &options, Options::from_json)?;
         Ok(Self { inner: wakeful_core::Machine::new(options) })
     }
 

@@ -2,20 +2,18 @@
 
 use std::cell::{RefCell, RefMut};
 
-use wakeful_core::{
-    Boundary, DecisionKind, ErrorCode, ErrorReport, Folder, Machine, Options, SchedulerError, Seq,
-    json,
-};
+use wakeful_core::{Boundary, DecisionKind, Folder, Machine, Options, SchedulerError, Seq, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, parsed, read},
-    error::{failure, thrown},
-    host::{CallClock, JsHost, JsLedger, JsProvider},
+    crossing::{fact, parsed, read, read_by},
+    error::failure,
+    host::{CallClock, HostLedger, HostProvider, JsHost},
+    mistake::Mistakes,
     question::question,
 };
 
-type Loop = wakeful_core::Scheduler<JsLedger, CallClock, JsProvider>;
+type Loop = wakeful_core::Scheduler<HostLedger, CallClock, HostProvider>;
 
 /// The entry with this number. A value that is not a position becomes 0, which no entry has.
 pub(crate) fn position(seq: f64) -> Seq {
@@ -29,6 +27,7 @@ pub struct Scheduler {
     // code instead of a broken object.
     inner: RefCell<Loop>,
     clock: CallClock,
+    mistakes: Mistakes,
 }
 
 #[wasm_bindgen]
@@ -61,32 +60,47 @@ impl Scheduler {
     fn open(
         options: JsValue,
         host: &JsHost,
-        how: fn(Options, JsLedger, CallClock, JsProvider) -> Result<Loop, SchedulerError>,
+        how: fn(Options, HostLedger, CallClock, HostProvider) -> Result<Loop, SchedulerError>,
     ) -> Result<Self, JsValue> {
-        let options: Options = read("options", &options)?;
+        let options = read_by("options", &options, Options::from_json)?;
         let (ledger, clock, provider) = host.parts()?;
         let clock = CallClock::over(clock)?;
-        let inner = how(options, ledger, clock.shared(), provider).map_err(failure)?;
-        Ok(Self { inner: RefCell::new(inner), clock })
+        let mistakes = Mistakes::default();
+        let ledger = HostLedger::new(ledger, &mistakes);
+        let provider = HostProvider::new(provider, &mistakes);
+        let opened = how(options, ledger, clock.shared(), provider);
+        mistakes.none()?;
+        let inner = RefCell::new(opened.map_err(failure)?);
+        Ok(Self { inner, clock, mistakes })
     }
 
     /// The loop for one call, with one reading of the clock.
+    #[inline(never)]
     pub(crate) fn call(&self) -> Result<RefMut<'_, Loop>, JsValue> {
-        let inner = self.inner.try_borrow_mut().map_err(|_| {
-            let message = "the scheduler is inside a call: say what a turn brings after the \
-                           provider's method has returned"
-                .into();
-            thrown(&ErrorReport { code: ErrorCode::WrongState, message, place: None })
-        })?;
+        let inner = self.inner.try_borrow_mut().map_err(|_| self.mistakes.inside())?;
         // After the borrow, so that a refused call does not move the clock of the call that is
         // running.
-        self.clock.read()?;
+        self.mistakes.begins("clock.now");
+        let read = self.clock.read();
+        self.mistakes.ends();
+        self.mistakes.none()?;
+        read?;
         Ok(inner)
+    }
+
+    /// Does a piece of work that calls the host, and throws what the host did wrong meanwhile.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Loop) -> Result<T, SchedulerError>,
+    ) -> Result<T, JsValue> {
+        let came = work(&mut *self.call()?);
+        self.mistakes.none()?;
+        came.map_err(failure)
     }
 
     /// The machine as it was at an entry.
     pub(crate) fn at(&self, seq: f64) -> Result<Machine, JsValue> {
-        self.call()?.at(position(seq)).map_err(failure)
+        self.with(|inner| inner.at(position(seq)))
     }
 
     /// Takes a fact: JSON text, which stays as it is, or an object.
@@ -110,7 +124,8 @@ impl Scheduler {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Fact | string", js_name = "fact")] given: JsValue,
     ) -> Result<String, JsValue> {
-        Ok(json::write(&self.call()?.propose(&fact(&given)?).map_err(failure)?))
+        let given = fact(&given)?;
+        Ok(json::write(&self.with(|inner| inner.propose(&given))?))
     }
 
     /// Reads what others appended, and returns the number of entries. Call it after an error with
@@ -122,7 +137,7 @@ impl Scheduler {
     #[wasm_bindgen(js_name = catchUp)]
     pub fn catch_up(&self) -> Result<f64, JsValue> {
         // A count of lines in memory is far below 2^53.
-        Ok(self.call()?.catch_up().map_err(failure)? as f64)
+        Ok(self.with(Loop::catch_up)? as f64)
     }
 
     /// Takes one step at a boundary.
@@ -147,7 +162,7 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
     ) -> Result<String, JsValue> {
         let boundary: Boundary = read("boundary", &boundary)?;
-        Ok(json::write(&self.call()?.step(boundary).map_err(failure)?))
+        Ok(json::write(&self.with(|inner| inner.step(boundary))?))
     }
 
     /// Steps until there is nothing more to do: a rest, a stop, or an open run.
@@ -165,7 +180,7 @@ impl Scheduler {
     /// As `runUntilRest`.
     #[wasm_bindgen(js_name = runUntilRestText)]
     pub fn run_until_rest_text(&self) -> Result<String, JsValue> {
-        Ok(json::write(&self.call()?.run_until_rest().map_err(failure)?))
+        Ok(json::write(&self.with(Loop::run_until_rest)?))
     }
 
     /// Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
@@ -193,7 +208,7 @@ impl Scheduler {
     ) -> Result<String, JsValue> {
         question("importFolder", || {
             let folder: Folder = read("folder", &files)?;
-            Ok(json::write(&self.call()?.import(&folder).map_err(failure)?))
+            Ok(json::write(&self.with(|inner| inner.import(&folder))?))
         })
     }
 
@@ -222,7 +237,7 @@ impl Scheduler {
     ) -> Result<String, JsValue> {
         question("replay", || {
             let folder: Folder = read("folder", &files)?;
-            Ok(json::write(&self.call()?.replay(&folder).map_err(failure)?))
+            Ok(json::write(&self.with(|inner| inner.replay(&folder))?))
         })
     }
 

@@ -7,7 +7,6 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     crossing::{object, plain, read, read_by},
-    error::failure,
     scheduler::{Scheduler, position},
 };
 
@@ -102,7 +101,7 @@ impl Scheduler {
     ) -> Result<JsValue, JsValue> {
         let under: Under = read("options", &or_none(options))?;
         let entries = position(from)..=position(to);
-        plain(&self.call()?.decisions_in(entries, under.edition).map_err(failure)?)
+        plain(&self.with(|inner| inner.decisions_in(entries, under.edition))?)
     }
 
     /// The ledger as a fixture folder with its `expected.json`: up to an entry, or all of it.
@@ -111,7 +110,7 @@ impl Scheduler {
     /// Throws a `WakefulError` if there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = exportFolder, unchecked_return_type = "Folder")]
     pub fn export_folder(&self, up_to: Option<f64>) -> Result<JsValue, JsValue> {
-        object(&self.call()?.export(up_to.map(position)).map_err(failure)?)
+        object(&self.with(|inner| inner.export(up_to.map(position)))?)
     }
 }
 

@@ -117,8 +117,9 @@ pub(super) const STAGES: [Stage; 34] = [
         needs: &[],
         // Separate calls, because our tests turn on the feature `internals` of the core.
         work: Work::Check(|ground| {
-            let hosts = ["-p", "wakeful-host", "-p", "plugin-host", "-p", "first-story"];
-            Call::cargo(ground.paths, "narrow-door", "check").args(hosts).build()?;
+            let hosts =
+                ["wakeful-host", "plugin-host", "first-story", "life"].map(|name| ["-p", name]);
+            Call::cargo(ground.paths, "narrow-door", "check").args(hosts.concat()).build()?;
             Call::cargo(ground.paths, "narrow-door-core", "test")
                 .args(["-p", "wakeful-core"])
                 .build()
@@ -294,8 +295,12 @@ pub(super) const STAGES: [Stage; 34] = [
     Stage {
         name: "npm tests",
         does: "the tarball, in Node, in bundlers, in workerd and in a browser",
-        needs: &["npm package", "browser"],
-        work: Work::Tests(|ground| Ok(with_browser(ground, npm::script(ground.paths, "test")))),
+        // The life of an agent is told in Rust and Python too, and compared.
+        needs: &["npm package", "browser", "native"],
+        work: Work::Tests(|ground| {
+            python::set_up(ground.paths)?;
+            Ok(with_browser(ground, npm::script(ground.paths, "test")))
+        }),
     },
     Stage {
         name: "workbench types",

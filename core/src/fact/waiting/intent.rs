@@ -45,8 +45,10 @@ pub struct WaitingIntentCreated {
     pub resource: Option<String>,
     /// What a delivery to the trigger becomes.
     pub delivery_mode: CallbackDeliveryMode,
-    /// The external trigger of the intent.
-    pub external_trigger_id: ExternalTriggerId,
+    /// The external trigger of the intent. None means any trigger that names none, and such an
+    /// intent has a diagnostic (contract 11.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_trigger_id: Option<ExternalTriggerId>,
 }
 
 /// Facts `waiting_intent_triggered` and `waiting_intent_cancelled`.
@@ -76,7 +78,8 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
         condition: None,
         delivery_mode: fact.delivery_mode,
         status: WaitingIntentStatus::Active,
-        external_trigger_id: fact.external_trigger_id,
+        // Records have an empty id for none, as those of the reference runtime.
+        external_trigger_id: fact.external_trigger_id.unwrap_or_else(|| "".into()),
         created_at: at,
         cancelled_at: None,
         last_triggered_at: None,
@@ -104,7 +107,8 @@ fn admissible(
         (ExternalTriggerScope::WorkItem, None) => return Err((Refusal::Unknown, state.head.seq)),
     };
     owner.map_or(Ok(()), |item| can_be_owned(state, item))?;
-    ingress::can_come(state, &fact.external_trigger_id, owner, None, at)
+    let trigger = fact.external_trigger_id.as_ref();
+    trigger.map_or(Ok(()), |trigger| ingress::can_come(state, trigger, owner, None, at))
 }
 
 /// The transition of `waiting_intent_cancelled`.

@@ -8,7 +8,7 @@ use crate::{
     id::{ExternalTriggerId, TaskId, TimerId},
     tagged::{names, read_through, required},
 };
-use wakeful_json::{RawJson, Readable};
+use wakeful_json::{RawJson, Readable, cut};
 
 names! {
     /// The kind of a message.
@@ -306,7 +306,7 @@ impl MessageBody {
     pub fn beginning(&self, most: usize) -> Self {
         let text = self.as_text();
         let end = text.floor_char_boundary(most);
-        Self::Text { text: text[..end].into() }
+        Self::Text { text: cut(text, ..end).into() }
     }
 }
 
