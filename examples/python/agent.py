@@ -37,7 +37,8 @@ class FileLedger:
         self.file.truncate(whole)
 
     def append(self, _store, expected, batch):
-        if expected.seq != len(self.lines):
+        chain = json.loads(self.lines[-1])["chain"] if self.lines else "0" * 64
+        if (expected.seq, expected.chain) != (len(self.lines), chain):
             return len(self.lines)  # A number means `conflict`.
         self.file.write("".join(line + "\n" for line in batch) + "\n")
         self.file.flush()

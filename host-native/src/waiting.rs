@@ -20,7 +20,6 @@ pub fn during<T>(wait: impl FnOnce() -> T) -> T {
 }
 
 /// Counts time that has passed already.
-#[cfg(feature = "sqlite")]
 pub(crate) fn add(time: Duration) {
     WAITED.set(WAITED.get().saturating_add(time));
 }

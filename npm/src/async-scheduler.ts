@@ -53,6 +53,11 @@ export class AsyncScheduler {
   static #parts(host: AsyncHost): AsyncHost {
     try {
       const { ledger, clock, provider, changed } = host;
+      for (const [name, part] of Object.entries({ ledger, clock, provider })) {
+        if (part === undefined || part === null) {
+          throw new Error(`\`${name}\` is missing`);
+        }
+      }
       return {
         ledger,
         clock,
@@ -63,7 +68,7 @@ export class AsyncScheduler {
     } catch (thrown) {
       throw new WakefulError(
         "host_failed",
-        "a host needs `ledger`, `clock` and `provider`: reading them threw",
+        `a host needs \`ledger\`, \`clock\` and \`provider\`: ${thrown instanceof Error ? thrown.message : "reading them threw"}`,
         { cause: thrown },
       );
     }
@@ -214,17 +219,24 @@ export class AsyncScheduler {
   }
 
   /**
-   * Explains what would be decided at a boundary. Appends nothing.
+   * Explains what would be decided at a boundary, by default at that of the loop's next step.
+   * Appends nothing.
    *
    * @throws A `WakefulError` if there is no boundary of this name.
    */
-  explain(boundary: Boundary): Promise<Explanation> {
-    return this.#call((now) => this.#machine.explain(boundary, now));
+  explain(boundary?: Boundary): Promise<Explanation> {
+    return this.#call((now) => {
+      const asked = boundary ?? this.#machine.boundary();
+      return this.#machine.explain(asked, now);
+    });
   }
 
   /** As `explain`, with the explanation as the core's exact text. */
-  explainText(boundary: Boundary): Promise<string> {
-    return this.#call((now) => this.#machine.explainText(boundary, now));
+  explainText(boundary?: Boundary): Promise<string> {
+    return this.#call((now) => {
+      const asked = boundary ?? this.#machine.boundary();
+      return this.#machine.explainText(asked, now);
+    });
   }
 
   /**

@@ -323,10 +323,15 @@ export function cases(wakeful, name) {
       lent: Object.defineProperty({ ...host }, what, { get: throws(undefined) }),
     }));
   }
-  opens("a host without ledger", ["ledger_failed", "host_failed"], ({ ledger: _, ...lent }) => ({
-    lent,
-  }));
-  opens("a host without clock", ["host_failed"], ({ clock: _, ...lent }) => ({ lent }));
+  for (const part of ["ledger", "clock", "provider"]) {
+    const says = new RegExp(`needs .*: \`${part}\` is missing`);
+    opens(
+      `a host without ${part}`,
+      ["host_failed"],
+      (host) => ({ lent: { ...host, [part]: undefined } }),
+      says,
+    );
+  }
   opens("no host", ["host_failed"], () => ({ lent: null }));
 
   for (const [what, fact] of Object.entries({

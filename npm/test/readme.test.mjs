@@ -14,12 +14,26 @@ const blocks = Object.fromEntries(
 );
 
 test("every snippet has its test", () => {
-  assert.deepEqual(Object.keys(blocks), ["js", "text", "js worker", "js page", "js slim"]);
+  assert.deepEqual(Object.keys(blocks), [
+    "js",
+    "text",
+    "js alarm",
+    "js worker",
+    "js page",
+    "js slim",
+  ]);
 });
 
 test("the first snippet prints the block below it", async () => {
   const folder = await project("readme-node", { "main.mjs": blocks.js });
   assert.equal(await node(folder, "main.mjs"), blocks.text);
+});
+
+test("the alarm rings when the scheduler says", async () => {
+  const timer = `scheduler.propose({ fact: "timer_created", timer_id: "t", duration_ms: 50 });`;
+  const program = `${blocks.js}\n${timer}\nfunction run() { console.log(scheduler.runUntilRest().map((step) => step.decision?.reason).join(" ")); }\n${blocks["js alarm"]}`;
+  const folder = await project("readme-alarm", { "main.mjs": program });
+  assert.match(await node(folder, "main.mjs"), / TimerTick\n$/);
 });
 
 test("the snippets for a worker, for a page and for the slim entry run, built by Vite", async () => {

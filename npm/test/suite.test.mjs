@@ -174,3 +174,13 @@ test("the suite finds a ledger that sees only what was there when it was opened"
   );
   await checkLedger(stale(store()), { exclusive: true });
 });
+
+test("a store that was used before is told from a wrong ledger", async () => {
+  const store = new Map();
+  const open = (agentId) => {
+    store.set(agentId, store.get(agentId) ?? new MemoryLedger());
+    return store.get(agentId);
+  };
+  await checkLedger(open);
+  await assert.rejects(checkLedger(open), /a new, empty store each time: this ledger has lines of/);
+});

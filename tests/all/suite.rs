@@ -250,3 +250,12 @@ fn a_ledger_of_one_holder_refuses_a_second() {
     let closed = suite::exclusive_ledger(|_| Err::<MemoryLedger, _>("the disk is gone"));
     assert!(closed.is_err_and(|fault| fault.to_string().contains("the disk is gone")));
 }
+
+#[test]
+fn a_store_that_was_used_before_is_told_from_a_wrong_ledger() {
+    let mut store: BTreeMap<AgentId, MemoryLedger> = BTreeMap::new();
+    let mut open = |agent_id: &AgentId| store.entry(agent_id.clone()).or_default().clone();
+    assert_eq!(suite::ledger(&mut open), Ok(()));
+    let said = suite::ledger(open).expect_err("it has entries").to_string();
+    assert!(said.starts_with("the suite gets a new, empty store each time: this ledger"), "{said}");
+}

@@ -97,20 +97,28 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// The number of bytes to insert, remove or replace to make one name of the other. A name that is
-/// far too long is as far as can be.
+/// The number of bytes to insert, remove, replace or swap with the next to make one name of the
+/// other. A name that is far too long is as far as can be.
 fn distance(given: &str, name: &str) -> usize {
     if given.len() > 2 * name.len() {
         return given.len();
     }
+    let (given, name) = (given.as_bytes(), name.as_bytes());
     let mut row: Vec<usize> = (0..=name.len()).collect();
-    for (index, byte) in given.bytes().enumerate() {
-        let mut diagonal = mem::replace(&mut row[0], index + 1);
-        for (at, other) in name.bytes().enumerate() {
-            let replaced = diagonal + usize::from(byte != other);
-            diagonal = row[at + 1];
-            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
+    let mut before = row.clone();
+    for (index, byte) in given.iter().enumerate() {
+        let mut next = Vec::from([index + 1]);
+        for (at, other) in name.iter().enumerate() {
+            let replaced = row[at] + usize::from(byte != other);
+            let mut least = replaced.min(row[at + 1] + 1).min(next[at] + 1);
+            let is_swapped =
+                index > 0 && at > 0 && *byte == name[at - 1] && given[index - 1] == *other;
+            if is_swapped {
+                least = least.min(before[at - 1] + 1);
+            }
+            next.push(least);
         }
+        before = mem::replace(&mut row, next);
     }
     row[name.len()]
 }

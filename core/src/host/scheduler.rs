@@ -293,6 +293,12 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Err(SchedulerError::Restless { steps: MAX_STEPS })
     }
 
+    /// The boundary at which the loop takes its next step.
+    #[must_use]
+    pub fn boundary(&self) -> Boundary {
+        self.machine.boundary()
+    }
+
     /// Explains what would be decided at a boundary. Appends nothing.
     pub fn explain(&mut self, boundary: Boundary) -> Explanation {
         let now = self.clock.now();

@@ -77,48 +77,70 @@ pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Faul
 /// Tests a ledger that only one holds at a time, such as a file under a lock: as [`ledger`], but a
 /// second handle must be refused as long as the first is open.
 ///
-/// `open` fails if the ledger is held. Dropping a handle gives the ledger back.
+/// `open` fails if the ledger is held. Dropping a handle gives the ledger back. The store is empty
+/// at the beginning, so use a temporary one.
 ///
 /// ```
-/// # use std::{fs::{self, File}, io::{Read, Write}, path::Path};
-/// # use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, Seq};
-/// # struct OneWriter { file: File, lines: Vec<EntryBytes> }
-/// # impl OneWriter {
-/// #     fn open(path: &Path) -> std::io::Result<Self> {
-/// #         let mut file = File::options().read(true).append(true).create(true).open(path)?;
-/// #         file.try_lock()?;
-/// #         let mut text = String::new();
-/// #         file.read_to_string(&mut text)?;
-/// #         let lines = text.lines().map(|line| EntryBytes::from_stored(line.into())).collect();
-/// #         Ok(Self { file, lines })
-/// #     }
-/// # }
-/// # impl Ledger for OneWriter {
-/// #     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
-/// #         let last = self.lines.last().and_then(EntryBytes::chain);
-/// #         let chain = last.unwrap_or(Head::START.chain);
-/// #         let found = Head { seq: Seq(self.lines.len() as u64), chain };
-/// #         if found != *expected {
-/// #             return Err(LedgerError::Conflict { found: found.seq });
-/// #         }
-/// #         let lines = batch.iter().map(|entry| format!("{}\n", entry.as_str()));
-/// #         let text: String = lines.collect();
-/// #         let written = self.file.write_all(text.as_bytes());
-/// #         let written = written.and_then(|()| self.file.sync_data());
-/// #         written.map_err(|why| LedgerError::Failed { message: why.to_string() })?;
-/// #         self.lines.extend_from_slice(batch);
-/// #         Ok(())
-/// #     }
-/// #     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
-/// #         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
-/// #         Ok(self.lines.iter().skip(after).take(limit as usize).cloned().collect())
-/// #     }
-/// # }
-/// # let folder = std::env::temp_dir().join(format!("wakeful-suite-{}", std::process::id()));
-/// # fs::create_dir_all(&folder)?;
-/// let open = |agent_id: &AgentId| OneWriter::open(&folder.join(agent_id.as_str()));
+/// use std::{
+///     fs::{self, File},
+///     io::{self, Read, Write},
+///     path::Path,
+/// };
+/// use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, Seq};
+///
+/// /// A line per entry, and an empty line after each batch. A lock keeps others out.
+/// struct FileLedger {
+///     file: File,
+///     lines: Vec<EntryBytes>,
+/// }
+///
+/// impl FileLedger {
+///     fn open(path: &Path) -> io::Result<Self> {
+///         let mut file = File::options().read(true).append(true).create(true).open(path)?;
+///         file.try_lock()?;
+///         let mut text = String::new();
+///         file.read_to_string(&mut text)?;
+///         // A crash may have cut the newest batch off; nothing followed from it yet.
+///         let whole = text.rfind("\n\n").map_or(0, |end| end + 2);
+///         file.set_len(whole as u64)?;
+///         let lines = text[..whole].lines().filter(|line| !line.is_empty());
+///         let lines = lines.map(|line| EntryBytes::from_stored(line.into())).collect();
+///         Ok(Self { file, lines })
+///     }
+///
+///     fn head(&self) -> Head {
+///         let chain = self.lines.last().and_then(EntryBytes::chain);
+///         let chain = chain.unwrap_or(Head::START.chain);
+///         Head { seq: Seq(self.lines.len() as u64), chain }
+///     }
+/// }
+///
+/// impl Ledger for FileLedger {
+///     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+///         // The chain too: another history can have the same length.
+///         if self.head() != *expected {
+///             return Err(LedgerError::Conflict { found: self.head().seq });
+///         }
+///         let lines = batch.iter().map(|entry| format!("{}\n", entry.as_str()));
+///         let text = lines.collect::<String>() + "\n";
+///         let written = self.file.write_all(text.as_bytes());
+///         let written = written.and_then(|()| self.file.sync_data());
+///         written.map_err(|why| LedgerError::Failed { message: why.to_string() })?;
+///         self.lines.extend_from_slice(batch);
+///         Ok(())
+///     }
+///
+///     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+///         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
+///         Ok(self.lines.iter().skip(after).take(limit as usize).cloned().collect())
+///     }
+/// }
+///
+/// let folder = std::env::temp_dir().join(format!("wakeful-suite-{}", std::process::id()));
+/// fs::create_dir_all(&folder)?;
+/// let open = |agent_id: &AgentId| FileLedger::open(&folder.join(agent_id.as_str()));
 /// wakeful_core::suite::exclusive_ledger(open)?;
-/// # fs::remove_dir_all(&folder)?;
+/// fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -132,13 +154,27 @@ pub fn exclusive_ledger<L: Ledger, E: fmt::Display>(
     })
 }
 
-fn checked<L>(
-    laws: impl Iterator<Item = Law<L>>,
+fn checked<L: Ledger>(
+    laws: impl Iterator<Item = Law<L>> + Clone,
     open: &mut dyn FnMut(&AgentId) -> Result<L, String>,
 ) -> Result<(), Fault> {
+    // Each law has agents of its own, so none finds the entries of another.
+    let agent = |number: usize, who: &str| AgentId::from(format!("suite-{number}-{who}"));
+    for (number, _) in laws.clone().enumerate() {
+        let used = open(&agent(number, "a")).map(|mut ledger| ledger.read(Seq(0), 1));
+        if let Ok(Ok(entries)) = used
+            && !entries.is_empty()
+        {
+            // The first law writes nothing: it says itself that a new ledger is not empty.
+            if number == 0 {
+                break;
+            }
+            let does = format!("has entries of `{}` already", agent(number, "a"));
+            return Err(Fault { law: "the suite gets a new, empty store each time", does });
+        }
+    }
     for (number, (law, holds)) in laws.enumerate() {
-        // Each law has agents of its own, so none finds the entries of another.
-        let mut open = |who: &str| open(&AgentId::from(format!("suite-{number}-{who}")));
+        let mut open = |who: &str| open(&agent(number, who));
         holds(&mut open).map_err(|does| Fault { law, does })?;
     }
     Ok(())

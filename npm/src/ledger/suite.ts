@@ -42,6 +42,7 @@ export async function checkLedger(
   open: (agentId: string) => Asked | Promise<Asked>,
   { exclusive = false }: CheckOptions = {},
 ): Promise<void> {
+  await requireNew(open);
   for (const [number, { law, ofTwo = false, holds }] of LAWS.entries()) {
     if (ofTwo && exclusive) {
       continue;
@@ -54,6 +55,30 @@ export async function checkLedger(
       throw new LedgerFault(law, does, { cause: error });
     } finally {
       await agents.close();
+    }
+  }
+}
+
+/** Checks that no earlier run of the tests wrote to the store: its lines would look like faults. */
+async function requireNew(open: (agentId: string) => Asked | Promise<Asked>): Promise<void> {
+  for (const number of LAWS.keys()) {
+    const agentId = `suite-${number}-a`;
+    // A ledger that cannot be opened or read is a fault of the rule that needs it.
+    const held = await (async () => {
+      const ledger = await open(agentId);
+      const lines: unknown = await (async () => ledger.read(0, 1))().catch(() => []);
+      await ledger.close?.();
+      return Array.isArray(lines) && lines.length > 0;
+    })().catch(() => false);
+    // The first rule writes nothing: it says itself that a new ledger is not empty.
+    if (held && number === 0) {
+      return;
+    }
+    if (held) {
+      throw new LedgerFault(
+        "the suite gets a new, empty store each time",
+        `has lines of \`${agentId}\` already`,
+      );
     }
   }
 }

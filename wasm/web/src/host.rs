@@ -68,7 +68,17 @@ extern "C" {
 impl JsHost {
     /// The three parts of the host, in the order of the core's arguments.
     pub(crate) fn parts(&self) -> Result<(JsLedger, JsClock, JsProvider), JsValue> {
-        let parts = || Ok((self.ledger()?, self.clock()?, self.provider()?));
+        let there = |name: &str, part: &JsValue| match part.is_undefined() || part.is_null() {
+            true => Err(JsValue::from(format!("`{name}` is missing"))),
+            false => Ok(()),
+        };
+        let parts = || {
+            let (ledger, clock, provider) = (self.ledger()?, self.clock()?, self.provider()?);
+            there("ledger", &ledger)?;
+            there("clock", &clock)?;
+            there("provider", &provider)?;
+            Ok((ledger, clock, provider))
+        };
         parts().map_err(|thrown: JsValue| {
             host_failed(&format!(
                 "a host needs `ledger`, `clock` and `provider`: {}",

@@ -241,13 +241,14 @@ impl Scheduler {
         })
     }
 
-    /// Explains what would be decided at a boundary. Appends nothing.
+    /// Explains what would be decided at a boundary, by default at that of the loop's next step.
+    /// Appends nothing.
     ///
     /// # Errors Throws a `WakefulError` if there is no boundary of this name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(
         &self,
-        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        #[wasm_bindgen(unchecked_optional_param_type = "Boundary")] boundary: JsValue,
     ) -> Result<JsValue, JsValue> {
         parsed(&self.explain_text(boundary)?)
     }
@@ -259,10 +260,15 @@ impl Scheduler {
     #[wasm_bindgen(js_name = explainText)]
     pub fn explain_text(
         &self,
-        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        #[wasm_bindgen(unchecked_optional_param_type = "Boundary")] boundary: JsValue,
     ) -> Result<String, JsValue> {
-        let boundary: Boundary = read("boundary", &boundary)?;
-        Ok(json::write(&self.call()?.explain(boundary)))
+        let given: Option<Boundary> = match boundary.is_undefined() {
+            true => None,
+            false => Some(read("boundary", &boundary)?),
+        };
+        let mut inner = self.call()?;
+        let boundary = given.unwrap_or_else(|| inner.boundary());
+        Ok(json::write(&inner.explain(boundary)))
     }
 
     /// Explains what would have been decided after an entry, at its instant. Appends nothing.

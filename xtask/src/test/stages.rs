@@ -120,6 +120,12 @@ pub(super) const STAGES: [Stage; 34] = [
             let hosts =
                 ["wakeful-host", "plugin-host", "first-story", "life"].map(|name| ["-p", name]);
             Call::cargo(ground.paths, "narrow-door", "check").args(hosts.concat()).build()?;
+            // Each feature alone, because a build of them all hides what one of them lacks.
+            for features in ["", "sandbox", "sqlite"] {
+                Call::cargo(ground.paths, &format!("narrow-door-{features}"), "check")
+                    .args(["-p", "wakeful-host", "--no-default-features", "--features", features])
+                    .build()?;
+            }
             Call::cargo(ground.paths, "narrow-door-core", "test")
                 .args(["-p", "wakeful-core"])
                 .build()
