@@ -14,7 +14,7 @@ use super::{fields::Shape, reader::Fault};
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     /// Whether the text was not stored before. Types can refuse in it what they must still read
-    /// from old texts ([`Value::is_new`]).
+    /// from old texts ([`Value::is_new`](crate::Value::is_new)).
     pub is_new: bool,
     /// Whether a member that no type has is an error.
     pub is_strict: bool,
