@@ -230,7 +230,10 @@ ${STORY}${show}`,
 test("TypeScript sees the types in every way of resolving, and no `any`", async () => {
   const main = `
 import { type AsyncHost, AsyncScheduler, type Fact, type Host, MemoryLedger, type Receipt, Scheduler, WakefulError } from "@wakeful/scheduler";
-import { init } from "@wakeful/scheduler/slim";
+import { init, type WasmSource } from "@wakeful/scheduler/slim";
+import core from "@wakeful/scheduler/core.wasm";
+import fast from "@wakeful/scheduler/core-fast.wasm";
+import { Scheduler as Inline } from "@wakeful/scheduler/inline";
 import { LogLedger, type SyncFile } from "@wakeful/scheduler/log";
 
 declare const host: Host;
@@ -240,6 +243,9 @@ const fact: Fact = { fact: "timer_created", timer_id: "t", duration_ms: 1000 };
 const receipt: Receipt = Scheduler.drive({ agent_id: "a" }, { ...host, ledger: new MemoryLedger() }).propose(fact);
 const later: Promise<Receipt> = (await AsyncScheduler.drive({ agent_id: "a" }, { ...slow, ledger: new LogLedger(file) })).propose(fact);
 await init(new Uint8Array());
+await init(core);
+const source: WasmSource = fast;
+const same: typeof Scheduler = Inline;
 // @ts-expect-error: this fact does not exist.
 Scheduler.drive({ agent_id: "a" }, host).propose({ fact: "nothing_happened" });
 // @ts-expect-error: an agent id is not a number.
@@ -247,8 +253,8 @@ Scheduler.drive({ agent_id: 7 }, host);
 // @ts-expect-error: a clock returns a bigint.
 const wrong: Host = { ...host, clock: { now: () => 7 } };
 type IsAny<T> = 0 extends 1 & T ? true : false;
-const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>] = [false, false, false];
-export { later, none, wrong };
+const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>, IsAny<typeof core>] = [false, false, false, false];
+export { later, none, same, source, wrong };
 `;
   const options = {
     strict: true,
@@ -306,6 +312,7 @@ test("publint and arethetypeswrong find nothing in the tarball", async () => {
   for (const entry of [
     "scheduler",
     "scheduler/slim",
+    "scheduler/inline",
     "scheduler/log",
     "scheduler/opfs",
     "scheduler/indexeddb",
