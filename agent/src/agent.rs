@@ -287,11 +287,6 @@ fn has_ended(state: &State, until: Until) -> bool {
     let repeats = |id: &str| {
         state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat)
     };
-    // An offer of a resting item repeats for ever, and every day begins anew, so neither must keep
-    // the agent alive. What a budget holds back waits in the ledger.
-    let is_offer = |owed: &Obligation| {
-        matches!(owed.kind, ObligationKind::RunnableItem | ObligationKind::BudgetDay)
-    };
     let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
     let owes = |passes: &dyn Fn(&Obligation) -> bool| {
         owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed))
@@ -305,14 +300,18 @@ fn has_ended(state: &State, until: Until) -> bool {
                 // Nothing is dequeued, ticked or woken while the agent is stopped (contract 4.2),
                 // so what it owes does not keep it alive.
                 && (state.control().stopped.is_some()
-                    || !owes(&|owed| is_offer(owed) || is_repeated(owed)))
+                    || !owes(&|owed| owed.recurs() || is_repeated(owed)))
         }
         Until::Done => {
             // A child that leaves its item unchanged has reported everything that it will report on
             // its own.
             let is_done =
                 closure::decide(&Facts::from_state(state)).outcome != ClosureOutcome::Waiting;
-            !is_busy && !waits && state.turns().turn_index > 0 && is_done && !owes(&is_offer)
+            !is_busy
+                && !waits
+                && state.turns().turn_index > 0
+                && is_done
+                && !owes(&Obligation::recurs)
         }
     }
 }

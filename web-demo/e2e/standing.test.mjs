@@ -55,7 +55,10 @@ test("the state shows budgets and external triggers at each entry", () =>
     await goTo(page, "budget", granted);
     await budgets.getByText("1,050 of 1,500").waitFor();
     assert.equal(await budgets.getByText("used up").count(), 0);
-    await goTo(page, "budget", entries("budget").length);
+    const ofItem = entries("budget").findLast(
+      ({ record }) => record.data?.kind === "budget_exhausted",
+    );
+    await goTo(page, "budget", ofItem.seq);
     await budgets.getByText(/used up, until a grant or a higher limit/).waitFor();
   }));
 

@@ -281,10 +281,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         let owes = || {
             owed::all(state).iter().any(|owed| {
                 owed.enabled_at.is_some()
-                    && !matches!(
-                        owed.kind,
-                        ObligationKind::RunnableItem | ObligationKind::BudgetDay
-                    )
+                    && !owed.recurs()
                     && !(owed.kind == ObligationKind::Timer && repeats(&owed.id))
             })
         };

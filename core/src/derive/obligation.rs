@@ -57,4 +57,12 @@ impl Obligation {
     pub(crate) fn new(kind: ObligationKind, id: impl ToString, seq: Seq) -> Self {
         Self { kind, id: id.to_string(), seq, enabled_at: None, held_by: None }
     }
+
+    /// Whether it is owed again and again without anything having been asked: an offer of a resting
+    /// item, or the next day of a budget. A program that runs until its agent rests must not wait
+    /// for it; what is held back waits in the ledger.
+    #[must_use]
+    pub fn recurs(&self) -> bool {
+        matches!(self.kind, ObligationKind::RunnableItem | ObligationKind::BudgetDay)
+    }
 }

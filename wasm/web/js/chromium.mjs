@@ -61,7 +61,7 @@ async function open(folder) {
 async function load(from) {
   const guest = await import(from.guest);
   const { answer } = await import(from.answer);
-  await guest.default();
+  await guest.default({ module_or_path: new URL("wakeful_web_bg.wasm", from.guest) });
   globalThis.answer = (line) => JSON.stringify(answer(guest, line));
 }
 
