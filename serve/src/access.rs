@@ -1,10 +1,19 @@
-//! Who may do what: bearer tokens, of which only the hashes are known, each with scopes.
+//! Who may do what: bearer tokens with scopes. The store of the agents keeps their hashes, so a
+//! token is shown once, when it is made.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    str::FromStr,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use wakeful_core::id::AgentId;
+use sha2::{Digest as _, Sha256};
+use wakeful_core::{id::AgentId, json};
+use wakeful_host::ledger::{SqliteError, SqliteFile};
+
+use crate::{agents::digest, api::write::hex};
 
 /// What a token may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,11 +23,16 @@ pub enum Scope {
     Read,
     /// Say something to an agent as its operator.
     Prompt,
-    /// Report any fact, and start, stop and change agents.
+    /// Report any fact, run turns, and make, start, stop and change agents.
     Operate,
+    /// Report events of a system outside.
+    Ingress,
 }
 
 impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Prompt, Self::Operate, Self::Ingress];
+
     /// The name, as in a token's grant and in a problem.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -26,14 +40,31 @@ impl Scope {
             Self::Read => "read",
             Self::Prompt => "prompt",
             Self::Operate => "operate",
+            Self::Ingress => "ingress",
         }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name).ok_or_else(|| {
+            format!("there is no scope `{name}`: they are {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
 /// What one token grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// A name for people, as in a log.
+    /// A name for people, as in a log. It is unique.
     pub name: String,
     /// The SHA-256 of the token, in hexadecimal digits.
     pub token_hash: String,
@@ -44,59 +75,97 @@ pub struct Grant {
     pub agent_id: Option<AgentId>,
 }
 
-/// All tokens of a server.
-#[derive(Clone, Debug, Default)]
-pub struct Access(Vec<Grant>);
-
-/// The system gives no random bytes.
+/// Why a token cannot be made or ended.
 #[derive(Debug, thiserror::Error)]
-#[error("the system gives no random bytes for a token: {0}")]
-pub struct AccessError(getrandom::Error);
+pub enum AccessError {
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes for a token: {0}")]
+    Random(getrandom::Error),
+    /// There is a token of this name.
+    #[error("there is a token `{0}` already: name it otherwise, or revoke that one")]
+    Taken(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] SqliteError),
+}
+
+/// The kind of what the store keeps of tokens.
+const KEPT: &str = "token";
+
+/// The beginning of every token, by which people and scanners know one.
+const BEGINS: &str = "wks_";
+
+/// The grants of a store, by name. One that a newer program wrote and this one cannot read grants
+/// nothing.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn grants(file: &SqliteFile) -> Result<Vec<Grant>, SqliteError> {
+    let kept = file.kept(KEPT)?;
+    Ok(kept.iter().filter_map(|(_, text)| serde_json::from_str(text).ok()).collect())
+}
+
+/// Makes a token with these scopes, for one agent or for all. Only the caller ever has the token
+/// itself.
+///
+/// # Errors
+/// If the name is taken, the system gives no random bytes, or the store fails.
+pub fn grant(
+    file: &SqliteFile,
+    name: &str,
+    scopes: impl IntoIterator<Item = Scope>,
+    agent_id: Option<AgentId>,
+) -> Result<String, AccessError> {
+    if grants(file)?.iter().any(|grant| grant.name == name) {
+        return Err(AccessError::Taken(name.to_owned()));
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
+    let token = format!("{BEGINS}{}", hex(&bytes));
+    let grant = Grant {
+        name: name.to_owned(),
+        token_hash: hash(&token),
+        scopes: scopes.into_iter().collect(),
+        agent_id,
+    };
+    file.keep(KEPT, name, &json::write(&grant))?;
+    Ok(token)
+}
+
+/// Ends the token of this name. A running server learns of it at once. Returns whether there was
+/// one.
+///
+/// # Errors
+/// If the store fails.
+pub fn revoke(file: &SqliteFile, name: &str) -> Result<bool, SqliteError> {
+    file.forget(KEPT, name)
+}
+
+/// The tokens that a server knows.
+#[derive(Default)]
+pub(crate) struct Access(RwLock<HashMap<[u8; 32], Arc<Grant>>>);
 
 impl Access {
-    /// The tokens with these grants.
-    #[must_use]
-    pub fn new(grants: Vec<Grant>) -> Self {
-        Self(grants)
+    /// Reads the grants again.
+    pub(crate) fn read(&self, file: &SqliteFile) -> Result<(), SqliteError> {
+        let known = grants(file)?
+            .into_iter()
+            .filter_map(|grant| Some((digest(&grant.token_hash)?, Arc::new(grant))))
+            .collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(())
     }
 
-    /// A new token with these scopes. Only the caller ever has the token itself.
-    ///
-    /// # Errors
-    /// If the system gives no random bytes.
-    pub fn grant(
-        &mut self,
-        name: &str,
-        scopes: impl IntoIterator<Item = Scope>,
-        agent_id: Option<AgentId>,
-    ) -> Result<String, AccessError> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(AccessError)?;
-        let token = format!("wks_{}", hex(&bytes));
-        self.0.push(Grant {
-            name: name.to_owned(),
-            token_hash: hash(&token),
-            scopes: scopes.into_iter().collect(),
-            agent_id,
-        });
-        Ok(token)
-    }
-
-    /// The grant of a token. What is compared is a hash, so the time that it takes says nothing of
-    /// a token.
-    #[must_use]
-    pub fn of(&self, token: &str) -> Option<&Grant> {
-        let hash = hash(token);
-        self.0.iter().find(|grant| grant.token_hash == hash)
+    /// The grant of a token. What is looked for is a hash, so the time that it takes says nothing
+    /// of a token.
+    pub(crate) fn of(&self, token: &str) -> Option<Arc<Grant>> {
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
     }
 }
 
 fn hash(token: &str) -> String {
     hex(&Sha256::digest(token.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -105,12 +174,20 @@ mod tests {
 
     #[test]
     fn a_token_is_known_by_its_hash_alone() {
-        let mut access = Access::default();
-        let token = access.grant("cli", [Scope::Read], None).expect("bytes");
-        let grant = access.of(&token).expect("it is known");
-        assert_eq!((grant.name.as_str(), grant.scopes.len()), ("cli", 1));
-        assert!(!format!("{access:?}").contains(&token));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = SqliteFile::open(&folder.path().join("a.sqlite")).expect("a store");
+        let token = grant(&file, "cli", [Scope::Read], None).expect("a token");
+        let access = Access::default();
+        access.read(&file).expect("it reads");
+        let known = access.of(&token).expect("it is known");
+        assert_eq!((known.name.as_str(), known.scopes.len()), ("cli", 1));
+        assert!(!format!("{:?}", file.kept(KEPT).expect("texts")).contains(&token));
         assert_eq!(access.of("wks_0"), None);
-        assert_eq!(access.of(&grant.token_hash), None, "the hash is not the token");
+        assert_eq!(access.of(&known.token_hash), None, "the hash is not the token");
+        assert!(matches!(grant(&file, "cli", [], None), Err(AccessError::Taken(_))));
+        assert!(revoke(&file, "cli").expect("it writes"));
+        access.read(&file).expect("it reads");
+        assert_eq!(access.of(&token), None);
+        assert!(!revoke(&file, "cli").expect("it writes"));
     }
 }

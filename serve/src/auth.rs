@@ -1,48 +1,195 @@
-//! The check of a request's token, before anything of the request is read.
+//! The check of a request, before anything of its body is read: where it came from, and its token.
 
-use axum::http::{HeaderMap, StatusCode, header};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU32,
+    sync::Arc,
+};
+
+use axum::http::{HeaderMap, StatusCode, Uri, header, uri::Authority};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use wakeful_core::id::AgentId;
 
 use crate::{
     access::{Access, Grant, Scope},
+    limits::Limits,
     problem::Problem,
 };
 
-/// The grant of a request that needs this scope for this agent.
-pub(crate) fn granted(
-    access: &Access,
-    headers: &HeaderMap,
-    scope: Scope,
-    agent: Option<&AgentId>,
-) -> Result<Grant, Problem> {
-    let token = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim());
-    let grant = token.and_then(|token| access.of(token)).ok_or_else(|| {
-        Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            "send the header `Authorization: Bearer TOKEN` with a token of this server",
-        )
-    })?;
-    let forbidden = |detail: String| Problem::new(StatusCode::FORBIDDEN, "forbidden", detail);
-    if !grant.scopes.contains(&scope) {
-        let has = grant.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", ");
-        return Err(forbidden(format!(
-            "this needs a token with the scope `{}`; this one has: {has}",
-            scope.name()
-        )));
-    }
-    match (&grant.agent_id, agent) {
-        (Some(only), Some(agent)) if only != agent => {
-            Err(forbidden(format!("this token is for the agent `{only}` only")))
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Somebody on the network, or on this machine over TCP.
+    Tcp(SocketAddr),
+    /// A process of the user whose server this is, over the Unix socket. It may do everything, as
+    /// it may write to the store anyway.
+    Own,
+    /// A process of another user of this machine, over the Unix socket.
+    Other,
+}
+
+/// Wrong tokens of one address in a second. More are refused unread.
+const WRONG_PER_SECOND: u32 = 5;
+
+/// What lets requests in.
+pub(crate) struct Gate {
+    access: Arc<Access>,
+    /// The names by which this server may be called, besides those of the loopback.
+    hosts: BTreeSet<String>,
+    /// The origins of other pages that may ask.
+    origins: BTreeSet<String>,
+    per_token: DefaultKeyedRateLimiter<String>,
+    wrong: DefaultKeyedRateLimiter<Option<IpAddr>>,
+    own: Arc<Grant>,
+}
+
+impl Gate {
+    pub(crate) fn new(
+        access: Arc<Access>,
+        limits: &Limits,
+        hosts: BTreeSet<String>,
+        origins: BTreeSet<String>,
+    ) -> Self {
+        let quota = |most: u32| Quota::per_second(NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN));
+        let own = Grant {
+            name: "local".to_owned(),
+            token_hash: "local".to_owned(),
+            scopes: Scope::ALL.into(),
+            agent_id: None,
+        };
+        Self {
+            access,
+            hosts,
+            origins,
+            per_token: RateLimiter::keyed(quota(limits.requests_per_second)),
+            wrong: RateLimiter::keyed(quota(WRONG_PER_SECOND)),
+            own: Arc::new(own),
         }
-        (Some(only), None) => Err(forbidden(format!(
-            "this token is for the agent `{only}` only: name it in the path"
-        ))),
-        _ => Ok(grant.clone()),
     }
+
+    /// Forgets who was within the limits for long.
+    pub(crate) fn tidy(&self) {
+        self.per_token.retain_recent();
+        self.wrong.retain_recent();
+    }
+
+    /// Refuses a request that a page of another site, or a name that was bent to this machine, may
+    /// have sent.
+    pub(crate) fn origin(&self, peer: Peer, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        // No page can open a Unix socket.
+        if !matches!(peer, Peer::Tcp(_)) {
+            return Ok(());
+        }
+        let mut named = headers.get_all(header::HOST).iter();
+        let host = match (named.next(), named.next(), uri.authority()) {
+            (Some(host), None, _) => host.to_str().ok().and_then(|host| host.parse().ok()),
+            (None, None, Some(authority)) => Some(authority.clone()),
+            _ => None,
+        };
+        let host: Authority = host
+            .filter(|host: &Authority| self.is_here(host.host()))
+            .ok_or_else(|| {
+                Problem::new(
+                    StatusCode::MISDIRECTED_REQUEST,
+                    "wrong_host",
+                    "the header `Host` does not name this server: use its address, or start it with \
+                     `--host-name NAME`",
+                )
+            })?;
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+        let origin = origin.to_str().unwrap_or("null");
+        let is_own = origin
+            .split_once("://")
+            .is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host.as_str()));
+        if is_own || self.origins.contains(origin) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "wrong_origin",
+            format!(
+                "a page of `{origin}` may not ask this server: start it with `--allow-origin \
+                 {origin}` to change that"
+            ),
+        ))
+    }
+
+    /// The origin to name in the answer, so that its page may read it.
+    pub(crate) fn allowed_origin<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let origin = headers.get(header::ORIGIN)?.to_str().ok()?;
+        self.origins.contains(origin).then_some(origin)
+    }
+
+    fn is_here(&self, host: &str) -> bool {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let is_loopback = bare.eq_ignore_ascii_case("localhost")
+            || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        is_loopback || self.hosts.contains(&bare.to_ascii_lowercase())
+    }
+
+    /// The grant of a request that needs one of these scopes for this agent.
+    pub(crate) fn granted(
+        &self,
+        peer: Peer,
+        headers: &HeaderMap,
+        scopes: &[Scope],
+        agent: Option<&AgentId>,
+    ) -> Result<Arc<Grant>, Problem> {
+        let grant = match (peer, bearer(headers)) {
+            (Peer::Own, None) => Arc::clone(&self.own),
+            (_, token) => self.known(token)?,
+        };
+        if self.per_token.check_key(&grant.token_hash).is_err() {
+            return Err(Problem::busy(format!("the token `{}` asks too often", grant.name)));
+        }
+        if !scopes.iter().any(|scope| grant.scopes.contains(scope)) {
+            let needed = scopes.first().copied().unwrap_or(Scope::Operate);
+            return Err(Problem::forbidden(needed, Some(&grant)));
+        }
+        let detail = match (&grant.agent_id, agent) {
+            (Some(only), Some(agent)) if only != agent => {
+                format!("this token is for the agent `{only}` only")
+            }
+            (Some(only), None) => {
+                format!("this token is for the agent `{only}` only: name it in the path")
+            }
+            _ => return Ok(grant),
+        };
+        Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
+    }
+
+    /// Whether a request has a token that this server does not know. One of many such from an
+    /// address is refused.
+    pub(crate) fn is_new(&self, peer: Peer, headers: &HeaderMap) -> Result<bool, Problem> {
+        let address = match peer {
+            Peer::Tcp(address) => Some(address.ip()),
+            Peer::Own | Peer::Other => None,
+        };
+        // One with a right token is let in, whatever others at its address have tried.
+        let is_new = bearer(headers).is_some_and(|token| self.access.of(token).is_none());
+        if is_new && self.wrong.check_key(&address).is_err() {
+            return Err(Problem::busy("too many wrong tokens came from this address"));
+        }
+        Ok(is_new)
+    }
+
+    fn known(&self, token: Option<&str>) -> Result<Arc<Grant>, Problem> {
+        token.and_then(|token| self.access.of(token)).ok_or_else(|| {
+            let detail = match token {
+                None => "send the header `Authorization: Bearer TOKEN` with a token of this server",
+                Some(_) => {
+                    "this server does not know this token: `wakeful token list` shows those that \
+                     it knows"
+                }
+            };
+            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+        })
+    }
+}
+
+/// The token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

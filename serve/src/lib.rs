@@ -1,22 +1,30 @@
 //! Many agents behind one door: an HTTP API over a store of ledgers, a stream of entries that a
 //! client can verify, and addresses that wake agents.
 //!
-//! The routes stand in one [`routes`] table, from which the router and the OpenAPI document are
-//! made. A request is carried out beside whatever drives the agent: what it says is appended at the
-//! expected head, and another writer's entries are read first.
+//! The routes stand in one table ([`ROUTES`]), from which the router and the OpenAPI document are
+//! made. A request is let in by its token (`auth`), answered by a function that may block (`api`),
+//! and looked after by the supervisor of the store (`agents`). The server decides for agents whose
+//! turns a host runs elsewhere, and has a [`Runner`] drive those whose turns are run in this
+//! process. Agents that another process drives are observed.
 
 mod access;
+mod agents;
+mod api;
 mod auth;
-mod entries;
-mod ingress;
+mod limits;
+mod listen;
+mod openapi;
 mod problem;
-mod read;
 mod routes;
+mod runner;
 mod server;
-mod store;
-mod write;
 
-pub use access::{Access, AccessError, Grant, Scope};
+pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
+pub use agents::Turns;
+pub use limits::Limits;
+pub use listen::Socket;
+pub use openapi::document;
 pub use problem::Problem;
-pub use routes::{ROUTES, Route};
+pub use routes::{Parameter, ROUTES, Route};
+pub use runner::{Runner, RunnerError, Watch};
 pub use server::{Options, Running, ServeError, start};

@@ -1,10 +1,13 @@
 //! What goes wrong, as problem details (RFC 9457): a code for programs, a sentence that says what to
 //! do, and the place in the text that was read.
 
+use std::fmt::Display;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use wakeful_core::{
     host::{ErrorCode, ErrorReport, SchedulerError},
@@ -12,8 +15,10 @@ use wakeful_core::{
 };
 use wakeful_host::ledger::SqliteError;
 
+use crate::access::{Grant, Scope};
+
 /// A refused request. The ledger is whole in every case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
@@ -26,14 +31,34 @@ pub struct Problem {
     pub place: Option<ErrorPlace>,
 }
 
+/// The seconds after which a client that was refused for a limit may come again.
+const AGAIN: HeaderValue = HeaderValue::from_static("1");
+
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         Self { status: status.as_u16(), code: code.into(), detail: detail.into(), place: None }
     }
 
     pub(crate) fn no_agent(agent: &str) -> Self {
-        let detail = format!("there is no agent `{agent}`: `GET /v1/agents` lists those there are");
+        let detail = format!(
+            "there is no agent `{agent}`: `GET /v1/agents` lists those there are, and `PUT \
+             /v1/agents/{{agent}}` makes one"
+        );
         Self::new(StatusCode::NOT_FOUND, "no_such_agent", detail)
+    }
+
+    pub(crate) fn no_runner() -> Self {
+        let detail = "this server has no model: start it with `--provider openai`, or let a host \
+                      run the turns with `\"turns\": \"elsewhere\"`";
+        Self::new(StatusCode::CONFLICT, "wrong_state", detail)
+    }
+
+    pub(crate) fn not_elsewhere(agent: &str) -> Self {
+        let detail = format!(
+            "the turns of `{agent}` are not run by a host that asks for them: `PUT \
+             /v1/agents/{{agent}}` with `\"turns\": \"elsewhere\"` changes that"
+        );
+        Self::new(StatusCode::CONFLICT, "wrong_state", detail)
     }
 
     /// The store failed. Which file it was is the operator's to know, not the client's.
@@ -47,6 +72,59 @@ impl Problem {
 
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
+    }
+
+    /// A body that is not what the route takes.
+    pub(crate) fn of_json(why: &serde_json::Error) -> Self {
+        let place = ErrorPlace {
+            file: None,
+            line: why.line() as u64,
+            column: why.column() as u64,
+            path: String::new(),
+        };
+        let detail = format!("the body cannot be read: {why}; `/openapi.json` has its schema");
+        Self { place: Some(place), ..Self::malformed(detail) }
+    }
+
+    /// Something is full.
+    pub(crate) fn busy(detail: impl Display) -> Self {
+        let detail = format!("{detail}: repeat the request a little later");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
+    }
+
+    pub(crate) fn not_ready(why: impl Display) -> Self {
+        let detail = format!("{why}: repeat the request a little later");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail)
+    }
+
+    pub(crate) fn driven(why: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "driven", why)
+    }
+
+    pub(crate) fn broken(why: impl Display) -> Self {
+        let detail = format!("{why}; the ledger is whole: report it with what you did");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", detail)
+    }
+
+    pub(crate) fn forbidden(scope: Scope, grant: Option<&Grant>) -> Self {
+        let has: Vec<_> =
+            grant.into_iter().flat_map(|grant| &grant.scopes).map(|it| it.name()).collect();
+        let detail = format!(
+            "this needs a token with the scope `{}`; this one has: {}",
+            scope.name(),
+            has.join(", ")
+        );
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    /// Whether the request is to blame, and not the agent or its ledger.
+    pub(crate) fn blames_request(&self) -> bool {
+        matches!(self.code.as_str(), "malformed" | "too_large" | "no_such_entry" | "wrong_state")
+    }
+
+    /// Whether the next request will fail in the same way.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.code == "cannot_open"
     }
 }
 
@@ -81,11 +159,17 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(&self)).into_response();
+        let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        if status == StatusCode::UNAUTHORIZED {
-            let scheme = HeaderValue::from_static("Bearer");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        headers.insert(header::CONTENT_TYPE, kind);
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, AGAIN);
+            }
+            _ => {}
         }
         response
     }

@@ -1,37 +1,52 @@
 //! The table of routes. The router and the OpenAPI document are made from it.
 
+use std::{collections::HashMap, sync::Arc};
+
 use axum::http::{HeaderMap, StatusCode};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use std::collections::HashMap;
-use wakeful_core::{id::AgentId, json};
+use wakeful_core::{
+    derive::summary::AgentSummary,
+    explain::{Explanation, WhyNot},
+    fact::Fact,
+    id::AgentId,
+    json,
+    record::effect::TurnRequest,
+};
 
 use crate::{
     access::{Grant, Scope},
-    ingress,
+    agents::{Agents, Cell},
+    api::{agents, entries, ingress, projections, read, turns, write},
     problem::Problem,
-    read,
-    store::Store,
-    write,
 };
 
 /// A request that was let in, for a handler that may block.
 pub(crate) struct Asked {
-    pub(crate) store: Store,
-    /// The agent of the path, if it names one.
-    pub(crate) agent: Option<AgentId>,
-    /// The other parts of the path, by name.
+    pub(crate) agents: Arc<Agents>,
+    /// The parts of the path, by name.
     pub(crate) path: HashMap<String, String>,
     pub(crate) query: HashMap<String, String>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
     /// Who asks. None for a delivery: its own token is in the path.
-    pub(crate) grant: Option<Grant>,
+    pub(crate) grant: Option<Arc<Grant>>,
 }
 
 impl Asked {
-    pub(crate) fn agent(&self) -> Result<&AgentId, Problem> {
-        // INVARIANT: routes about an agent have it in their path.
-        self.agent.as_ref().ok_or_else(|| Problem::no_agent(""))
+    /// The agent of the path.
+    pub(crate) fn agent(&self) -> AgentId {
+        AgentId::from(self.part("agent"))
+    }
+
+    /// The agent of the path, which must be there.
+    pub(crate) fn cell(&self) -> Result<Arc<Cell>, Problem> {
+        self.agents.cell(&self.agent())
+    }
+
+    /// A part of the path.
+    pub(crate) fn part(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
     }
 
     /// The body as text.
@@ -40,16 +55,36 @@ impl Asked {
             .map_err(|why| Problem::malformed(format!("the body is not UTF-8: {why}")))
     }
 
+    /// The body as JSON. A field that is not known is an error.
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_json::from_str(self.text()?).map_err(|why| Problem::of_json(&why))
+    }
+
     /// A header as text, if it is there.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
+
+    /// A number of the query, if it is there.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let read = self.query.get(name).map(|text| text.parse()).transpose();
+        read.map_err(|_| Problem::malformed(format!("`{name}` must be a whole number from 0")))
+    }
+
+    /// A name of the query, such as that of a decision.
+    pub(crate) fn named<T: json::Readable>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let read = |given: &String| json::read(&json::write(given));
+        let read = self.query.get(name).map(read).transpose();
+        read.map_err(|why| Problem::malformed(format!("`{name}`: {why}")))
+    }
 }
 
-/// An answer: its status and its JSON text.
+/// An answer: its status and its text.
+#[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    pub(crate) json: String,
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
 }
 
 impl Answer {
@@ -58,17 +93,49 @@ impl Answer {
     }
 
     pub(crate) fn with(status: StatusCode, value: &impl Serialize) -> Self {
-        Self { status, json: json::write(value) }
+        Self::json(status, json::write(value))
+    }
+
+    pub(crate) fn json(status: StatusCode, text: String) -> Self {
+        Self { status, kind: "application/json", text }
+    }
+
+    pub(crate) fn nothing() -> Self {
+        Self { status: StatusCode::NO_CONTENT, kind: "", text: String::new() }
     }
 }
 
 /// What a route does with a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
-    /// It answers with JSON.
+    /// It answers at once.
     Answers(fn(&Asked) -> Result<Answer, Problem>),
+    /// It answers a message; with `Prefer: wait` once its turn has ended.
+    AnswersTurn,
+    /// It answers the open turn; with `Prefer: wait` once there is one.
+    WaitsForTurn,
     /// It streams the stored entries of an agent.
     Streams,
+}
+
+/// The schema of a type.
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// A parameter of the query or a header.
+pub struct Parameter {
+    /// The name.
+    pub name: &'static str,
+    /// Whether it is a header, and not in the query.
+    pub is_header: bool,
+    /// Whether it must be there.
+    pub is_required: bool,
+    /// What it says.
+    pub description: &'static str,
+    pub(crate) schema: SchemaOf,
 }
 
 /// A route.
@@ -77,67 +144,406 @@ pub struct Route {
     pub method: &'static str,
     /// The path, with its parts in braces.
     pub path: &'static str,
-    /// The scope that a token needs. None if the path has a token of its own, or needs none.
-    pub scope: Option<Scope>,
+    /// The name of the operation in the OpenAPI document.
+    pub name: &'static str,
+    /// The scopes of which a token needs one. None if the path has a token of its own, or needs
+    /// none.
+    pub scopes: &'static [Scope],
     /// The summary in the OpenAPI document.
     pub summary: &'static str,
+    /// Its parameters, apart from those of the path.
+    pub parameters: &'static [Parameter],
+    pub(crate) body: Option<Body>,
+    pub(crate) answers: &'static [Reply],
     pub(crate) does: Does,
 }
 
-const fn get(
-    path: &'static str,
-    summary: &'static str,
-    does: fn(&Asked) -> Result<Answer, Problem>,
-) -> Route {
-    Route { method: "GET", path, scope: Some(Scope::Read), summary, does: Does::Answers(does) }
+/// A body that a route takes.
+pub(crate) struct Body {
+    pub(crate) is_required: bool,
+    /// None if anything is taken.
+    pub(crate) schema: Option<SchemaOf>,
 }
 
-const fn post(
+/// An answer that is not a problem.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) description: &'static str,
+    pub(crate) kind: &'static str,
+    /// None if the answer is a text, or empty.
+    pub(crate) schema: Option<SchemaOf>,
+}
+
+const fn query(name: &'static str, schema: SchemaOf, description: &'static str) -> Parameter {
+    Parameter { name, is_header: false, is_required: false, description, schema }
+}
+
+const fn header(name: &'static str, schema: SchemaOf, description: &'static str) -> Parameter {
+    Parameter { name, is_header: true, is_required: false, description, schema }
+}
+
+const fn reply(status: u16, description: &'static str, schema: SchemaOf) -> Reply {
+    Reply { status, description, kind: "application/json", schema: Some(schema) }
+}
+
+const NOTHING: Reply = Reply { status: 204, description: "Done, or there is none", kind: "", schema: None };
+
+const STREAM: &[Reply] = &[Reply {
+    status: 200,
+    description: "Server-sent events: `id` is the number of an entry, `data` its stored text",
+    kind: "text/event-stream",
+    schema: None,
+}];
+
+const AT: Parameter = query("at", schema::<u64>, "The entry after which to ask; the newest if absent");
+
+const BOUNDARY: Parameter = query(
+    "boundary",
+    schema::<wakeful_core::record::decision::Boundary>,
+    "The boundary to ask for; the loop's next one if absent",
+);
+
+const WAIT: Parameter = header(
+    "Prefer",
+    schema::<String>,
+    "`wait=SECONDS`: answer only when there is something to say, or after this time",
+);
+
+const KEY: Parameter = header(
+    write::KEY,
+    schema::<write::Key>,
+    "Makes the request safe to repeat: the same key with the same body has the first receipt",
+);
+
+const fn get(
     path: &'static str,
-    scope: Scope,
+    name: &'static str,
     summary: &'static str,
+    parameters: &'static [Parameter],
+    answers: &'static [Reply],
     does: fn(&Asked) -> Result<Answer, Problem>,
 ) -> Route {
-    Route { method: "POST", path, scope: Some(scope), summary, does: Does::Answers(does) }
+    Route {
+        method: "GET",
+        path,
+        name,
+        scopes: &[Scope::Read],
+        summary,
+        parameters,
+        body: None,
+        answers,
+        does: Does::Answers(does),
+    }
+}
+
+const fn operate(
+    method: &'static str,
+    path: &'static str,
+    name: &'static str,
+    summary: &'static str,
+    body: Option<Body>,
+    answers: &'static [Reply],
+    does: fn(&Asked) -> Result<Answer, Problem>,
+) -> Route {
+    Route {
+        method,
+        path,
+        name,
+        scopes: &[Scope::Operate],
+        summary,
+        parameters: &[],
+        body,
+        answers,
+        does: Does::Answers(does),
+    }
+}
+
+const fn body<T: JsonSchema>() -> Option<Body> {
+    Some(Body { is_required: true, schema: Some(schema::<T>) })
 }
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
     Route {
-        method: "GET",
-        path: "/healthz",
-        scope: None,
-        summary: "Whether the process answers",
-        does: Does::Answers(read::health),
+        scopes: &[],
+        ..get(
+            "/healthz",
+            "health",
+            "Whether the process answers",
+            &[],
+            &[reply(200, "It does", schema::<read::Health>)],
+            read::health,
+        )
     },
-    get("/v1/agents", "The agents, each in short", read::agents),
-    get("/v1/agents/{agent}", "The summary of an agent", read::agent),
-    get("/v1/agents/{agent}/explain", "What would be decided now, and why", read::explain),
-    get("/v1/agents/{agent}/why-not", "What would lead to another decision", read::why_not),
     Route {
-        method: "GET",
-        path: "/v1/agents/{agent}/entries",
-        scope: Some(Scope::Read),
-        summary: "The stored entries as a stream of server-sent events",
-        does: Does::Streams,
+        scopes: &[],
+        ..get(
+            "/readyz",
+            "ready",
+            "Whether the store can be used and each agent was read",
+            &[],
+            &[reply(200, "It is", schema::<read::Health>)],
+            read::ready,
+        )
     },
-    post(
-        "/v1/agents/{agent}/messages",
-        Scope::Prompt,
-        "Say something to an agent as its operator",
-        write::message,
+    Route {
+        scopes: &[],
+        ..get(
+            "/openapi.json",
+            "openapi",
+            "This document",
+            &[],
+            &[Reply { status: 200, description: "OpenAPI 3.1", kind: "application/json", schema: None }],
+            read::openapi,
+        )
+    },
+    get(
+        "/v1/agents",
+        "listAgents",
+        "The agents, each in short, sorted by id",
+        &[
+            query(
+                "posture",
+                schema::<wakeful_core::derive::posture::Posture>,
+                "Only agents with this posture",
+            ),
+            query("parked", schema::<bool>, "Only agents that are parked, or only the others"),
+            query("cursor", schema::<String>, "Only agents after this id: the `next` of a page"),
+            query("limit", schema::<agents::Limit>, "The most agents of a page; 100 if absent"),
+        ],
+        &[reply(200, "A page", schema::<agents::Page>)],
+        agents::list,
     ),
-    post(
+    operate(
+        "PUT",
+        "/v1/agents/{agent}",
+        "putAgent",
+        "Make an agent, or change who runs its turns",
+        Some(Body { is_required: false, schema: Some(schema::<agents::NewAgent>) }),
+        &[
+            reply(200, "It was there", schema::<AgentSummary>),
+            reply(201, "It was made", schema::<AgentSummary>),
+        ],
+        agents::put,
+    ),
+    get(
+        "/v1/agents/{agent}",
+        "getAgent",
+        "The summary of an agent",
+        &[],
+        &[reply(200, "The summary", schema::<AgentSummary>)],
+        read::agent,
+    ),
+    operate(
+        "DELETE",
+        "/v1/agents/{agent}",
+        "putAgentAway",
+        "Stop driving and listing an agent; its ledger stays and can be read",
+        None,
+        &[NOTHING],
+        agents::put_away,
+    ),
+    get(
+        "/v1/agents/{agent}/explain",
+        "explain",
+        "What would be decided, and why",
+        &[AT, BOUNDARY],
+        &[reply(200, "The explanation", schema::<Explanation>)],
+        read::explain,
+    ),
+    get(
+        "/v1/agents/{agent}/why-not",
+        "whyNot",
+        "What would lead to another decision",
+        &[
+            Parameter {
+                is_required: true,
+                ..query(
+                    "decision",
+                    schema::<wakeful_core::record::decision::DecisionKind>,
+                    "The decision that did not come",
+                )
+            },
+            AT,
+            BOUNDARY,
+        ],
+        &[reply(200, "The ways to it", schema::<WhyNot>)],
+        read::why_not,
+    ),
+    get(
+        "/v1/agents/{agent}/work-items",
+        "workItems",
+        "The open work items, each with the entry of its newest record",
+        &[],
+        &[reply(200, "The items", schema::<Vec<projections::Behind<wakeful_core::record::work::WorkItemRecord>>>)],
+        projections::work_items,
+    ),
+    get(
+        "/v1/agents/{agent}/tasks",
+        "tasks",
+        "The active tasks by the work item that they belong to",
+        &[],
+        &[reply(200, "The tasks", schema::<Vec<projections::TasksOf>>)],
+        projections::tasks,
+    ),
+    get(
+        "/v1/agents/{agent}/waits",
+        "waits",
+        "What the agent and its items wait for",
+        &[],
+        &[reply(200, "The waits", schema::<projections::Waits>)],
+        projections::waits,
+    ),
+    get(
+        "/v1/agents/{agent}/timers",
+        "timers",
+        "The active timers",
+        &[],
+        &[reply(200, "The timers", schema::<Vec<projections::Behind<wakeful_core::record::waiting::TimerRecord>>>)],
+        projections::timers,
+    ),
+    get(
+        "/v1/agents/{agent}/children",
+        "children",
+        "The agents that it spawned and supervises",
+        &[],
+        &[reply(200, "The children", schema::<Vec<wakeful_core::derive::summary::ChildSummary>>)],
+        projections::children,
+    ),
+    get(
+        "/v1/agents/{agent}/triggers",
+        "triggers",
+        "The external triggers that can be delivered to, without their tokens",
+        &[],
+        &[reply(200, "The triggers", schema::<Vec<wakeful_core::derive::summary::TriggerSummary>>)],
+        projections::triggers,
+    ),
+    get(
+        "/v1/agents/{agent}/diagnostics",
+        "diagnostics",
+        "What is odd about the agent now",
+        &[],
+        &[reply(200, "The diagnostics", schema::<Vec<wakeful_core::record::diagnostic::Diagnostic>>)],
+        projections::diagnostics,
+    ),
+    Route {
+        does: Does::Streams,
+        ..get(
+            "/v1/agents/{agent}/entries",
+            "entries",
+            "The stored entries as a stream of server-sent events",
+            &[
+                query("after", schema::<u64>, "Only entries after this one"),
+                query("until", schema::<entries::Until>, "Where the stream ends; never if absent"),
+                header("Last-Event-ID", schema::<u64>, "As `after`; it goes before"),
+            ],
+            STREAM,
+            read::health,
+        )
+    },
+    Route {
+        scopes: &[Scope::Prompt, Scope::Ingress],
+        parameters: &[KEY, WAIT],
+        does: Does::AnswersTurn,
+        ..operate(
+            "POST",
+            "/v1/agents/{agent}/messages",
+            "say",
+            "Say something to an agent: a prompt of its operator, or an event",
+            body::<write::NewMessage>(),
+            &[
+                reply(200, "It is recorded; with `Prefer: wait`, its turn has ended", schema::<write::Heard>),
+                reply(202, "It is recorded, and its turn has not ended in this time", schema::<write::Heard>),
+            ],
+            read::health,
+        )
+    },
+    operate(
+        "POST",
         "/v1/agents/{agent}/facts",
-        Scope::Operate,
+        "reportFact",
         "Report a fact, as a host that runs its own turns does",
+        body::<Fact>(),
+        &[reply(200, "What became of it, and what followed", schema::<crate::agents::Said>)],
         write::fact,
     ),
+    operate(
+        "POST",
+        "/v1/agents/{agent}/control",
+        "control",
+        "Start, stop, wake or restart an agent",
+        body::<write::Control>(),
+        &[reply(200, "What became of it, and what followed", schema::<crate::agents::Said>)],
+        write::control,
+    ),
     Route {
-        method: "POST",
-        path: "/in/{token}",
-        scope: None,
-        summary: "Deliver to the external trigger that has this token",
-        does: Does::Answers(ingress::deliver),
+        method: "GET",
+        parameters: &[WAIT],
+        does: Does::WaitsForTurn,
+        ..operate(
+            "GET",
+            "/v1/agents/{agent}/turn",
+            "openTurn",
+            "The open turn, for a host that runs it",
+            None,
+            &[reply(200, "What the turn is about", schema::<TurnRequest>), NOTHING],
+            read::health,
+        )
+    },
+    Route {
+        parameters: &[],
+        ..operate(
+            "GET",
+            "/v1/turns",
+            "openTurns",
+            "The agents whose open turn a host must run",
+            None,
+            &[reply(200, "The open turns", schema::<Vec<turns::OpenTurn>>)],
+            turns::all,
+        )
+    },
+    operate(
+        "POST",
+        "/v1/agents/{agent}/triggers",
+        "makeTrigger",
+        "Make an external trigger; its address is shown once",
+        body::<write::NewTrigger>(),
+        &[reply(201, "The trigger with its token", schema::<write::MadeTrigger>)],
+        write::make_trigger,
+    ),
+    operate(
+        "POST",
+        "/v1/agents/{agent}/triggers/{trigger}/rotate",
+        "rotateTrigger",
+        "Give an external trigger a new token; the old one ends",
+        None,
+        &[reply(200, "The trigger with its token", schema::<write::MadeTrigger>)],
+        write::rotate_trigger,
+    ),
+    operate(
+        "DELETE",
+        "/v1/agents/{agent}/triggers/{trigger}",
+        "revokeTrigger",
+        "End an external trigger",
+        None,
+        &[NOTHING],
+        write::revoke_trigger,
+    ),
+    Route {
+        scopes: &[],
+        parameters: &[
+            header("webhook-id", schema::<String>, "The id of the delivery (Standard Webhooks)"),
+            header("X-GitHub-Delivery", schema::<String>, "The id of the delivery (GitHub)"),
+            header("ce-id", schema::<String>, "The id of the delivery (CloudEvents)"),
+        ],
+        ..operate(
+            "POST",
+            "/in/{token}",
+            "deliver",
+            "Deliver to the external trigger that has this token",
+            Some(Body { is_required: false, schema: None }),
+            &[reply(202, "It is recorded", schema::<ingress::Delivered>)],
+            ingress::deliver,
+        )
     },
 ];

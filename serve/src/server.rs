@@ -1,41 +1,58 @@
-//! The server: it listens, lets requests in, and ends without breaking one off.
+//! The server: it lets requests in, has them answered on threads that may block, and ends without
+//! breaking one off.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     io,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use axum::{
     Router,
-    body::Bytes,
-    extract::{DefaultBodyLimit, Path, Query, State, rejection::BytesRejection},
-    http::{HeaderMap, StatusCode, header},
+    body::{Body, to_bytes},
+    extract::{Extension, Path, Query, State},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
-use tokio::{runtime, sync::watch, task};
+use tokio::{
+    runtime,
+    sync::{Semaphore, watch},
+    task, time,
+};
 use wakeful_core::id::AgentId;
 use wakeful_host::ledger::SqliteFile;
 
 use crate::{
     access::Access,
-    auth, entries,
+    agents::Agents,
+    api::{entries, turns, write},
+    auth::{Gate, Peer},
+    limits::Limits,
+    listen::{self, Socket},
     problem::Problem,
-    routes::{Asked, Does, ROUTES, Route},
-    store::Store,
+    routes::{Answer, Asked, Does, ROUTES, Route},
+    runner::Runner,
 };
 
 /// What a server needs.
 pub struct Options {
-    /// The store of the agents.
+    /// The store of the agents. While the server runs, its clones must not be used to append:
+    /// another process is seen, but not another user of the same connection.
     pub file: SqliteFile,
-    /// Who may do what.
-    pub access: Access,
-    /// The most bytes of a request's body.
-    pub body_bytes: usize,
+    /// What runs the turns of agents in this process, if anything does.
+    pub runner: Option<Arc<dyn Runner>>,
+    /// The limits.
+    pub limits: Limits,
+    /// Where it listens. The sockets are open, so that a wrong address is the caller's error.
+    pub sockets: Vec<Socket>,
+    /// The names by which the server may be called, besides those of the loopback.
+    pub host_names: BTreeSet<String>,
+    /// The origins of other pages that may ask, such as `https://desk.example`.
+    pub origins: BTreeSet<String>,
 }
 
 /// Why there is no server.
@@ -43,145 +60,348 @@ pub struct Options {
 pub enum ServeError {
     /// The system gives no threads, or no sockets that can be waited for.
     #[error("the server cannot start: {0}")]
-    Start(io::Error),
+    Start(#[from] io::Error),
+    /// The store cannot be read.
+    #[error("the store cannot be read: {0}")]
+    Store(String),
 }
 
 /// What all requests share.
-struct Door {
-    store: Store,
-    access: Access,
+pub(crate) struct Door {
+    agents: Arc<Agents>,
+    gate: Gate,
     stops: watch::Receiver<bool>,
+    /// Places for requests that are answered now, and for open streams.
+    requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
 }
 
 /// A server that runs until it is stopped.
 pub struct Running {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
+    agents: Arc<Agents>,
     stop: watch::Sender<bool>,
     thread: thread::JoinHandle<io::Result<()>>,
 }
 
 impl Running {
-    /// Where it listens.
+    /// Where it listens over TCP.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
-    /// Takes no more requests, ends the streams, and answers those requests that have begun.
+    /// Whether each agent was read, and the store can be used.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.agents.ready().is_ok()
+    }
+
+    /// Takes no more requests, ends the streams, answers those requests that have begun, and lets
+    /// running turns end as long as the limit `drain` says.
     ///
     /// # Errors
     /// If the server broke down before.
     pub fn stop(self) -> io::Result<()> {
         // Its receivers are gone only if it has ended.
         let _ = self.stop.send(true);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the server panicked")))
+        let served =
+            self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the server panicked")));
+        self.agents.end();
+        served
     }
 }
 
-/// Starts a server on a socket that listens already, so that a wrong address is the caller's error.
+/// The time that requests which have begun get after the end of the server was asked for.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// Starts a server.
 ///
 /// # Errors
-/// If the system gives no threads, or the socket cannot be waited for.
-pub fn start(listener: TcpListener, options: Options) -> Result<Running, ServeError> {
-    let address = listener.local_addr().map_err(ServeError::Start)?;
-    listener.set_nonblocking(true).map_err(ServeError::Start)?;
-    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(ServeError::Start)?;
+/// If the system gives no threads, a socket cannot be waited for, or the store cannot be read.
+pub fn start(options: Options) -> Result<Running, ServeError> {
+    let failed = |why: Problem| ServeError::Store(why.detail);
+    let access = Arc::new(Access::default());
+    access.read(&options.file).map_err(|why| ServeError::Store(why.to_string()))?;
+    let limits = options.limits;
+    let addresses = options.sockets.iter().filter_map(Socket::address).collect();
+    let runtime =
+        runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let agents = Agents::start(options.file, options.runner, limits, Arc::clone(&access))
+        .map_err(failed)?;
     let (stop, stops) = watch::channel(false);
-    let body_bytes = options.body_bytes;
-    let door = Door { store: Store::new(options.file), access: options.access, stops };
-    let router = router(Arc::new(door), body_bytes);
-    let mut ended = stop.subscribe();
-    let served = thread::Builder::new().name("wakeful-serve".into()).spawn(move || {
-        runtime.block_on(async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let served = axum::serve(listener, router).with_graceful_shutdown(async move {
-                // If the sender is gone, nobody can stop it any more.
-                let _ = ended.wait_for(|is_ended| *is_ended).await;
-            });
-            served.await
-        })
+    let door = Arc::new(Door {
+        agents: Arc::clone(&agents),
+        gate: Gate::new(access, &limits, options.host_names, options.origins),
+        stops: stops.clone(),
+        requests: Arc::new(Semaphore::new(limits.requests_at_once)),
+        streams: Arc::new(Semaphore::new(limits.streams)),
     });
-    Ok(Running { address, stop, thread: served.map_err(ServeError::Start)? })
+    let router = router(Arc::clone(&door));
+    let served = thread::Builder::new().name("wakeful-serve".into()).spawn(move || {
+        let served = runtime.block_on(async move {
+            tokio::spawn(tidied(door));
+            listen::serve(options.sockets, router, limits, stops).await
+        });
+        runtime.shutdown_timeout(LAST_ANSWERS);
+        served
+    });
+    Ok(Running { addresses, agents, stop, thread: served? })
 }
 
-fn router(door: Arc<Door>, body_bytes: usize) -> Router {
+/// Forgets now and then who asked.
+async fn tidied(door: Arc<Door>) {
+    let mut stops = door.stops.clone();
+    loop {
+        tokio::select! {
+            () = time::sleep(Duration::from_secs(10)) => door.gate.tidy(),
+            _ = stops.changed() => return,
+        }
+    }
+}
+
+fn router(door: Arc<Door>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        let filter = match route.method {
-            "POST" => MethodFilter::POST,
-            _ => MethodFilter::GET,
-        };
+        // INVARIANT: the table has methods that axum knows.
+        let method = Method::from_bytes(route.method.as_bytes()).unwrap_or_default();
+        let filter = MethodFilter::try_from(method).unwrap_or_else(|why| unreachable!("{why}"));
         let handler = move |State(door): State<Arc<Door>>,
+                            Extension(peer): Extension<Peer>,
                             Path(path): Path<HashMap<String, String>>,
-                            Query(query): Query<HashMap<String, String>>,
-                            headers: HeaderMap,
-                            body: Result<Bytes, BytesRejection>| async move {
-            answered(&door, route, path, query, headers, body).await
+                            request: Request<Body>| async move {
+            let headers = request.headers().clone();
+            let answered = answered(&door, peer, route, path, request).await;
+            shared(&door, &headers, answered.unwrap_or_else(IntoResponse::into_response))
         };
         router = router.route(route.path, on(filter, handler));
     }
     router
-        .fallback(|| async {
-            Problem::new(StatusCode::NOT_FOUND, "no_such_path", "`/openapi.json` lists the paths")
+        .fallback(|State(door): State<Arc<Door>>, Extension(peer): Extension<Peer>, request: Request<Body>| async move {
+            let headers = request.headers().clone();
+            let refused = refused(&door, peer, &request, StatusCode::NOT_FOUND);
+            shared(&door, &headers, refused)
         })
-        .method_not_allowed_fallback(|| async {
-            let detail = "the path does not take this method: `/openapi.json` lists those it takes";
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", detail)
-        })
-        .layer(DefaultBodyLimit::max(body_bytes))
+        .method_not_allowed_fallback(
+            |State(door): State<Arc<Door>>, Extension(peer): Extension<Peer>, request: Request<Body>| async move {
+                let headers = request.headers().clone();
+                let refused = refused(&door, peer, &request, StatusCode::METHOD_NOT_ALLOWED);
+                shared(&door, &headers, refused)
+            },
+        )
         .with_state(door)
 }
 
+/// The answer to a path or a method that there is not. A page that may ask learns first what it may
+/// send (CORS).
+fn refused(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode) -> Response {
+    if let Err(problem) = door.gate.origin(peer, request.uri(), request.headers()) {
+        return problem.into_response();
+    }
+    if request.method() == Method::OPTIONS && door.gate.allowed_origin(request.headers()).is_some()
+    {
+        let headers = [
+            (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE"),
+            (
+                header::ACCESS_CONTROL_ALLOW_HEADERS,
+                "authorization, content-type, idempotency-key, last-event-id, prefer",
+            ),
+            (header::ACCESS_CONTROL_MAX_AGE, "600"),
+        ];
+        return (StatusCode::NO_CONTENT, headers).into_response();
+    }
+    let problem = if status == StatusCode::NOT_FOUND {
+        Problem::new(status, "no_such_path", "there is no such path: `/openapi.json` lists them")
+    } else {
+        let detail = "the path does not take this method: `/openapi.json` lists those it takes";
+        Problem::new(status, "wrong_method", detail)
+    };
+    problem.into_response()
+}
+
+/// Lets a page of an allowed origin read an answer, and no cache keep it.
+fn shared(door: &Door, asked: &HeaderMap, mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let origin = door.gate.allowed_origin(asked).and_then(|it| HeaderValue::from_str(it).ok());
+    if let Some(origin) = origin {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    }
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        match self.kind {
+            "" => self.status.into_response(),
+            kind => (self.status, [(header::CONTENT_TYPE, kind)], self.text).into_response(),
+        }
+    }
+}
+
 async fn answered(
-    door: &Door,
+    door: &Arc<Door>,
+    peer: Peer,
     route: &'static Route,
     path: HashMap<String, String>,
-    query: HashMap<String, String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Response {
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    door.gate.origin(peer, &parts.uri, &parts.headers)?;
     let agent = path.get("agent").map(|agent| AgentId::from(agent.as_str()));
-    let grant = match route.scope {
-        None => None,
-        Some(scope) => match auth::granted(&door.access, &headers, scope, agent.as_ref()) {
-            Ok(grant) => Some(grant),
-            Err(problem) => return problem.into_response(),
-        },
-    };
-    let body = match body {
-        Ok(body) => body.to_vec(),
-        Err(why) => {
-            let status = why.status();
-            let code =
-                if status == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "malformed" };
-            return Problem::new(status, code, why.body_text()).into_response();
-        }
-    };
-    let answers = match (route.does, agent) {
-        (Does::Streams, Some(agent)) => {
-            let streamed =
-                entries::stream(&door.store, &agent, &query, &headers, door.stops.clone());
-            return streamed.unwrap_or_else(IntoResponse::into_response);
-        }
-        (Does::Streams, None) => return Problem::no_agent("").into_response(),
-        (Does::Answers(answers), agent) => (answers, agent),
-    };
-    let (answers, agent) = answers;
-    let asked = Asked { store: door.store.clone(), agent, path, query, headers, body, grant };
-    // The store blocks, so it is asked on a thread for that.
-    let answered = task::spawn_blocking(move || answers(&asked)).await;
-    match answered {
-        Ok(Ok(answer)) => {
-            (answer.status, [(header::CONTENT_TYPE, "application/json")], answer.json)
-                .into_response()
-        }
-        Ok(Err(problem)) => problem.into_response(),
-        Err(_) => Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "broken",
-            "the request broke down: report it with what you sent; the ledger is whole",
-        )
-        .into_response(),
+    if !route.scopes.is_empty() && door.gate.is_new(peer, &parts.headers)? {
+        // Another process may have made the token a moment ago.
+        let agents = Arc::clone(&door.agents);
+        blocking(move || agents.read_access()).await?;
     }
+    let grant = match route.scopes {
+        [] => None,
+        scopes => Some(door.gate.granted(peer, &parts.headers, scopes, agent.as_ref())?),
+    };
+    let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        .map_err(|why| Problem::malformed(why.body_text()))?;
+    let query = known(route, query.0)?;
+    let asked = |body| Asked {
+        agents: Arc::clone(&door.agents),
+        path,
+        query,
+        headers: parts.headers,
+        body,
+        grant,
+    };
+    if matches!(route.does, Does::Streams) {
+        let place = Arc::clone(&door.streams).try_acquire_owned();
+        let place = place.map_err(|_| Problem::busy("all streams are taken"))?;
+        let (asked, stops) = (asked(Vec::new()), door.stops.clone());
+        return blocking(move || entries::stream(&asked, stops, place)).await;
+    }
+    let limits = door.agents.limits();
+    // The body comes before a place is taken, so that a slow client keeps out no other.
+    let body = time::timeout(limits.read_timeout, to_bytes(body, limits.body_bytes)).await;
+    let body = body.map_err(|_| {
+        let detail = format!("the body did not come within {} s", limits.read_timeout.as_secs());
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
+    })?;
+    let body = body.map_err(|_| {
+        let detail = format!("the body is longer than {} bytes, or broke off", limits.body_bytes);
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    })?;
+    let asked = Arc::new(asked(body.to_vec()));
+    match route.does {
+        Does::Answers(answers) => {
+            let _place = place(door).await?;
+            blocking(move || answers(&asked)).await.map(IntoResponse::into_response)
+        }
+        Does::AnswersTurn => message(door, asked).await,
+        Does::WaitsForTurn => turn(door, asked).await,
+        // Answered above.
+        Does::Streams => Err(Problem::broken("a stream was asked for twice")),
+    }
+}
+
+/// The query by name. A name that the route does not know is an error, since what it asks for would
+/// not be done.
+fn known(
+    route: &Route,
+    query: Vec<(String, String)>,
+) -> Result<HashMap<String, String>, Problem> {
+    let mut named = HashMap::new();
+    for (name, value) in query {
+        let is_known =
+            route.parameters.iter().any(|parameter| !parameter.is_header && parameter.name == name);
+        if !is_known {
+            let detail = format!("this path has no parameter `{name}`: `/openapi.json` lists them");
+            return Err(Problem::malformed(detail));
+        }
+        if named.insert(name.clone(), value).is_some() {
+            return Err(Problem::malformed(format!("the parameter `{name}` is named twice: name it once")));
+        }
+    }
+    Ok(named)
+}
+
+/// A place among the requests that are answered now.
+async fn place(door: &Door) -> Result<tokio::sync::OwnedSemaphorePermit, Problem> {
+    let waited =
+        time::timeout(Duration::from_secs(5), Arc::clone(&door.requests).acquire_owned()).await;
+    waited
+        .ok()
+        .and_then(Result::ok)
+        .ok_or_else(|| Problem::not_ready("too many requests are being answered"))
+}
+
+/// Runs what may block on a thread for that.
+async fn blocking<T: Send + 'static>(
+    run: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    task::spawn_blocking(run).await.unwrap_or_else(|_| Err(Problem::broken("the request broke down")))
+}
+
+/// Records a message, and waits for the end of its turn if the client wants that.
+async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> {
+    let patience = turns::patience(&asked)?;
+    let said = {
+        let _place = place(door).await?;
+        let asked = Arc::clone(&asked);
+        blocking(move || write::message(&asked)).await?
+    };
+    let Some(patience) = patience else {
+        return Ok(said.answer(StatusCode::OK).into_response());
+    };
+    let cell = asked.cell()?;
+    let mut following = write::Following::new(asked.agents.reading(&cell), &said);
+    let (mut said, until) = (said, time::Instant::now() + patience);
+    let mut stops = door.stops.clone();
+    loop {
+        let appended = cell.appended.notified();
+        tokio::pin!(appended);
+        // Listen before looking, so that no entry comes between.
+        appended.as_mut().enable();
+        let is_settled;
+        (following, said, is_settled) = {
+            let _place = place(door).await?;
+            blocking(move || {
+                let is_settled = following.look(&mut said)?;
+                Ok((following, said, is_settled))
+            })
+            .await?
+        };
+        if is_settled {
+            return Ok(said.answer(StatusCode::OK).into_response());
+        }
+        tokio::select! {
+            () = &mut appended => {}
+            () = time::sleep_until(until) => break,
+            _ = stops.changed() => break,
+        }
+    }
+    Ok(said.answer(StatusCode::ACCEPTED).into_response())
+}
+
+/// Answers the open turn, and waits for one if the client wants that.
+async fn turn(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> {
+    let until = time::Instant::now() + turns::patience(&asked)?.unwrap_or_default();
+    let cell = asked.cell()?;
+    let mut stops = door.stops.clone();
+    loop {
+        let appended = cell.appended.notified();
+        tokio::pin!(appended);
+        appended.as_mut().enable();
+        let open = {
+            let _place = place(door).await?;
+            let asked = Arc::clone(&asked);
+            blocking(move || turns::open(&asked)).await?
+        };
+        if let Some(open) = open {
+            return Ok(open.into_response());
+        }
+        tokio::select! {
+            () = &mut appended => {}
+            () = time::sleep_until(until) => break,
+            _ = stops.changed() => break,
+        }
+    }
+    Ok(Answer::nothing().into_response())
 }

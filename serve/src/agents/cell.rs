@@ -1,0 +1,162 @@
+//! One agent of the store, as this process knows it.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+
+use tokio::sync::Notify;
+use wakeful_core::{
+    host::Scheduler,
+    id::{AgentId, Seq},
+    record::{chain::Head, effect::TurnRequest},
+};
+use wakeful_host::{
+    clock::SystemClock,
+    ledger::{Owned, SqliteLedger},
+    provider::Elsewhere,
+};
+
+use super::{Turns, agenda::Number, brief::Brief};
+use crate::problem::Problem;
+
+/// The scheduler of an agent. Its turns are run elsewhere: by whoever asks for them over HTTP, or
+/// by a runner of this process that has a driver of its own.
+pub(crate) type Observed = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
+
+/// One agent of the store.
+pub(crate) struct Cell {
+    pub(crate) number: Number,
+    pub(crate) agent: AgentId,
+    /// The newest entry that this process knows of.
+    head: AtomicU64,
+    /// Wakes those who wait for the next entry.
+    pub(crate) appended: Notify,
+    /// The requests that wait for this agent, and the one that it serves.
+    queued: AtomicUsize,
+    /// When it was last asked, in seconds since the server began; 0 if its state is not in memory.
+    used: AtomicU64,
+    turns: Mutex<Option<Turns>>,
+    /// Whether it was put away, so that it is not in the list.
+    is_away: AtomicBool,
+    brief: Mutex<Arc<Brief>>,
+    inner: Mutex<Inner>,
+}
+
+/// What one thread at a time uses.
+#[derive(Default)]
+pub(crate) struct Inner {
+    /// The folded state; dropped while the agent rests.
+    pub(crate) scheduler: Option<Box<Observed>>,
+    /// That this process drives the agent. Dropping the state is not a restart, so it is kept.
+    pub(crate) owned: Option<Owned>,
+    /// The open turn, for whoever runs it elsewhere.
+    pub(crate) request: Option<Box<TurnRequest>>,
+    /// Where a runner of this process last left the agent at rest.
+    pub(crate) rested_at: Option<Head>,
+    /// The number of failures in a row.
+    pub(crate) failures: u32,
+}
+
+/// A place in the queue of an agent.
+pub(crate) struct Place<'a>(&'a Cell);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.queued.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(number: Number, agent: AgentId, head: Head, turns: Option<Turns>) -> Self {
+        Self {
+            number,
+            agent,
+            head: AtomicU64::new(head.seq.0),
+            appended: Notify::new(),
+            queued: AtomicUsize::new(0),
+            used: AtomicU64::new(0),
+            turns: Mutex::new(turns),
+            is_away: AtomicBool::new(false),
+            brief: Mutex::new(Arc::new(Brief::unread(head))),
+            inner: Mutex::default(),
+        }
+    }
+
+    /// The newest entry that this process knows of.
+    pub(crate) fn head(&self) -> Seq {
+        Seq(self.head.load(Ordering::Acquire))
+    }
+
+    /// Somebody has appended up to this entry. Returns whether that is news.
+    pub(crate) fn heard(&self, seq: Seq) -> bool {
+        let is_news = self.head.swap(seq.0, Ordering::AcqRel) != seq.0;
+        if is_news {
+            self.appended.notify_waiters();
+        }
+        is_news
+    }
+
+    /// A place in the queue, unless it is full.
+    pub(crate) fn queue(&self, most: usize) -> Result<Place<'_>, Problem> {
+        let place = Place(self);
+        if self.queued.fetch_add(1, Ordering::Relaxed) >= most {
+            return Err(Problem::busy(format!("{most} requests wait for the agent `{}`", self.agent)));
+        }
+        Ok(place)
+    }
+
+    /// Who runs its turns; `None` if this server only observes it.
+    pub(crate) fn turns(&self) -> Option<Turns> {
+        *held(&self.turns)
+    }
+
+    pub(crate) fn set_turns(&self, turns: Option<Turns>) {
+        *held(&self.turns) = turns;
+    }
+
+    /// Whether it was put away.
+    pub(crate) fn is_put_away(&self) -> bool {
+        self.is_away.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn put_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Relaxed);
+    }
+
+    pub(crate) fn brief(&self) -> Arc<Brief> {
+        Arc::clone(&held(&self.brief))
+    }
+
+    pub(crate) fn set_brief(&self, brief: Brief) -> Arc<Brief> {
+        std::mem::replace(&mut *held(&self.brief), Arc::new(brief))
+    }
+
+    /// Waits until no other thread uses the agent.
+    pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
+        held(&self.inner)
+    }
+
+    /// The state is in memory, and was asked now.
+    pub(crate) fn use_at(&self, second: u64) {
+        self.used.store(second.max(1), Ordering::Relaxed);
+    }
+
+    /// When its state was last asked; `None` if it is not in memory.
+    pub(crate) fn used(&self) -> Option<u64> {
+        Some(self.used.load(Ordering::Relaxed)).filter(|second| *second > 0)
+    }
+
+    /// Drops the state from memory, unless a thread uses it now.
+    pub(crate) fn drop_state(&self) {
+        let Ok(mut inner) = self.inner.try_lock() else { return };
+        inner.scheduler = None;
+        inner.request = None;
+        self.used.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What is guarded is consistent between any two statements, so a panic elsewhere does not matter.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

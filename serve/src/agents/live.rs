@@ -1,0 +1,137 @@
+//! The agents that a runner drives in this process, each on a thread of its own while it has
+//! something to do.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, atomic::Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use wakeful_core::{
+    host::Clock,
+    id::{AgentId, Seq},
+};
+use wakeful_host::clock::SystemClock;
+
+use super::{Agents, Cell, agenda::Number, held};
+use crate::{
+    problem::Problem,
+    runner::{RunnerError, Watch},
+};
+
+/// The time until an agent is looked at again that rests where it was and yet seems to be due.
+const AGAIN_MS: u64 = 1_000;
+
+/// How often the end of the running agents is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a running agent is told to end; `None` until its runner has said it.
+type End = Arc<Mutex<Option<Box<dyn Fn() + Send + Sync>>>>;
+
+/// The agents that live in this process now.
+#[derive(Default)]
+pub(super) struct Lives {
+    running: HashMap<Number, End>,
+    /// Those that wait until one of the others rests.
+    waiting: VecDeque<Number>,
+}
+
+/// What the server hears of a living agent and its children.
+struct Heard<'a> {
+    agents: &'a Agents,
+    end: End,
+}
+
+impl Watch for Heard<'_> {
+    fn appended(&self, agent: &AgentId, seq: Seq) {
+        // A child that is new is found by the watch.
+        if let Ok(cell) = self.agents.cell(agent) {
+            cell.heard(seq);
+        }
+    }
+
+    fn text(&self, _agent: &AgentId, _delta: &str) {}
+
+    fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>) {
+        *held(&self.end) = Some(end);
+    }
+}
+
+impl Agents {
+    /// Has a runner drive an agent, as soon as there is room.
+    pub(super) fn live(self: &Arc<Self>, cell: &Arc<Cell>) {
+        let Some(runner) = self.runner.clone() else { return };
+        let end = End::default();
+        {
+            let mut lives = held(&self.lives);
+            if self.has_ended.load(Ordering::Acquire) || lives.running.contains_key(&cell.number) {
+                // It sees what was appended itself, and is looked at again when it rests.
+                return;
+            }
+            if lives.running.len() >= self.limits.turns_at_once {
+                if !lives.waiting.contains(&cell.number) {
+                    lives.waiting.push_back(cell.number);
+                }
+                return;
+            }
+            lives.running.insert(cell.number, Arc::clone(&end));
+        }
+        let (agents, own) = (Arc::clone(self), Arc::clone(cell));
+        let thread = thread::Builder::new().name(format!("agent {}", cell.agent));
+        let spawned = thread.spawn(move || {
+            let heard = Heard { agents: &agents, end };
+            let before = own.brief().head;
+            let lived = catch_unwind(AssertUnwindSafe(|| runner.live(&own.agent, &heard)));
+            let next = {
+                let mut lives = held(&agents.lives);
+                lives.running.remove(&own.number);
+                lives.waiting.pop_front()
+            };
+            match lived {
+                Ok(Ok(head)) => {
+                    agents.rested(&own, head);
+                    if head == before {
+                        // Otherwise an agent that seems due and is not would be opened for ever.
+                        agents.agenda.set(own.number, Some(SystemClock.now().plus_ms(AGAIN_MS)));
+                    }
+                }
+                Ok(Err(RunnerError::Driven(why))) => {
+                    agents.failed(&own, &Problem::driven(why));
+                }
+                Ok(Err(RunnerError::Failed(why))) => agents.failed(&own, &Problem::broken(why)),
+                Err(_) => agents.failed(&own, &Problem::broken("the agent's thread panicked")),
+            }
+            if let Some(next) = next {
+                agents.agenda.now(next);
+            }
+        });
+        if let Err(why) = spawned {
+            held(&self.lives).running.remove(&cell.number);
+            self.failed(cell, &Problem::broken(format!("the system gives no thread: {why}")));
+        }
+    }
+
+    /// The number of agents that live in this process now.
+    pub(crate) fn living(&self) -> usize {
+        held(&self.lives).running.len()
+    }
+
+    /// Tells the running agents to end, and waits for them as long as `drain` says.
+    pub(super) fn drain(&self) {
+        let until = Instant::now() + self.limits.drain;
+        loop {
+            let ends: Vec<_> = held(&self.lives).running.values().cloned().collect();
+            if ends.is_empty() || Instant::now() >= until {
+                return;
+            }
+            for end in ends {
+                if let Some(end) = held(&end).take() {
+                    end();
+                }
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}

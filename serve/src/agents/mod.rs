@@ -1,0 +1,435 @@
+//! The agents of a store, and the supervisor that looks after them.
+//!
+//! An agent at rest has no thread and no polling: it is an entry in the [`agenda`] and a [`brief`].
+//! Its state is opened when it is due or addressed, and dropped when nobody asked for a while.
+//! Dropping it is not a restart, because this process still owns the agent. [`work`] does what is
+//! due, and [`watch`] sees what other processes append.
+
+mod agenda;
+mod brief;
+mod cell;
+mod live;
+mod turn;
+mod watch;
+mod work;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use wakeful_core::{
+    host::{LedgerError, Receipt, Scheduler, SchedulerError, StepReport},
+    id::{AgentId, ExternalTriggerId},
+    machine::Options,
+    record::chain::Head,
+};
+use wakeful_host::{
+    clock::SystemClock,
+    ledger::{SqliteFile, SqliteLedger},
+    provider::Elsewhere,
+};
+
+use self::{
+    agenda::Agenda,
+    brief::{Brief, Digest},
+    cell::{Inner, Observed},
+    live::Lives,
+};
+use crate::{access::Access, limits::Limits, problem::Problem, runner::Runner};
+
+pub(crate) use self::{brief::{Listed, digest}, cell::Cell};
+
+/// Who runs the turns of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Turns {
+    /// A model, in this process.
+    Model,
+    /// A host that asks for them over HTTP and reports what happens in them.
+    Elsewhere,
+}
+
+/// What the server keeps of an agent in its store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Registered {
+    /// Who runs its turns; absent if the server only observes it.
+    turns: Option<Turns>,
+    /// Whether it was put away: it is not driven, and not in the list.
+    #[serde(default)]
+    put_away: bool,
+}
+
+/// The kind of what the server keeps of agents.
+const KEPT: &str = "agent";
+
+/// The agents of a store.
+pub(crate) struct Agents {
+    file: SqliteFile,
+    /// The same file for those who read, so that they do not wait for a writer's disk.
+    reads: SqliteFile,
+    limits: Limits,
+    /// The tokens, which are read again when another process changes them.
+    access: Arc<Access>,
+    runner: Option<Arc<dyn Runner>>,
+    cells: RwLock<Cells>,
+    agenda: Agenda,
+    lives: Mutex<Lives>,
+    /// Which trigger has which token.
+    triggers: RwLock<HashMap<Digest, (Arc<Cell>, ExternalTriggerId)>>,
+    began: Instant,
+    /// Whether each agent was read once, so that all tokens are known.
+    is_ready: AtomicBool,
+    has_ended: AtomicBool,
+    /// Why the store cannot be used.
+    lost: Mutex<Option<String>>,
+    /// Wakes those who wait for the next turn of any agent.
+    pub(crate) turns: Notify,
+}
+
+#[derive(Default)]
+struct Cells {
+    all: Vec<Arc<Cell>>,
+    by_id: HashMap<AgentId, Arc<Cell>>,
+}
+
+/// What became of a fact, and what followed from it at once.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct Said {
+    #[serde(flatten)]
+    pub(crate) receipt: Receipt,
+    /// The steps that followed, if this server decides for the agent.
+    pub(crate) steps: Vec<StepReport>,
+}
+
+impl Agents {
+    /// The agents of a store. Threads begin to look after them.
+    pub(crate) fn start(
+        file: SqliteFile,
+        runner: Option<Arc<dyn Runner>>,
+        limits: Limits,
+        access: Arc<Access>,
+    ) -> Result<Arc<Self>, Problem> {
+        let reads = SqliteFile::open_read_only(file.path())?;
+        let agents = Arc::new(Self {
+            file,
+            reads,
+            limits,
+            access,
+            runner,
+            cells: RwLock::default(),
+            agenda: Agenda::default(),
+            lives: Mutex::default(),
+            triggers: RwLock::default(),
+            began: Instant::now(),
+            is_ready: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            lost: Mutex::default(),
+            turns: Notify::new(),
+        });
+        let version = agents.file.version()?;
+        let registered = agents.registered()?;
+        for (agent, head) in agents.file.heads()? {
+            let registered = registered.get(agent.as_str());
+            let cell = agents.add(agent, head, agents.turns_of(registered));
+            cell.put_away(registered.is_some_and(|registered| registered.put_away));
+        }
+        agents.spawn("wakeful-watch", move |agents| agents.watch(version))?;
+        for _ in 0..limits.workers.max(1) {
+            agents.spawn("wakeful-work", |agents| agents.work())?;
+        }
+        Ok(agents)
+    }
+
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        run: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) -> Result<(), Problem> {
+        let agents = Arc::clone(self);
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || run(&agents));
+        spawned.map(drop).map_err(|why| Problem::broken(format!("the system gives no thread: {why}")))
+    }
+
+    fn registered(&self) -> Result<HashMap<String, Registered>, Problem> {
+        let kept = self.file.kept(KEPT)?.into_iter();
+        // What a newer server wrote and this one cannot read is observed only.
+        Ok(kept
+            .map(|(agent, text)| (agent, serde_json::from_str(&text).unwrap_or_default()))
+            .collect())
+    }
+
+    /// Who runs the turns of an agent: as it is registered, else the runner of this server.
+    fn turns_of(&self, registered: Option<&Registered>) -> Option<Turns> {
+        let by_runner = self.runner.as_ref().map(|_| Turns::Model);
+        match registered {
+            Some(registered) if registered.put_away => None,
+            // Without a runner, a model's agent waits for a server that has one.
+            Some(Registered { turns: Some(Turns::Model), .. }) | None => by_runner,
+            Some(registered) => registered.turns,
+        }
+    }
+
+    fn add(&self, agent: AgentId, head: Head, turns: Option<Turns>) -> Arc<Cell> {
+        let mut cells = self.cells.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = cells.by_id.get(&agent) {
+            return Arc::clone(cell);
+        }
+        let cell = Arc::new(Cell::new(cells.all.len(), agent.clone(), head, turns));
+        cells.all.push(Arc::clone(&cell));
+        cells.by_id.insert(agent, Arc::clone(&cell));
+        cell
+    }
+
+    /// All agents, in the order in which this process came to know them.
+    pub(crate) fn all(&self) -> Vec<Arc<Cell>> {
+        self.cells.read().unwrap_or_else(PoisonError::into_inner).all.clone()
+    }
+
+    fn numbered(&self, number: usize) -> Option<Arc<Cell>> {
+        self.cells.read().unwrap_or_else(PoisonError::into_inner).all.get(number).cloned()
+    }
+
+    /// The agent of this name.
+    pub(crate) fn cell(&self, agent: &AgentId) -> Result<Arc<Cell>, Problem> {
+        let cells = self.cells.read().unwrap_or_else(PoisonError::into_inner);
+        cells.by_id.get(agent).cloned().ok_or_else(|| Problem::no_agent(agent.as_str()))
+    }
+
+    /// Reads again who may do what.
+    pub(crate) fn read_access(&self) -> Result<(), Problem> {
+        Ok(self.access.read(&self.file)?)
+    }
+
+    /// Whether turns can be run in this process.
+    pub(crate) fn has_runner(&self) -> bool {
+        self.runner.is_some()
+    }
+
+    /// The limits.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The store, for what the server keeps beside the ledgers.
+    pub(crate) fn file(&self) -> &SqliteFile {
+        &self.file
+    }
+
+    /// The ledger of an agent for those who only read.
+    pub(crate) fn reading(&self, cell: &Cell) -> SqliteLedger {
+        self.reads.ledger(&cell.agent)
+    }
+
+    /// Whether each agent was read, and the store can be used.
+    pub(crate) fn ready(&self) -> Result<(), Problem> {
+        if let Some(why) = &*held(&self.lost) {
+            return Err(Problem::not_ready(why.clone()));
+        }
+        if self.has_ended.load(Ordering::Acquire) {
+            return Err(Problem::not_ready("the server is ending".to_owned()));
+        }
+        match self.is_ready.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => Err(Problem::not_ready("the agents are being read".to_owned())),
+        }
+    }
+
+    /// The agent and the trigger with this token.
+    pub(crate) fn trigger(&self, hash: &Digest) -> Option<(Arc<Cell>, ExternalTriggerId)> {
+        self.triggers.read().unwrap_or_else(PoisonError::into_inner).get(hash).cloned()
+    }
+
+    /// Asks an agent, after what others appended was read. It blocks while the store does.
+    pub(crate) fn with<T>(
+        &self,
+        cell: &Arc<Cell>,
+        ask: impl FnOnce(&mut Observed, &mut Option<Box<wakeful_core::record::effect::TurnRequest>>) -> Result<T, SchedulerError>,
+    ) -> Result<T, Problem> {
+        let _place = cell.queue(self.limits.queue_per_agent)?;
+        let mut inner = cell.inner();
+        let inner = &mut *inner;
+        let asked = self.resident(cell, inner).and_then(|()| {
+            let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
+            scheduler.catch_up()?;
+            ask(scheduler, &mut inner.request)
+        });
+        self.settle(cell, inner, &asked);
+        Ok(asked?)
+    }
+
+    /// Proposes a fact, and decides what follows from it if this server drives the agent and
+    /// `decides` is set. Without it, a worker decides a little later.
+    pub(crate) fn say(&self, cell: &Arc<Cell>, fact: &str, decides: bool) -> Result<Said, Problem> {
+        let _place = cell.queue(self.limits.queue_per_agent)?;
+        let mut inner = cell.inner();
+        let inner = &mut *inner;
+        let said = self.resident(cell, inner).and_then(|()| {
+            let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
+            scheduler.catch_up()?;
+            said(scheduler, fact)
+        });
+        let mut steps = Vec::new();
+        if decides && said.is_ok() && cell.turns() == Some(Turns::Elsewhere) {
+            // What fails now is decided by a worker: the fact itself is recorded.
+            if let Ok(taken) = self.drive(cell, inner, work::safe_point(fact)) {
+                steps = taken;
+            }
+        }
+        self.settle(cell, inner, &said);
+        Ok(Said { receipt: said?, steps })
+    }
+
+    /// Has the state of the agent in memory.
+    fn resident(&self, cell: &Cell, inner: &mut Inner) -> Result<(), SchedulerError> {
+        if inner.scheduler.is_none() {
+            let options = Options::new(cell.agent.clone());
+            let ledger = self.file.ledger(&cell.agent);
+            let opened = Scheduler::observe(options, ledger, SystemClock, Elsewhere)?;
+            inner.scheduler = Some(Box::new(opened));
+        }
+        cell.use_at(self.second());
+        Ok(())
+    }
+
+    /// Takes over into the brief what the agent became, and tells those who wait.
+    fn settle<T>(&self, cell: &Arc<Cell>, inner: &mut Inner, asked: &Result<T, SchedulerError>) {
+        if let Err(why) = asked {
+            let problem = Problem::from(why);
+            // A mistake of the one who asked says nothing of the agent. After anything else its
+            // ledger may have been set back or replaced, so the next request opens it again.
+            if problem.blames_request() {
+                return;
+            }
+            inner.scheduler = None;
+            if problem.is_lasting() {
+                let brief = Brief::clone(&cell.brief());
+                self.index(cell, brief.broken(&cell.agent, cell.turns(), problem));
+            }
+            return;
+        }
+        let Some(scheduler) = &mut inner.scheduler else { return };
+        let head = scheduler.state().head();
+        let known = cell.brief();
+        if known.head == head && !known.listed.is_empty() && known.problem.is_none() {
+            return;
+        }
+        if scheduler.state().turns().run.is_none() {
+            inner.request = None;
+        }
+        self.index(cell, Brief::of(scheduler, cell.turns()));
+        cell.heard(head.seq);
+        if scheduler.state().turns().run.is_some() {
+            self.turns.notify_waiters();
+        }
+        if cell.turns().is_some() {
+            self.agenda.now(cell.number);
+        }
+    }
+
+    /// Keeps the brief, and the list of tokens in step with it.
+    fn index(&self, cell: &Arc<Cell>, brief: Brief) {
+        let new: Vec<_> = brief.triggers.to_vec();
+        let before = cell.set_brief(brief);
+        if *before.triggers == *new {
+            return;
+        }
+        let mut triggers = self.triggers.write().unwrap_or_else(PoisonError::into_inner);
+        for (hash, _) in &before.triggers {
+            triggers.remove(hash);
+        }
+        for (hash, trigger) in new {
+            triggers.insert(hash, (Arc::clone(cell), trigger));
+        }
+    }
+
+    /// Creates an agent, or changes who runs its turns.
+    pub(crate) fn put(
+        &self,
+        options: Options,
+        turns: Turns,
+    ) -> Result<(Arc<Cell>, bool), Problem> {
+        let agent = options.agent_id.clone();
+        if turns == Turns::Model && self.runner.is_none() {
+            return Err(Problem::no_runner());
+        }
+        let is_new = self.cell(&agent).is_err();
+        if is_new {
+            let ledger = self.file.ledger(&agent);
+            // Another process may make it at the same time: the second one finds it.
+            Scheduler::observe(options, ledger, SystemClock, Elsewhere)?;
+        }
+        let kept = Registered { turns: Some(turns), put_away: false };
+        self.file.keep(KEPT, agent.as_str(), &wakeful_core::json::write(&kept))?;
+        let cell = self.add(agent, Head::START, None);
+        cell.set_turns(self.turns_of(Some(&kept)));
+        cell.put_away(false);
+        self.look(&cell);
+        self.agenda.now(cell.number);
+        Ok((cell, is_new))
+    }
+
+    /// Puts an agent away: it is no longer driven or listed. Its ledger stays, and can be read.
+    pub(crate) fn put_away(&self, cell: &Arc<Cell>) -> Result<(), Problem> {
+        let kept = Registered { turns: cell.turns(), put_away: true };
+        self.file.keep(KEPT, cell.agent.as_str(), &wakeful_core::json::write(&kept))?;
+        cell.set_turns(None);
+        cell.put_away(true);
+        self.agenda.set(cell.number, None);
+        let mut inner = cell.inner();
+        if let Some(owned) = inner.owned.take() {
+            owned.release()?;
+        }
+        Ok(())
+    }
+
+    /// The seconds since the server began.
+    fn second(&self) -> u64 {
+        self.began.elapsed().as_secs()
+    }
+
+    /// Ends the threads. Running turns are told to end, and waited for as long as `drain` says.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        self.agenda.end();
+        self.drain();
+        for cell in self.all() {
+            let owned = cell.inner().owned.take();
+            // What is not given up is found to be dead by the next process.
+            drop(owned.map(wakeful_host::ledger::Owned::release));
+        }
+    }
+}
+
+/// Proposes a fact. If another writer was first, what it appended is read, and the fact is proposed
+/// again.
+fn said(scheduler: &mut Observed, fact: &str) -> Result<Receipt, SchedulerError> {
+    insisted(scheduler, |scheduler| scheduler.propose(fact))
+}
+
+/// Repeats a call after reading what another writer appended first.
+fn insisted<T>(
+    scheduler: &mut Observed,
+    mut call: impl FnMut(&mut Observed) -> Result<T, SchedulerError>,
+) -> Result<T, SchedulerError> {
+    loop {
+        match call(scheduler) {
+            // Without new entries the same conflict would come again and again.
+            Err(SchedulerError::Ledger(LedgerError::Conflict { .. }))
+                if scheduler.catch_up()? > 0 => {}
+            called => return called,
+        }
+    }
+}
+
+/// What is guarded is consistent between any two statements, so a panic elsewhere does not matter.
+fn held<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,54 @@
+//! The open turn of an agent whose turns are run elsewhere, as its effect said it.
+
+use std::sync::Arc;
+
+use wakeful_core::{
+    host::{Ledger, SchedulerError},
+    id::Seq,
+    record::effect::{Effect, TurnRequest},
+};
+
+use super::{Agents, Cell, cell::Observed};
+use crate::problem::Problem;
+
+impl Agents {
+    /// What a host needs to run the open turn; `None` if no turn is open. It is the same as the
+    /// effect by which the turn was started, also after a restart of the server.
+    pub(crate) fn open_turn(&self, cell: &Arc<Cell>) -> Result<Option<TurnRequest>, Problem> {
+        self.with(cell, |scheduler, request| {
+            let Some(run) = scheduler.state().open_run() else { return Ok(None) };
+            let (run_id, seq) = (run.run_id.clone(), run.seq);
+            if request.as_ref().is_none_or(|request| request.run_id != run_id) {
+                *request = asked_again(scheduler, seq)?.map(Box::new);
+            }
+            Ok(request.as_deref().cloned())
+        })
+    }
+}
+
+/// The request of the run that this entry opened, decided again where it was decided. The same
+/// state and instant give the same batch, so the effect is the one that was released then.
+fn asked_again(
+    scheduler: &mut Observed,
+    opened: Seq,
+) -> Result<Option<TurnRequest>, SchedulerError> {
+    let before = Seq(opened.0.saturating_sub(1));
+    let page = scheduler.ledger().read_with_batches(before, 1)?;
+    let Some((_, first)) = page.first() else { return Ok(None) };
+    let Some(before) = first.0.checked_sub(1).filter(|seq| *seq > 0) else { return Ok(None) };
+    let stored = scheduler.ledger().read(Seq(before), 1)?;
+    let mut machine = scheduler.at(Seq(before))?;
+    let Some(entry) = stored.first().and_then(|bytes| bytes.open(&machine.head()).ok()) else {
+        return Ok(None);
+    };
+    let boundary = machine.boundary();
+    let Some(proposal) = machine.step(boundary, entry.at)? else { return Ok(None) };
+    // Another version of the core may decide otherwise: then there is no such effect.
+    if proposal.batch.first() != stored.first() {
+        return Ok(None);
+    }
+    Ok(machine.committed().into_iter().find_map(|effect| match effect {
+        Effect::StartTurn(request) => Some(request),
+        _ => None,
+    }))
+}

@@ -1,0 +1,127 @@
+//! One watch over the store for all agents: it sees what other processes append, and drops states
+//! that nobody asked for a while.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Duration,
+};
+
+use super::{Agents, held};
+use crate::problem::Problem;
+
+/// The time between two looks. A look asks SQLite for one number.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The looks between two searches for states to drop.
+const TIDY: u32 = 20;
+
+impl Agents {
+    /// Watches until the end. `version` is that of the file when its agents were read.
+    pub(super) fn watch(self: &Arc<Self>, mut version: i64) {
+        self.look_at_all();
+        self.is_ready.store(true, Ordering::Release);
+        let mut looks = 0_u32;
+        while !self.has_ended.load(Ordering::Acquire) {
+            thread::sleep(LOOK);
+            looks = looks.wrapping_add(1);
+            let seen = self.file.version().map_err(Problem::from).and_then(|found| {
+                if found != version {
+                    self.look_again()?;
+                    version = found;
+                }
+                Ok(())
+            });
+            *held(&self.lost) = match (seen, self.file.lost()) {
+                (Ok(()), None) => None,
+                (_, Some(lost)) => Some(lost.to_string()),
+                (Err(why), None) => Some(why.detail),
+            };
+            if looks.is_multiple_of(TIDY) {
+                self.tidy();
+            }
+        }
+    }
+
+    /// Reads every agent once, so that each token is known and what is due is on the agenda.
+    fn look_at_all(self: &Arc<Self>) {
+        let all = self.all();
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
+        thread::scope(|scope| {
+            for part in all.chunks(all.len().div_ceil(threads).max(1)) {
+                scope.spawn(move || {
+                    for cell in part {
+                        if self.has_ended.load(Ordering::Acquire) {
+                            return;
+                        }
+                        self.first_look(cell);
+                    }
+                });
+            }
+        });
+    }
+
+    fn first_look(self: &Arc<Self>, cell: &Arc<super::Cell>) {
+        let Some(brief) = self.look(cell) else { return };
+        if cell.turns().is_some() && !brief.is_unfinished && !brief.is_closed {
+            cell.inner().rested_at = Some(brief.head);
+            self.agenda.set(cell.number, brief.next_wake);
+        }
+        // Only what is asked for stays in memory.
+        cell.drop_state();
+    }
+
+    /// Finds the agents to which another process appended, and those that are new.
+    fn look_again(self: &Arc<Self>) -> Result<(), Problem> {
+        self.read_access()?;
+        let mut registered = None;
+        for (agent, head) in self.file.heads()? {
+            match self.cell(&agent) {
+                Ok(cell) => {
+                    if cell.head() != head.seq {
+                        cell.heard(head.seq);
+                        self.agenda.now(cell.number);
+                    }
+                }
+                Err(_) => {
+                    let registered = match &mut registered {
+                        Some(registered) => registered,
+                        none => none.insert(self.registered()?),
+                    };
+                    let turns = self.turns_of(registered.get(agent.as_str()));
+                    let cell = self.add(agent, head, turns);
+                    self.agenda.now(cell.number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees what other processes have appended until now, for a token that is not known.
+    pub(crate) fn look_closer(self: &Arc<Self>) -> Result<(), Problem> {
+        self.look_again()?;
+        for cell in self.all() {
+            if cell.head() != cell.brief().head.seq {
+                self.look(&cell);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops states that nobody asked for a while, and the oldest of too many.
+    fn tidy(&self) {
+        let now = self.second();
+        let idle = self.limits.resident_idle.as_secs();
+        let mut resident: Vec<_> =
+            self.all().into_iter().filter_map(|cell| Some((cell.used()?, cell))).collect();
+        resident.sort_by_key(|(used, _)| *used);
+        let mut too_many = resident.len().saturating_sub(self.limits.resident_agents);
+        for (used, cell) in resident {
+            if now.saturating_sub(used) >= idle || too_many > 0 {
+                cell.drop_state();
+                too_many = too_many.saturating_sub(1);
+            }
+        }
+    }
+
+}

@@ -1,0 +1,199 @@
+//! The workers: they look after the agents whose time has come.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, atomic::Ordering},
+};
+
+use wakeful_core::{
+    fact::{Fact, turn::TurnAborted},
+    host::{Clock, LedgerError, SchedulerError, StepReport},
+    json::{self, RawJson},
+    record::{
+        chain::Head,
+        decision::Boundary,
+        effect::Effect,
+        turn::AbortReason,
+    },
+};
+use wakeful_host::{clock::SystemClock, ledger::OwnError};
+
+use super::{Agents, Cell, Turns, agenda::Number, brief::Brief, cell::Inner, insisted, said};
+use crate::problem::Problem;
+
+/// The time until an agent is tried again that failed, or that another process drives, in
+/// milliseconds. It doubles with each failure.
+const AGAIN_MS: u64 = 1_000;
+
+/// The longest such time.
+const LONGEST_MS: u64 = 60_000;
+
+/// The fact by which a host takes over an agent that was never driven, or that was shut down.
+const RESTARTED: &str = r#"{"fact":"runtime_restarted"}"#;
+
+impl Agents {
+    /// Looks after agents until the end.
+    pub(super) fn work(self: &Arc<Self>) {
+        while let Some(number) = self.agenda.next() {
+            // What breaks is one agent's, and not the loop's.
+            if catch_unwind(AssertUnwindSafe(|| self.tend(number))).is_err()
+                && let Some(cell) = self.numbered(number)
+            {
+                self.failed(&cell, &Problem::broken("looking after the agent broke down"));
+            }
+        }
+    }
+
+    fn tend(self: &Arc<Self>, number: Number) {
+        let Some(cell) = self.numbered(number) else { return };
+        match cell.turns() {
+            None => {
+                self.look(&cell);
+            }
+            Some(Turns::Model) => self.tend_model(&cell),
+            Some(Turns::Elsewhere) => {
+                let mut inner = cell.inner();
+                let driven = self.drive(&cell, &mut inner, None);
+                self.settle(&cell, &mut inner, &driven);
+                match driven {
+                    Ok(_) => {
+                        inner.failures = 0;
+                        let waits = inner.owned.is_none();
+                        drop(inner);
+                        self.agenda.set(number, cell.brief().next_wake);
+                        if waits {
+                            // Another process drives it, and may end.
+                            self.agenda.at_latest(number, SystemClock.now().plus_ms(AGAIN_MS));
+                        }
+                    }
+                    Err(why) => {
+                        drop(inner);
+                        self.failed(&cell, &Problem::from(why));
+                    }
+                }
+            }
+        }
+    }
+
+    fn tend_model(self: &Arc<Self>, cell: &Arc<Cell>) {
+        let Some(brief) = self.look(cell) else { return };
+        // Its parent drives a child.
+        if brief.is_child {
+            return;
+        }
+        let rested_at = {
+            let mut inner = cell.inner();
+            if inner.rested_at.is_none() && !brief.is_unfinished && !brief.is_closed {
+                inner.rested_at = Some(brief.head);
+            }
+            inner.rested_at
+        };
+        let is_due = brief.next_wake.is_some_and(|at| at <= SystemClock.now());
+        if rested_at != Some(brief.head) || is_due {
+            self.live(cell);
+        } else {
+            self.agenda.set(cell.number, brief.next_wake);
+        }
+    }
+
+    /// Reads what others appended. `None` if the agent cannot be read, which is told to those who
+    /// ask for it.
+    pub(super) fn look(&self, cell: &Arc<Cell>) -> Option<Arc<Brief>> {
+        let mut inner = cell.inner();
+        let looked = self.resident(cell, &mut inner).and_then(|()| {
+            let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
+            scheduler.catch_up()
+        });
+        self.settle(cell, &mut inner, &looked);
+        looked.is_ok().then(|| cell.brief())
+    }
+
+    /// Lets the scheduler decide until it rests or a run is open, as the one that drives the agent.
+    pub(super) fn drive(
+        &self,
+        cell: &Arc<Cell>,
+        inner: &mut Inner,
+        safe_point: Option<Boundary>,
+    ) -> Result<Vec<StepReport>, SchedulerError> {
+        self.resident(cell, inner)?;
+        if inner.owned.is_none() {
+            match self.file.own(&cell.agent) {
+                Ok(owned) => inner.owned = Some(owned),
+                // It takes what is said here from the ledger.
+                Err(OwnError::Driven { .. }) => return Ok(Vec::new()),
+                Err(why) => {
+                    return Err(LedgerError::Failed { message: why.to_string() }.into());
+                }
+            }
+        }
+        let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
+        scheduler.catch_up()?;
+        let control = scheduler.state().control();
+        if control.closing.is_some() || !scheduler.state().is_driven() {
+            said(scheduler, RESTARTED)?;
+        }
+        let state = scheduler.state();
+        if let (Some(_), Some(run)) = (&state.control().stopped, state.open_run()) {
+            // Whoever runs it is told so by the answer to its next report.
+            let (run_id, reason) = (run.run_id.clone(), AbortReason::AgentStopped);
+            let aborted = Fact::TurnAborted(TurnAborted { run_id, reason, error: None });
+            said(scheduler, &json::write(&aborted))?;
+        }
+        let mut steps = Vec::new();
+        while let Some(boundary) = safe_point {
+            let state = scheduler.state();
+            let waiting = state.open_run().and(state.interjection()).map(|next| next.id.clone());
+            let Some(waiting) = waiting else { break };
+            steps.push(insisted(scheduler, |scheduler| scheduler.step(boundary))?);
+            // If it still waits, something came first that leaves no room for it, such as a stop.
+            if scheduler.state().interjection().is_some_and(|next| next.id == waiting) {
+                break;
+            }
+        }
+        steps.extend(insisted(scheduler, |scheduler| scheduler.run_until_rest())?);
+        for effect in steps.iter().flat_map(|step| &step.effects) {
+            if let Effect::StartTurn(request) = effect {
+                inner.request = Some(Box::new(request.clone()));
+            }
+        }
+        Ok(steps)
+    }
+
+    /// An agent failed: it is tried again later, and meanwhile those who ask are told why.
+    pub(super) fn failed(&self, cell: &Arc<Cell>, problem: &Problem) {
+        let failures = {
+            let mut inner = cell.inner();
+            inner.failures = inner.failures.saturating_add(1);
+            inner.scheduler = None;
+            inner.failures
+        };
+        let brief = Brief::clone(&cell.brief());
+        self.index(cell, brief.broken(&cell.agent, cell.turns(), problem.clone()));
+        let after = AGAIN_MS.saturating_mul(1 << failures.min(6)).min(LONGEST_MS);
+        if !self.has_ended.load(Ordering::Acquire) {
+            self.agenda.set(cell.number, Some(SystemClock.now().plus_ms(after)));
+        }
+    }
+
+    /// The agent was left at rest here by a runner.
+    pub(super) fn rested(&self, cell: &Arc<Cell>, at: Head) {
+        let mut inner = cell.inner();
+        inner.rested_at = Some(at);
+        inner.failures = 0;
+        drop(inner);
+        self.agenda.now(cell.number);
+    }
+}
+
+/// The safe point that a run reaches with this fact, if any (contract 5.9).
+pub(super) fn safe_point(fact: &str) -> Option<Boundary> {
+    let fact = json::read::<RawJson>(fact).ok()?;
+    let name = fact.field("fact")?.read::<String>().ok()?;
+    match name.as_str() {
+        "provider_round_completed" | "assistant_round_recorded" => {
+            Some(Boundary::AfterProviderRound)
+        }
+        "tool_round_completed" => Some(Boundary::AfterToolResults),
+        _ => None,
+    }
+}

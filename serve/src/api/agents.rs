@@ -1,0 +1,132 @@
+//! Agents as a whole: the list, making them, and putting them away.
+
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use wakeful_core::{derive::posture::Posture, id::AgentId, machine::Options};
+
+use crate::{
+    agents::Turns,
+    problem::Problem,
+    routes::{Answer, Asked},
+};
+
+/// The agents of a page, if the request does not say.
+const PAGE: u64 = 100;
+
+/// The most agents of a page.
+const MOST: u64 = 1_000;
+
+/// A number of agents.
+#[derive(JsonSchema)]
+pub(crate) struct Limit(#[schemars(range(min = 1, max = 1000))] #[allow(dead_code)] u64);
+
+/// A page of the list.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Page {
+    /// The agents, sorted by id.
+    #[schemars(with = "Vec<crate::agents::Listed>")]
+    agents: Vec<Box<RawValue>>,
+    /// The `cursor` of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<AgentId>,
+}
+
+pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
+    let posture: Option<Posture> = asked.named("posture")?;
+    let parked = match asked.query.get("parked").map(String::as_str) {
+        None => None,
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        Some(_) => return Err(Problem::malformed("`parked` is `true` or `false`")),
+    };
+    let limit = asked.number("limit")?.unwrap_or(PAGE);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Problem::malformed(format!("`limit` is a number from 1 to {MOST}")));
+    }
+    asked.agents.ready()?;
+    let mut cells = asked.agents.all();
+    cells.sort_by(|one, other| one.agent.cmp(&other.agent));
+    if let Some(cursor) = asked.query.get("cursor") {
+        cells.retain(|cell| cell.agent.as_str() > cursor.as_str());
+    }
+    let (mut agents, mut next) = (Vec::new(), None);
+    let mut last: Option<AgentId> = None;
+    for cell in cells {
+        if cell.is_put_away() {
+            continue;
+        }
+        let brief = cell.brief();
+        let is_asked = posture.is_none_or(|posture| posture == brief.posture)
+            && parked.is_none_or(|parked| parked == brief.is_parked);
+        if !is_asked || brief.listed.is_empty() {
+            continue;
+        }
+        if agents.len() as u64 == limit {
+            next = last;
+            break;
+        }
+        let listed = RawValue::from_string(brief.listed.clone().into_string());
+        agents.push(listed.map_err(|why| Problem::broken(why.to_string()))?);
+        last = Some(cell.agent.clone());
+    }
+    Ok(Answer::ok(&Page { agents, next }))
+}
+
+/// The body of a request for an agent.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewAgent {
+    /// Who runs its turns. If absent, a model of this server does if there is one, and a host that
+    /// asks for them otherwise.
+    #[serde(default)]
+    turns: Option<Turns>,
+    /// The limits and delays of a new agent. An agent that is there has its own.
+    #[serde(default)]
+    #[schemars(with = "Option<wakeful_core::record::policy::Policy>")]
+    policy: Option<Box<RawValue>>,
+}
+
+pub(crate) fn put(asked: &Asked) -> Result<Answer, Problem> {
+    let text = asked.text()?;
+    let new: NewAgent = match text.trim().is_empty() {
+        true => NewAgent::default(),
+        false => asked.json()?,
+    };
+    let agent = asked.agent();
+    if agent.as_str().is_empty() {
+        return Err(Problem::malformed("the id of an agent is not empty"));
+    }
+    let mut options = Options::new(agent.clone());
+    if let Some(policy) = &new.policy {
+        let whole = format!(
+            "{{\"agent_id\":{},\"policy\":{}}}",
+            wakeful_core::json::write(&agent),
+            policy.get()
+        );
+        options = Options::from_json(&whole).map_err(|why| Problem::malformed(why.to_string()))?;
+    }
+    let turns = new.turns.unwrap_or(match asked.agents.has_runner() {
+        true => Turns::Model,
+        false => Turns::Elsewhere,
+    });
+    let (cell, is_new) = asked.agents.put(options, turns)?;
+    let summary = asked.agents.with(&cell, |scheduler, _| Ok(scheduler.summary()))?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(Answer::with(status, &summary))
+}
+
+pub(crate) fn put_away(asked: &Asked) -> Result<Answer, Problem> {
+    let cell = asked.cell()?;
+    let is_running = asked.agents.with(&cell, |scheduler, _| {
+        let state = scheduler.state();
+        Ok(state.turns().run.is_some() || !state.tasks().active.is_empty())
+    })?;
+    if is_running {
+        let detail = "a run or a task of the agent is open: stop it first with `POST …/control`";
+        return Err(Problem::new(StatusCode::CONFLICT, "wrong_state", detail));
+    }
+    asked.agents.put_away(&cell)?;
+    Ok(Answer::nothing())
+}

@@ -1,0 +1,142 @@
+//! The stream of an agent's stored entries. Each event has the number of its entry and the stored
+//! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls from
+//! the store by its cursor: a slow one costs a cursor, and no memory.
+
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    http::StatusCode,
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures_util::stream;
+use schemars::JsonSchema;
+use tokio::{
+    sync::{OwnedSemaphorePermit, watch},
+    task,
+};
+use wakeful_core::{host::Ledger, id::Seq, record::entry::EntryBytes};
+use wakeful_host::ledger::SqliteLedger;
+
+use crate::{agents::Cell, problem::Problem, routes::Asked};
+
+/// The most entries that are read at once.
+const PAGE: u32 = 256;
+
+/// The time after which a stream without entries says that it lives.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// Where a stream ends.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(dead_code)]
+pub(crate) enum Until {
+    /// At the newest entry.
+    Head,
+}
+
+/// A stream at its cursor.
+struct Reading {
+    cell: Arc<Cell>,
+    ledger: SqliteLedger,
+    after: Seq,
+    read: VecDeque<EntryBytes>,
+    /// Whether it ends at the newest entry.
+    ends: bool,
+    stops: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The stream after an entry: that of the header `Last-Event-ID`, else that of `?after=`, else from
+/// the beginning. With `?until=head` it ends at the newest entry.
+pub(crate) fn stream(
+    asked: &Asked,
+    stops: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
+) -> Result<Response, Problem> {
+    let cell = asked.cell()?;
+    let after = match asked.header("last-event-id").filter(|named| !named.is_empty()) {
+        None => asked.number("after")?.unwrap_or(0),
+        Some(after) => after.parse().map_err(|_| {
+            Problem::malformed("`Last-Event-ID` is the number of an entry, from 0")
+        })?,
+    };
+    let ends = match asked.query.get("until").map(String::as_str) {
+        None => false,
+        Some("head") => true,
+        Some(_) => return Err(Problem::malformed("`until` can only be `head`")),
+    };
+    // A cursor from another ledger, or from one that was set back, would wait for ever.
+    if Seq(after) > cell.head() {
+        let head = cell.head();
+        let detail = format!(
+            "there is no entry {after}: the newest is {head}; if the ledger was set back, begin \
+             again at 0"
+        );
+        return Err(Problem::new(StatusCode::GONE, "no_such_entry", detail));
+    }
+    let mut ledger = asked.agents.reading(&cell);
+    // What cannot be read is told now, and not by a stream that breaks off.
+    let first = ledger.read(Seq(after), PAGE).map_err(|why| {
+        Problem::new(StatusCode::GONE, "ledger_failed", format!("entries after {after} cannot be read: {why}"))
+    })?;
+    let reading = Reading {
+        cell,
+        ledger,
+        after: Seq(after),
+        read: first.into(),
+        ends,
+        stops,
+        _place: place,
+    };
+    let events = stream::unfold(reading, next);
+    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
+    // Proxies such as nginx would hold events back.
+    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Reading)> {
+    loop {
+        if let Some(entry) = reading.read.pop_front() {
+            reading.after = reading.after.next();
+            let event = Event::default().id(reading.after.to_string()).data(entry.as_str());
+            return Some((Ok(event), reading));
+        }
+        let cell = Arc::clone(&reading.cell);
+        // Listen before looking, so that no entry comes between.
+        let appended = cell.appended.notified();
+        tokio::pin!(appended);
+        appended.as_mut().enable();
+        if *reading.stops.borrow() {
+            return None;
+        }
+        if cell.head() <= reading.after {
+            if reading.ends {
+                return None;
+            }
+            let mut stops = reading.stops.clone();
+            tokio::select! {
+                () = &mut appended => {}
+                _ = stops.changed() => return None,
+            }
+            continue;
+        }
+        // The store blocks, so it is read on a thread for that.
+        let read = task::spawn_blocking(move || {
+            let page = reading.ledger.read(reading.after, PAGE);
+            (page, reading)
+        });
+        let (page, back) = read.await.ok()?;
+        reading = back;
+        match page {
+            // The ledger was set back: what the client has is no longer so.
+            Ok(page) if page.is_empty() => return None,
+            Ok(page) => reading.read = page.into(),
+            // The client connects again, and goes on after its last entry.
+            Err(_) => return None,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What the routes do.
+
+pub(crate) mod agents;
+pub(crate) mod entries;
+pub(crate) mod ingress;
+pub(crate) mod projections;
+pub(crate) mod read;
+pub(crate) mod turns;
+pub(crate) mod write;

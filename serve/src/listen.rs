@@ -1,0 +1,163 @@
+//! The sockets of a server: TCP, with TLS or without, and Unix sockets, whose peers are known by
+//! their credentials.
+
+use std::{convert::Infallible, io, net, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body, http::Request};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::{Semaphore, watch},
+    task::JoinSet,
+    time,
+};
+use tower::ServiceExt;
+
+use crate::{auth::Peer, limits::Limits};
+
+/// A socket that listens.
+pub enum Socket {
+    /// TCP.
+    Tcp(net::TcpListener),
+    /// A Unix socket.
+    #[cfg(unix)]
+    Unix(std::os::unix::net::UnixListener),
+}
+
+impl Socket {
+    /// Its address, if it is TCP.
+    pub(crate) fn address(&self) -> Option<net::SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            #[cfg(unix)]
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+/// The most bytes of the headers of a request.
+const HEADER_BYTES: usize = 64 << 10;
+
+/// The most connections beyond those of streams and of requests that are answered.
+const IDLE_CONNECTIONS: usize = 1_024;
+
+/// The pause after a connection could not be accepted, as when all file descriptors are taken.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The time that open connections get to end.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// What each connection needs.
+#[derive(Clone)]
+struct Shared {
+    router: Router,
+    limits: Limits,
+    places: Arc<Semaphore>,
+    stops: watch::Receiver<bool>,
+}
+
+/// Serves until it is told to stop.
+pub(crate) async fn serve(
+    sockets: Vec<Socket>,
+    router: Router,
+    limits: Limits,
+    stops: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let most = limits.streams + limits.requests_at_once + IDLE_CONNECTIONS;
+    let places = Arc::new(Semaphore::new(most));
+    let shared = Shared { router, limits, places, stops };
+    let graceful = Arc::new(GracefulShutdown::new());
+    let mut listening = JoinSet::new();
+    for socket in sockets {
+        let (shared, graceful) = (shared.clone(), Arc::clone(&graceful));
+        match socket {
+            Socket::Tcp(listener) => {
+                listener.set_nonblocking(true)?;
+                let listener = TcpListener::from_std(listener)?;
+                listening.spawn(async move { shared.tcp(listener, &graceful).await });
+            }
+            #[cfg(unix)]
+            Socket::Unix(listener) => {
+                listener.set_nonblocking(true)?;
+                let listener = tokio::net::UnixListener::from_std(listener)?;
+                listening.spawn(async move { shared.unix(listener, &graceful).await });
+            }
+        }
+    }
+    drop(shared);
+    listening.join_all().await;
+    // Nobody else has it: those who listened have ended.
+    if let Some(graceful) = Arc::into_inner(graceful) {
+        // A connection that does not end in time is broken off by the end of the runtime.
+        let _ = time::timeout(CLOSING, graceful.shutdown()).await;
+    }
+    Ok(())
+}
+
+impl Shared {
+    async fn tcp(mut self, listener: TcpListener, graceful: &GracefulShutdown) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = self.stops.changed() => return,
+            };
+            let Ok((stream, address)) = accepted else {
+                time::sleep(PAUSE).await;
+                continue;
+            };
+            // Answers are small, and a stream's events must not wait for more.
+            let _ = stream.set_nodelay(true);
+            self.connect(stream, Peer::Tcp(address), graceful);
+        }
+    }
+
+    #[cfg(unix)]
+    async fn unix(mut self, listener: tokio::net::UnixListener, graceful: &GracefulShutdown) {
+        let own = rustix::process::geteuid().as_raw();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = self.stops.changed() => return,
+            };
+            let Ok((stream, _)) = accepted else {
+                time::sleep(PAUSE).await;
+                continue;
+            };
+            let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
+            self.connect(stream, if is_own { Peer::Own } else { Peer::Other }, graceful);
+        }
+    }
+
+    fn connect<S>(&self, stream: S, peer: Peer, graceful: &GracefulShutdown)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        // Without a place the connection is closed at once: it costs nothing more.
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
+        let router = self.router.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let router = router.clone();
+            async move {
+                let mut request = request.map(Body::new);
+                request.extensions_mut().insert(peer);
+                Ok::<_, Infallible>(router.oneshot(request).await.unwrap_or_else(|why| match why {}))
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.header_timeout)
+            .max_buf_size(HEADER_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // The client is told of no error any more, and nothing was lost.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}

@@ -1,0 +1,40 @@
+//! Turns that are run in this process: what a runner, such as an agent with a model, and the server
+//! say to each other.
+
+use wakeful_core::{
+    id::{AgentId, Seq},
+    record::chain::Head,
+};
+
+/// Runs the turns of agents in this process.
+pub trait Runner: Send + Sync + 'static {
+    /// Drives an agent until it rests: no run and no task is open, and nothing is due. It blocks,
+    /// and is called on a thread of its own. Returns the head at which the agent rests.
+    ///
+    /// # Errors
+    /// If the agent cannot be driven now. The server tries again later.
+    fn live(&self, agent: &AgentId, watch: &dyn Watch) -> Result<Head, RunnerError>;
+}
+
+/// What a runner tells the server about the agent that it drives, and about its children.
+pub trait Watch: Send + Sync {
+    /// An entry was appended.
+    fn appended(&self, agent: &AgentId, seq: Seq);
+
+    /// The model has said this much more. It is not in the ledger yet.
+    fn text(&self, agent: &AgentId, delta: &str);
+
+    /// How to shut the agent down: an open turn is interrupted, and goes on after the next start.
+    fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>);
+}
+
+/// Why a runner cannot drive an agent now.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// Another process drives it.
+    #[error("{0}")]
+    Driven(String),
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+}

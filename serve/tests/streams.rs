@@ -1,0 +1,59 @@
+//! Streams of entries: whole, verifiable, and resumable after any of them.
+
+use std::io::Read;
+
+use serde_json::json;
+use wakeful_core::record::{chain::Head, entry::EntryBytes};
+
+use crate::place::{events, place};
+
+#[test]
+fn the_stream_has_the_stored_bytes_and_goes_on_after_any_entry() {
+    let place = place();
+    for number in 0..20 {
+        assert_eq!(place.say("ada", &format!("message {number}")).0, 200);
+    }
+    let all = events(place.get("/v1/agents/ada/entries?until=head", &place.operator));
+    // A client that was never told anything else can prove that nothing is missing.
+    let mut head = Head::START;
+    for (number, line) in &all {
+        let entry = EntryBytes::from_stored(line.clone()).open(&head).expect("the next entry");
+        head = entry.head();
+        assert_eq!(head.seq.0, *number);
+    }
+    assert_eq!(head, place.file().ledger(&"ada".into()).head().expect("a head"));
+    for after in [0, 1, 7, all.len() - 1, all.len()] {
+        let asked = place.client.get(place.url("/v1/agents/ada/entries?until=head"));
+        let asked = asked.header("authorization", format!("Bearer {}", place.operator));
+        let rest = events(asked.header("last-event-id", after.to_string()).call().expect("it"));
+        assert_eq!(rest, all[after..]);
+        let path = format!("/v1/agents/ada/entries?until=head&after={after}");
+        assert_eq!(events(place.get(&path, &place.operator)), all[after..]);
+    }
+}
+
+#[test]
+fn an_open_stream_tells_what_is_new_and_ends_when_the_server_stops() {
+    let mut place = place();
+    let mut other = place.driver("ada");
+    let mut stream = place.get("/v1/agents/ada/entries?after=2", &place.operator);
+    let mut reader = stream.body_mut().as_reader();
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    let mut read_until = |what: &str| {
+        while !text.contains(what) {
+            let count = reader.read(&mut buffer).expect("it reads");
+            assert!(count > 0, "the stream ended: {text}");
+            text.push_str(std::str::from_utf8(&buffer[..count]).expect("text"));
+        }
+    };
+    assert_eq!(place.say("ada", "news").0, 200);
+    read_until("\"text\":\"news\"");
+    let hint = json!({ "fact": "wake_hint_submitted", "reason": "from another process" });
+    other.catch_up().expect("it reads");
+    other.propose(&hint.to_string()).expect("it is recorded");
+    read_until("from another process");
+    place.stop();
+    let mut rest = Vec::new();
+    stream.body_mut().as_reader().read_to_end(&mut rest).expect("it ends");
+}

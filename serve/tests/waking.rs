@@ -1,0 +1,99 @@
+//! What comes from outside: messages under a key, and deliveries to triggers.
+
+use serde_json::json;
+use wakeful_host::token::Token;
+
+use crate::place::{Place, place};
+
+#[test]
+fn a_message_counts_once_under_its_key_and_its_sender() {
+    let place = place();
+    let say = |text: &str, token: &str| {
+        let body = json!({ "text": text }).to_string();
+        let key = [("idempotency-key", "k1")];
+        place.send("POST", "/v1/agents/ada/messages", token, &body, &key)
+    };
+    let other = place.token("other", &wakeful_serve::Scope::ALL, None);
+    let first = say("look at the build", &place.operator);
+    assert_eq!((first.0, &first.1["answer"]), (200, &json!("accepted")));
+    let again = say("look at the build", &place.operator);
+    assert_eq!((again.0, &again.1["answer"]), (200, &json!("ignored")));
+    assert_eq!(again.1["reason"], "duplicate");
+    assert_eq!(again.1["message_id"], first.1["message_id"]);
+    let conflict = say("look at the tests", &place.operator);
+    assert_eq!((conflict.0, &conflict.1["code"]), (422, &json!("conflicting_duplicate")));
+    let elsewhere = say("look at the tests", &other);
+    assert_eq!((elsewhere.0, &elsewhere.1["answer"]), (200, &json!("accepted")));
+    assert_ne!(elsewhere.1["message_id"], first.1["message_id"]);
+}
+
+#[test]
+fn a_message_reaches_the_process_that_drives_the_agent() {
+    let place = place();
+    let mut ada = place.driver("ada");
+    place.say("ada", "look at the build");
+    ada.catch_up().expect("it reads");
+    let steps = ada.run_until_rest().expect("it decides");
+    let decision = steps[0].decision.as_ref().expect("a decision").kind;
+    assert_eq!(decision.to_string(), "StartModelTurn");
+    let explained = place.ask("/v1/agents/ada/explain").1;
+    assert!(explained["sentence"].as_str().expect("text").starts_with("Working:"), "{explained}");
+}
+
+fn trigger(place: &Place, agent: &str, body: &str) -> serde_json::Value {
+    let path = format!("/v1/agents/{agent}/triggers");
+    let (status, made) = place.post(&path, &place.operator, body);
+    assert_eq!(status, 201, "{made}");
+    made
+}
+
+#[test]
+fn what_is_delivered_to_an_address_wakes_the_agent_once() {
+    let place = place();
+    place.make("eva");
+    let body = r#"{"external_trigger_id":"build","delivery_mode":"enqueue_message"}"#;
+    let made = trigger(&place, "eva", body);
+    assert_eq!(made["trigger"]["external_trigger_id"], "build");
+    let path = made["path"].as_str().expect("a path");
+    let github = [("x-github-delivery", "d1"), ("content-type", "application/json")];
+    for _ in 0..2 {
+        let delivered = place.send("POST", path, "", r#"{"status":"green"}"#, &github);
+        assert_eq!(delivered, (202, json!({ "accepted": true })));
+    }
+    let wait = [("prefer", "wait=10")];
+    let turn = place.send("GET", "/v1/agents/eva/turn", &place.operator, "", &wait).1;
+    assert_eq!(turn["message"]["body"]["value"], json!({ "status": "green" }));
+    let listed = place.ask("/v1/agents/eva/triggers").1;
+    assert_eq!(listed[0]["delivery_count"], 1);
+    let token = made["token"].as_str().expect("a token");
+    let lines = place.lines("eva");
+    assert!(lines.iter().all(|line| !line.contains(token)));
+    assert_eq!(place.post(path, "", token).0, 400, "a token must not become content");
+    assert_eq!(place.post("/in/wkt_0", "", "x").1["code"], "no_such_token");
+    let (status, rotated) =
+        place.post("/v1/agents/eva/triggers/build/rotate", &place.operator, "");
+    assert_eq!(status, 200);
+    assert_eq!(place.post(path, "", "late").0, 404);
+    let path = rotated["path"].as_str().expect("a path").to_owned();
+    assert_eq!(place.post(&path, "", "in time").0, 202);
+    let end = |id: &str| {
+        let path = format!("/v1/agents/eva/triggers/{id}");
+        place.send("DELETE", &path, &place.operator, "", &[])
+    };
+    assert_eq!(end("build").0, 204);
+    assert_eq!(place.post(&path, "", "too late").0, 404);
+    assert_eq!(end("none").1["code"], "no_such_trigger");
+}
+
+#[test]
+fn a_trigger_that_another_process_made_is_found_at_once() {
+    let place = place();
+    let mut ada = place.driver("ada");
+    let token = Token::random().expect("bytes");
+    let created = json!({
+        "fact": "external_trigger_created", "external_trigger_id": "build",
+        "token_hash": token.hash(), "description": "the build", "delivery_mode": "wake_hint", "trust": "untrusted_external",
+    });
+    ada.propose(&created.to_string()).expect("a trigger");
+    assert_eq!(place.post(&format!("/in/{}", token.as_str()), "", "").0, 202);
+}
