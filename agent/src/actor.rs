@@ -12,7 +12,7 @@ use wakeful_core::{
     host::opening,
     host::{Clock, Remedy},
     id::{MessageId, RunId, Seq},
-    json,
+    json::{self, RawJson},
     machine::Options,
     record::{
         Record,
@@ -29,7 +29,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     clock::SteadyClock,
-    driver::{self, DriveError, Driver, Watcher},
+    driver::{self, DriveError, Driver, Takeover, Watcher},
     engine::EngineError,
     ledger::SqliteLedger,
 };
@@ -134,8 +134,12 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
-    /// Takes over the agent's ledger.
-    pub(crate) fn open(context: Arc<Context>, handle: Handle) -> Result<Self, DriveError> {
+    /// Takes up the agent's ledger.
+    pub(crate) fn open(
+        context: Arc<Context>,
+        handle: Handle,
+        takeover: Takeover,
+    ) -> Result<Self, DriveError> {
         let mut ledger = context.file.ledger(&context.agent_id);
         let options = Options::new(context.agent_id.clone());
         // The host folds the state itself, because no state crosses the sandbox (decision 023).
@@ -150,7 +154,7 @@ impl Actor {
         let effects = Noted::new(jobs.alive());
         let clock = SteadyClock::new(state.at(), context.trusts_clock);
         let lent = (ledger.clone(), clock.clone(), effects.clone());
-        let driver = Driver::open(&options, &context.engines, lent, state, observer)?;
+        let driver = Driver::open(&options, &context.engines, lent, state, takeover, observer)?;
         let (broken_off, inserted) = (Vec::new(), Vec::new());
         let mut actor = Self {
             context,
@@ -167,8 +171,10 @@ impl Actor {
             broken: None,
         };
         // The restart has interrupted every task that this host cannot resume. The others are still
-        // active.
-        Jobs::resume(&mut actor);
+        // active. An agent that rested has no active task of its own.
+        if takeover == Takeover::Restart {
+            Jobs::resume(&mut actor);
+        }
         Ok(actor)
     }
 
@@ -188,6 +194,17 @@ impl Actor {
         // A batch gets the later of the two as its instant (contract 1.3), so waits must count from
         // it too.
         self.clock.clone().now().max(self.state().at())
+    }
+
+    /// Whether the newest entries already say that this wall holds.
+    pub(crate) fn says_wall(&self, holds: &RawJson) -> bool {
+        let said = self.driver.watcher().history.wall();
+        said.is_some_and(|said| said.as_str() == self.context.redactor.redact(holds.as_str()))
+    }
+
+    /// Whether something runs beside the turns.
+    pub(crate) fn has_jobs(&self) -> bool {
+        !self.jobs.is_empty()
     }
 
     /// The newest turn that ended.
@@ -258,9 +275,9 @@ impl Actor {
         self.commands
     }
 
-    /// Reads what other processes have appended.
-    pub(crate) fn catch_up(&mut self) -> Result<(), DriveError> {
-        self.driver.catch_up().map(drop)
+    /// Reads what other processes have appended. Returns whether there was anything.
+    pub(crate) fn catch_up(&mut self) -> Result<bool, DriveError> {
+        self.driver.catch_up()
     }
 
     /// When the scheduler next has something to do.

@@ -30,7 +30,10 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
-use wakeful_host::driver::DriveError;
+use wakeful_host::{
+    driver::{DriveError, Takeover},
+    ledger::{OwnError, Owned},
+};
 
 use crate::{
     actor::Actor,
@@ -52,6 +55,11 @@ pub enum Until {
     /// When the agent rests, and only repeating timers, offers of resting items and the next day of
     /// a budget would wake it.
     Rest,
+    /// When nothing runs and nothing is due now, whatever would wake it later. This is for a host
+    /// of many agents, which keeps in memory only those that work. It opens the agent again at the
+    /// instant of [`Agent::next_wake`], or when something is said to it; that is not a restart.
+    /// What is said at the very end gets [`Ended`](crate::Ended): say it again then.
+    Idle,
     /// When the agent has done what it was asked, and only offers of resting items and the next day
     /// of a budget would wake it. This is for a child.
     Done,
@@ -73,6 +81,9 @@ pub enum Ending {
 /// Why an agent cannot be opened or continue. Its ledger is consistent.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
+    /// Another one drives the agent, or its owner cannot be recorded.
+    #[error(transparent)]
+    Own(#[from] OwnError),
     /// The ledger cannot be driven.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -100,15 +111,19 @@ pub struct Agent {
     actor: Actor,
     mailbox: Mailbox,
     collector: Collector,
+    /// The claim to the agent, until its life has ended.
+    owned: Option<Owned>,
 }
 
 impl Agent {
-    /// Takes over the ledger of an agent. What an earlier process left running is resumed if
-    /// possible, and ended otherwise.
+    /// Owns an agent and takes its ledger up. What an earlier process left running is resumed if
+    /// possible, and ended otherwise. If the agent has come to rest in this process, through the
+    /// same [`SqliteFile`](wakeful_host::ledger::SqliteFile), it goes on from there, and nothing is
+    /// recorded.
     ///
     /// # Errors
-    /// If the ledger cannot be driven, the commands cannot be confined, or the agent's folder
-    /// cannot be created.
+    /// If another one drives the agent, the ledger cannot be driven, the commands cannot be
+    /// confined, or the agent's folder cannot be created.
     pub fn open(setup: Setup) -> Result<Self, AgentError> {
         Self::open_at(setup, false, Handle::new())
     }
@@ -123,28 +138,44 @@ impl Agent {
         is_child: bool,
         (handle, mailbox): (Handle, Mailbox),
     ) -> Result<Self, AgentError> {
-        // The folders come first: the confinement leaves out paths that do not exist, and `tmp`
+        // First of all: what runs for the agent belongs to its owner.
+        let owned = setup.file.own(&setup.agent_id)?;
+        let takeover = if owned.is_restart() { Takeover::Restart } else { Takeover::Resume };
+        // Then the folders: the confinement leaves out paths that do not exist, and `tmp`
         // must be writable.
         let made = ["output", "tmp"]
             .iter()
             .try_for_each(|folder| fs::create_dir_all(setup.home.join(folder)));
         made.map_err(|why| AgentError::Home { path: setup.home.clone(), why })?;
         let context = Arc::new(Context::new(setup, is_child)?);
-        // Before anything starts: the sweep ends every process that carries a mark of this agent.
-        context.sweep();
+        if takeover == Takeover::Restart {
+            // Before anything starts: the sweep ends every process that carries a mark of this
+            // agent.
+            context.sweep();
+        }
+        let actor = Actor::open(Arc::clone(&context), handle, takeover)?;
+        let collector = Collector::default();
+        let mut agent = Self { actor, mailbox, collector, owned: Some(owned) };
+        agent.say_wall(takeover);
+        agent.describe();
+        Ok(agent)
+    }
+
+    /// Says and records which wall holds. An agent that goes on says it only if that is new.
+    fn say_wall(&mut self, takeover: Takeover) {
+        let context = Arc::clone(&self.actor.context);
         let not_enforced = context.confinement.describe();
+        let data = RawJson::from_value(&context.confinement.holds(&not_enforced));
+        if takeover == Takeover::Resume && self.actor.says_wall(&data) {
+            return;
+        }
         // A child has the policy and the kernel of its parent, which has said all of this already.
-        if !is_child {
+        if !context.is_child {
             not_enforced
                 .iter()
                 .for_each(|missing| context.audience.notice(&context.agent_id, missing));
         }
-        let holds = RawJson::from_value(&context.confinement.holds(&not_enforced));
-        let actor = Actor::open(context, handle)?;
-        let mut agent = Self { actor, mailbox, collector: Collector::default() };
-        agent.say(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: holds }));
-        agent.describe();
-        Ok(agent)
+        self.say(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data }));
     }
 
     /// Records what the agent is and what it works with, if that is new (contract 15.7).
@@ -200,7 +231,17 @@ impl Agent {
         drop(self.actor.propose(fact));
     }
 
-    /// Lives until something ends the agent.
+    /// When the scheduler next has something to do; `None` if only something that is said to the
+    /// agent can change anything.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn next_wake(&mut self) -> Result<Option<Timestamp>, AgentError> {
+        Ok(self.actor.next_wake()?)
+    }
+
+    /// Lives until something ends the agent. An agent that came to rest stays this process's own,
+    /// and one that was shut down is free for others. To let it live again, open it again.
     ///
     /// # Errors
     /// If the ledger fails, or another driver takes over.
@@ -209,7 +250,15 @@ impl Agent {
         // Also after a failure: nothing that runs for an agent may outlive it.
         self.actor.close(&self.mailbox);
         self.collector.stop();
-        ending
+        let (owned, ending) = (self.owned.take(), ending?);
+        let Some(owned) = owned else { return Ok(ending) };
+        match ending {
+            Ending::ShutDown => owned.release().map_err(OwnError::from)?,
+            // What is cut off here is interrupted by the restart of the next opening.
+            _ if is_busy(self.actor.state()) => drop(owned),
+            Ending::Rested | Ending::Failed | Ending::Stopped => owned.rest(),
+        }
+        Ok(ending)
     }
 
     fn live_on(&mut self, until: Until) -> Result<Ending, AgentError> {
@@ -228,14 +277,36 @@ impl Agent {
             {
                 return Ok(Ending::Stopped);
             }
-            if has_ended(state, until) {
-                return Ok(if self.failure().is_some() { Ending::Failed } else { Ending::Rested });
+            let has_ended =
+                if until == Until::Idle { self.is_idle()? } else { has_ended(state, until) };
+            if has_ended {
+                return Ok(self.rested());
             }
-            if state.turns().run.is_none() {
+            if self.actor.state().turns().run.is_none() {
                 self.collector.collect(&self.actor.context);
             }
             self.wait()?;
         }
+    }
+
+    /// Whether nothing runs, nothing is due, and nothing new was said.
+    fn is_idle(&mut self) -> Result<bool, AgentError> {
+        if is_busy(self.actor.state()) || self.actor.has_jobs() {
+            return Ok(false);
+        }
+        let now = self.actor.now();
+        if self.actor.next_wake()?.is_some_and(|due| due <= now) || self.actor.catch_up()? {
+            return Ok(false);
+        }
+        // The last look, because a request that is still in the mailbox at the end is lost.
+        let Ok(request) = self.mailbox.try_recv() else { return Ok(true) };
+        request(&mut self.actor);
+        Ok(false)
+    }
+
+    /// How an agent ends that rests.
+    fn rested(&self) -> Ending {
+        if self.failure().is_some() { Ending::Failed } else { Ending::Rested }
     }
 
     /// Waits for a request, for another process, or until something is due.
@@ -246,7 +317,7 @@ impl Agent {
             Ok(request) => request(&mut self.actor),
             // Nothing announces what another process appends to the file, so each timeout looks for
             // it.
-            Err(RecvTimeoutError::Timeout) => self.actor.catch_up()?,
+            Err(RecvTimeoutError::Timeout) => drop(self.actor.catch_up()?),
             // The actor itself has a handle, so the mailbox stays open.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
         }
@@ -282,6 +353,11 @@ impl Agent {
     }
 }
 
+/// Whether a turn or a task runs.
+fn is_busy(state: &State) -> bool {
+    state.turns().run.is_some() || !state.tasks().active.is_empty()
+}
+
 /// Whether the agent ends in this state.
 fn has_ended(state: &State, until: Until) -> bool {
     let repeats = |id: &str| {
@@ -291,12 +367,12 @@ fn has_ended(state: &State, until: Until) -> bool {
     let owes = |passes: &dyn Fn(&Obligation) -> bool| {
         owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed))
     };
-    let is_busy = state.turns().run.is_some() || !state.tasks().active.is_empty();
     let waits = !state.waiting().conditions.is_empty() || !state.waiting().intents.is_empty();
     match until {
-        Until::Told => false,
+        // Its end depends on the jobs and on the clock too.
+        Until::Told | Until::Idle => false,
         Until::Rest => {
-            !is_busy
+            !is_busy(state)
                 // Nothing is dequeued, ticked or woken while the agent is stopped (contract 4.2),
                 // so what it owes does not keep it alive.
                 && (state.control().stopped.is_some()
@@ -307,7 +383,7 @@ fn has_ended(state: &State, until: Until) -> bool {
             // its own.
             let is_done =
                 closure::decide(&Facts::from_state(state)).outcome != ClosureOutcome::Waiting;
-            !is_busy
+            !is_busy(state)
                 && !waits
                 && state.turns().turn_index > 0
                 && is_done

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wakeful_core::{
     id::{MessageId, RunId},
+    json::RawJson,
     record::{
         Record,
-        context::{ContextCompacted, ToolExecutionRecord},
+        context::{ContextCompacted, ToolExecutionRecord, TranscriptRecord},
         entry::Entry,
         event::{EventKind, EventRecord},
         queue::{envelope::QueueStatus, message::MessageRecord},
@@ -16,6 +17,8 @@ use wakeful_core::{
         turn::{AbortReason, RunStatus, TurnRecord},
     },
 };
+
+use crate::confine::WALL;
 
 /// Turns that are kept: twice as many as a prompt tells. Those that a prompt leaves out must still
 /// be here when their summary fails and is tried again in later turns.
@@ -51,6 +54,8 @@ pub(crate) struct History {
     newest: Option<TurnRecord>,
     /// The number of the first turn whose beginning was read.
     first: Option<u64>,
+    /// The newest piece of transcript that says which wall holds.
+    wall: Option<RawJson>,
 }
 
 impl History {
@@ -66,6 +71,7 @@ impl History {
             Record::QueueEntry(record) if record.status.is_terminal() => {
                 drop(self.messages.remove(&record.message_id))
             }
+            Record::Transcript(piece) if is_of_wall(piece) => self.wall = Some(piece.data.clone()),
             Record::Tool(call) => self.calls.push(call.clone()),
             Record::Event(event) => self.event(event),
             Record::Turn(turn) => self.turn(turn),
@@ -81,6 +87,11 @@ impl History {
     /// The newest turn that ended.
     pub(crate) fn newest(&self) -> Option<&TurnRecord> {
         self.newest.as_ref()
+    }
+
+    /// What says which wall holds; `None` if that is older than what was read.
+    pub(crate) fn wall(&self) -> Option<&RawJson> {
+        self.wall.as_ref()
     }
 
     /// Whether it has all turns that are kept, if a summary replaces those up to this number.
@@ -171,4 +182,13 @@ impl History {
             }
         }
     }
+}
+
+/// Whether a piece of transcript says which wall holds.
+fn is_of_wall(piece: &TranscriptRecord) -> bool {
+    piece.run_id.is_none()
+        && piece
+            .data
+            .field("kind")
+            .is_some_and(|kind| kind.read::<String>().is_ok_and(|kind| kind == WALL))
 }

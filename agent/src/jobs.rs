@@ -118,6 +118,11 @@ impl Jobs {
         self.by_task.remove(task);
     }
 
+    /// Whether nothing runs.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_task.is_empty()
+    }
+
     /// The command that runs for a task.
     pub(crate) fn command(&self, task: &TaskId) -> Option<Running> {
         match self.by_task.get(task)? {

@@ -1,23 +1,14 @@
 //! Children of an agent, in one process with it.
 
-use std::{
-    env,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
 };
 
 use serde_json::json;
-use tempfile::TempDir;
-use wakeful_agent::{
-    Agent, Audience, Ending, Setup, Until,
-    confine::{Policy, Redactor, Wall, Workspace},
-};
+use wakeful_agent::{Agent, Audience, Ending, Until};
 use wakeful_core::{
-    Options,
     derive::obligation::Obligation,
-    host::Scheduler,
     id::AgentId,
     record::{
         Record,
@@ -27,12 +18,13 @@ use wakeful_core::{
     },
     state::State,
 };
-use wakeful_host::{clock::SystemClock, engine::Engines, ledger::SqliteFile, provider::Elsewhere};
 
-use crate::openai::{
-    answer::Answer,
-    endpoint,
-    server::{ReceivedRequest, Server},
+use crate::{
+    openai::{
+        answer::Answer,
+        server::{ReceivedRequest, Server},
+    },
+    place::Place,
 };
 
 /// An observer that panics in the host of a child, once, as soon as a turn of it starts.
@@ -71,52 +63,28 @@ fn is_of_parent(request: &ReceivedRequest) -> bool {
         .is_some_and(|tools| tools.iter().any(|tool| tool["function"]["name"] == "SpawnAgent"))
 }
 
-/// The states of the parent and of its child after the parent spawned one and both came to rest.
-fn states_after(breaks: bool) -> [State; 2] {
+/// A model that spawns one child.
+fn server() -> Server {
     let spawned = AtomicBool::new(false);
-    let server = Server::scripted(move |request| match is_of_parent(request) {
+    Server::scripted(move |request| match is_of_parent(request) {
         false => Answer::says("Three files."),
         true if spawned.swap(true, Ordering::SeqCst) => Answer::says("Understood."),
         true => Answer::calls(&[("SpawnAgent", json!({ "initial_message": "count the files" }))]),
-    });
-    let folder = TempDir::new().expect("a folder");
-    let (workspace, home) = (folder.path().join("workspace"), folder.path().join("home"));
-    std::fs::create_dir(&workspace).expect("a workspace");
-    let file = SqliteFile::open(&folder.path().join("agents.sqlite")).expect("it opens");
-    let audit = Arc::new(Audit { breaks, ..Audit::default() });
-    let mut agent = Agent::open(Setup {
-        agent_id: AgentId::from("parent"),
-        file: file.clone(),
-        engines: Engines::Native,
-        endpoint: Arc::new(endpoint(&server)),
-        workspace: Workspace::new(&workspace).expect("a folder"),
-        home,
-        policy: Policy::default(),
-        wall: Wall::Landlock,
-        also_read: Vec::new(),
-        also_write: Vec::new(),
-        // No command runs in these tests.
-        launcher: env::current_exe().expect("this program"),
-        redactor: Arc::new(Redactor::new([""; 0])),
-        trusts_clock: false,
-        context_tokens: 100_000,
-        summaries: false,
-        rounds_per_turn: 10,
-        calls_per_round: 10,
-        instructions: None,
-        audience: audit,
     })
-    .expect("it opens");
+}
+
+/// The states of the parent and of its child after the parent spawned one and both came to rest.
+fn states_after(breaks: bool) -> [State; 2] {
+    let server = server();
+    let place = Place::new();
+    let audit = Arc::new(Audit { breaks, ..Audit::default() });
+    let mut agent = Agent::open(place.setup("parent", &server, audit)).expect("it opens");
     agent.prompt("count the files with a child");
     assert_eq!(agent.live(Until::Rest).expect("it lives"), Ending::Rested);
     drop(agent);
-    let agents = file.agents().expect("they are listed");
-    let child = agents.iter().find(|id| id.as_str() != "parent").expect("a child").clone();
-    [AgentId::from("parent"), child].map(|id| {
-        let ledger = file.ledger(&id);
-        let observed = Scheduler::observe(Options::new(id), ledger, SystemClock, Elsewhere);
-        observed.expect("it is read").state().clone()
-    })
+    let agents = place.file.agents().expect("they are listed");
+    let child = agents.iter().find(|id| id.as_str() != "parent").expect("a child");
+    [&AgentId::from("parent"), child].map(|id| place.observed(id))
 }
 
 /// The status with which the task that supervises the child ended.
@@ -150,4 +118,25 @@ fn a_child_whose_host_breaks_is_parked_and_its_parent_goes_on() {
     assert!(child.turns().run.is_none());
     assert!(parent.control().parked.is_none());
     assert_eq!(parent.turns().turn_index, 2, "the parent hears of the end of its child");
+}
+
+/// A host that keeps only busy agents in memory keeps one whose child works.
+#[test]
+fn a_parent_is_idle_only_when_its_child_has_ended_and_both_rest_then() {
+    let (server, place) = (server(), Place::new());
+    let open = || Agent::open(place.setup("parent", &server, Arc::<Audit>::default()));
+    let mut agent = open().expect("it opens");
+    agent.prompt("count the files with a child");
+    assert_eq!(agent.live(Until::Idle).expect("it lives"), Ending::Rested);
+    drop(agent);
+    let parent = AgentId::from("parent");
+    let state = place.observed(&parent);
+    assert_eq!(end_of_task(&state), TaskStatus::Completed);
+    assert_eq!(state.turns().turn_index, 2, "it hears of the end of its child");
+    let mut agent = open().expect("it opens");
+    assert_eq!(agent.live(Until::Idle).expect("it lives"), Ending::Rested);
+    assert_eq!(place.observed(&parent).head(), state.head());
+    for agent in place.file.agents().expect("they are listed") {
+        assert!(!place.file.own(&agent).expect("it rests").is_restart(), "{agent}");
+    }
 }

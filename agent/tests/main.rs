@@ -5,3 +5,7 @@ mod children;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod command;
 mod openai;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod place;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod resting;

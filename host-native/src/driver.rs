@@ -24,6 +24,18 @@ const PAGE: u32 = 1024;
 /// The fact with which a driver takes over a ledger.
 const RESTARTED: &str = "runtime_restarted";
 
+/// How a driver takes a ledger up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takeover {
+    /// With a restart: the driver before may have ended at any point. The open run is interrupted,
+    /// and so is each task that the provider does not report as alive.
+    Restart,
+    /// As the driver before left it: that one came to rest, and no other one drove the agent since
+    /// (contract 5.23). Nothing is recorded or interrupted. A ledger that was never driven is
+    /// restarted.
+    Resume,
+}
+
 /// Observes a ledger while it is driven.
 pub trait Watcher {
     /// Called for each entry that was appended, by this process or another.
@@ -88,7 +100,7 @@ impl DriveError {
 }
 
 /// Starts an engine and opens the ledger with it.
-type Start = Box<dyn FnMut() -> Result<Box<dyn Engine>, EngineError>>;
+type Start = Box<dyn FnMut(Mode) -> Result<Box<dyn Engine>, EngineError>>;
 
 /// An engine together with the ledger that it drives.
 pub struct Driver<L, W> {
@@ -104,7 +116,8 @@ pub struct Driver<L, W> {
 }
 
 impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
-    /// Takes over a ledger that was read up to `state`.
+    /// Takes up a ledger that was read up to `state`. If an instance of the engine breaks down
+    /// later, the next one restarts the agent.
     ///
     /// # Errors
     /// If the ledger cannot be read, is damaged, newer or another agent's, or if the engine cannot
@@ -114,6 +127,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         engines: &Engines,
         lent: (L, C, P),
         state: State,
+        takeover: Takeover,
         watcher: W,
     ) -> Result<Self, DriveError>
     where
@@ -122,11 +136,11 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     {
         let entries = lent.0.clone();
         let (options, engines) = (options.clone(), engines.clone());
-        let mut start: Start = Box::new(move || {
+        let mut start: Start = Box::new(move |mode| {
             loop {
                 let (entries, clock, provider) = &lent;
                 let mut engine = engines.start(entries.clone(), clock.clone(), provider.clone())?;
-                match engine.open(&options, Mode::Drive) {
+                match engine.open(&options, mode) {
                     // Another writer appended while the ledger was opened: open it again, with the
                     // new entries.
                     Err(why) if is_conflict(&why) => {}
@@ -134,13 +148,23 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
                 }
             }
         });
-        let engine = start()?;
+        // The core steps a ledger that was driven before, also without another restart.
+        let mode = match takeover {
+            Takeover::Resume if state.is_driven() => Mode::Observe,
+            Takeover::Resume | Takeover::Restart => Mode::Drive,
+        };
+        let engine = start(mode)?;
         let mut driver =
             Self { start, engine, entries, state, watcher, taken_over: None, newest_at: None };
         driver.tell()?;
-        // The newest takeover that was just read is the one of this driver.
-        driver.taken_over = None;
-        Ok(driver)
+        match (mode, driver.taken_over) {
+            (Mode::Observe, Some(seq)) => Err(DriveError::TakenOver(seq)),
+            // The newest takeover that was just read is the one of this driver.
+            _ => {
+                driver.taken_over = None;
+                Ok(driver)
+            }
+        }
     }
 
     /// The state after the newest entry that was read.
@@ -196,7 +220,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         if !self.watcher.goes_on(&why) {
             return Err(why.into());
         }
-        self.engine = (self.start)()?;
+        self.engine = (self.start)(Mode::Drive)?;
         self.tell()?;
         self.taken_over = None;
         Ok(())

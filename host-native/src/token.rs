@@ -67,7 +67,7 @@ impl fmt::Debug for Token {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         // Writing into memory cannot fail.
         let _ = write!(digits, "{byte:02x}");

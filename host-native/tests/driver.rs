@@ -9,7 +9,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     clock::VirtualClock,
-    driver::{DriveError, Driver, Watcher},
+    driver::{DriveError, Driver, Takeover, Watcher},
     engine::{EngineError, Engines},
     ledger::MemoryLedger,
     provider::Elsewhere,
@@ -97,6 +97,7 @@ fn driver(goes_on: bool) -> (Driver<Slow, Told>, Rc<RefCell<VecDeque<bool>>>) {
         &Engines::Sandboxed(product(), LIMITS),
         lent,
         State::default(),
+        Takeover::Restart,
         told,
     );
     (driver.expect("it opens"), slow)
@@ -151,6 +152,59 @@ fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_dr
     );
 }
 
+/// A driver of this ledger.
+fn taken_up(
+    engines: &Engines,
+    ledger: &MemoryLedger,
+    state: State,
+    takeover: Takeover,
+) -> Result<Driver<MemoryLedger, Told>, DriveError> {
+    let clock = VirtualClock::at(Timestamp::from_nanos(1_780_000_000_000_000_000));
+    let told = Told { entries: Vec::new(), goes_on: false, breakdowns: Vec::new() };
+    let lent = (ledger.clone(), clock, Elsewhere);
+    Driver::open(&Options::new("agent".into()), engines, lent, state, takeover, told)
+}
+
+#[test]
+fn a_ledger_that_is_resumed_gets_no_entry_and_goes_on_and_one_that_was_never_driven_is_restarted() {
+    for engines in [Engines::Native, Engines::Sandboxed(product(), LIMITS)] {
+        let ledger = MemoryLedger::default();
+        let mut first =
+            taken_up(&engines, &ledger, State::default(), Takeover::Resume).expect("it opens");
+        assert_eq!(first.watcher().restarts(), 1, "nobody drove it before");
+        first.decide().expect("the driver continues");
+        let state = first.state().clone();
+        drop(first);
+
+        let mut next =
+            taken_up(&engines, &ledger, state.clone(), Takeover::Resume).expect("it opens");
+        assert_eq!((next.state().head(), next.watcher().entries.len()), (state.head(), 0));
+        assert_eq!(next.propose(&prompt("a")).expect("the driver continues"), Ok(Answer::Accepted));
+        assert!(next.decide().expect("the driver continues"));
+        let run = next.state().open_run().expect("a turn runs").run_id.clone();
+
+        let state = next.state().clone();
+        let again = taken_up(&engines, &ledger, state.clone(), Takeover::Resume).expect("it opens");
+        assert_eq!(again.state().open_run().map(|open| &open.run_id), Some(&run));
+        let restarted = taken_up(&engines, &ledger, state, Takeover::Restart).expect("it opens");
+        assert_eq!(restarted.watcher().restarts(), 1);
+        assert!(restarted.state().open_run().is_none_or(|open| open.run_id != run));
+    }
+}
+
+#[test]
+fn a_takeover_by_another_driver_since_the_ledger_was_read_is_not_resumed() {
+    let ledger = MemoryLedger::default();
+    let first =
+        taken_up(&Engines::Native, &ledger, State::default(), Takeover::Restart).expect("it opens");
+    let state = first.state().clone();
+    taken_up(&Engines::Native, &ledger, state.clone(), Takeover::Restart).expect("another driver");
+    let why = taken_up(&Engines::Native, &ledger, state, Takeover::Resume)
+        .map(|_| ())
+        .expect_err("it has another");
+    assert!(matches!(why, DriveError::TakenOver(_)), "{why}");
+}
+
 #[test]
 fn an_interjection_that_a_stop_overtook_did_not_go_in() {
     let (ledger, clock) = (
@@ -161,7 +215,8 @@ fn an_interjection_that_a_stop_overtook_did_not_go_in() {
     let told = Told { entries: Vec::new(), goes_on: false, breakdowns: Vec::new() };
     let lent = (ledger.clone(), clock.clone(), Elsewhere);
     let mut driver =
-        Driver::open(&options, &Engines::Native, lent, State::default(), told).expect("it opens");
+        Driver::open(&options, &Engines::Native, lent, State::default(), Takeover::Restart, told)
+            .expect("it opens");
     assert_eq!(driver.propose(&prompt("a")).expect("the driver continues"), Ok(Answer::Accepted));
     driver.decide().expect("the driver continues");
     let run = driver.state().open_run().expect("a turn runs").run_id.clone();

@@ -38,6 +38,7 @@ use judge::Judge;
 use kernel::{Held, Rights};
 use mounts::{Mounted, opened_program};
 use places::Places;
+pub(crate) use report::WALL;
 use report::not_held;
 use rustix::process::geteuid;
 use serde::Serialize;

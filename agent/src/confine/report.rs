@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use super::{Confinement, Network, Policy, Wall, kernel::Held};
 
+/// The value of `kind` in the piece of transcript that says which wall holds.
+pub(crate) const WALL: &str = "confinement";
+
 /// Which wall holds, as a piece of transcript.
 #[derive(Debug, Serialize)]
 pub(crate) struct Holds<'a> {
@@ -16,12 +19,7 @@ pub(crate) struct Holds<'a> {
 impl Confinement {
     /// Which wall holds. `not_enforced` is what [`Confinement::describe`] returned.
     pub(crate) fn holds<'a>(&'a self, not_enforced: &'a [String]) -> Holds<'a> {
-        Holds {
-            kind: "confinement",
-            wall: self.wall(),
-            network: &self.policy.network,
-            not_enforced,
-        }
+        Holds { kind: WALL, wall: self.wall(), network: &self.policy.network, not_enforced }
     }
 
     /// The parts of the policy that are not enforced here, one sentence each.

@@ -14,12 +14,16 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
-use wakeful_host::{clock::SystemClock, driver, ledger::SqliteLedger};
+use wakeful_host::{
+    clock::SystemClock,
+    driver,
+    ledger::{Holder, Owner, SqliteLedger},
+};
 
 use super::{
     CliError, Verdict, complain,
     explain::word,
-    ledger::all_to_read,
+    ledger::{all_to_read, owners_in},
     style::{BAD, FAINT, STRONG, painted},
 };
 
@@ -30,9 +34,10 @@ const WIDEST: usize = 80;
 #[command(after_help = "\
     Each agent is read from its newest snapshot on. `wakeful doctor` verifies the whole \
     ledgers.\n\n\
-    A child agent is marked with its parent.\n\n\
-    --json prints one object per agent: {agent, parent {agent_id, supervision_task_id}, head {seq, \
-    chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
+    A child agent is marked with its parent. A line says which process drives an agent, if one \
+    does.\n\n\
+    --json prints one object per agent: {agent, parent {agent_id, supervision_task_id}, driven_by \
+    {pid, program, since}, head {seq, chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
     `AgentListEntry`, and `odd` holds what is a `Diagnostic` (see `wakeful schema`).\n\n\
     Exit codes:\n\
     \x20 0  printed\n\
@@ -59,6 +64,7 @@ pub(super) struct Agents {
 struct Row {
     agent: AgentListEntry,
     parent: Option<Parent>,
+    driven_by: Option<Driver>,
     head: Head,
     next_wake: Option<Timestamp>,
     oldest_wait: Option<Wait>,
@@ -70,6 +76,14 @@ struct Row {
 struct Parent {
     agent_id: AgentId,
     supervision_task_id: TaskId,
+}
+
+/// The process that drives an agent.
+#[derive(Serialize)]
+struct Driver {
+    pid: u32,
+    program: String,
+    since: Timestamp,
 }
 
 /// A wait of the agent or of one of its items.
@@ -99,7 +113,13 @@ impl Agents {
                 }
             }
         }
+        let owners =
+            owners_in(&self.ledger)?.into_iter().map(|owner| (owner.agent_id.clone(), owner));
+        let mut owners: BTreeMap<_, _> = owners.collect();
         for row in &mut rows {
+            let owner = owners.remove(&row.agent.identity.agent_id);
+            row.driven_by =
+                owner.map(|Owner { pid, program, since, .. }| Driver { pid, program, since });
             row.parent = parents.remove(&row.agent.identity.agent_id);
         }
         if rows.iter().any(|row| !row.odd.is_empty()) {
@@ -142,6 +162,7 @@ impl Agents {
             agent: AgentListEntry::new(machine.state()),
             // Known only when all ledgers have been read.
             parent: None,
+            driven_by: None,
             head: machine.head(),
             // From the newest entry on, so that an instant that has passed is named.
             next_wake: machine.next_wake(at),
@@ -196,7 +217,7 @@ fn oldest(summary: AgentSummary) -> Option<Wait> {
     intents.chain(conditions).min_by_key(|wait| wait.since)
 }
 
-/// The rows as a table for people. What is odd follows its row.
+/// The rows as a table for people. Who drives the agent, and what is odd, follow its row.
 fn table(rows: &[Row], now: Timestamp) -> String {
     let head = ["agent", "posture", "queue", "wakes", "oldest wait"].map(str::to_owned);
     let cells: Vec<[String; 5]> = rows.iter().map(|row| cells(row, now)).collect();
@@ -214,6 +235,10 @@ fn table(rows: &[Row], now: Timestamp) -> String {
         // The name is bold, and its padding stays outside the style.
         let name = &cells[0];
         add!(out, "{}{}", painted(STRONG, name), &line(cells)[name.len()..]);
+        if let Some(driver) = &row.driven_by {
+            let driver = Holder { pid: driver.pid, name: driver.program.clone() };
+            add!(out, "  {}", painted(FAINT, &format!("driven by {driver}")));
+        }
         for odd in &row.odd {
             add!(out, "  {}", painted(BAD, &odd.message));
         }

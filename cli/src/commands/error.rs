@@ -9,7 +9,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     engine::EngineError,
-    ledger::{LinesError, SqliteError},
+    ledger::{LinesError, OwnError, SqliteError},
     sandbox::GuestError,
 };
 
@@ -103,6 +103,9 @@ pub(super) enum CliError {
     /// An agent with a story cannot continue.
     #[error(transparent)]
     Run(#[from] wakeful_host::driver::DriveError),
+    /// Another process drives the agent.
+    #[error(transparent)]
+    Own(#[from] OwnError),
     /// The file of a running agent was lost.
     #[error(transparent)]
     Lost(SqliteError),

@@ -21,7 +21,7 @@ use wakeful_core::{
 use wakeful_host::{
     clock::SystemClock,
     driver,
-    ledger::{Format, SqliteError, SqliteFile, SqliteLedger, read_lines},
+    ledger::{Format, Owner, SqliteError, SqliteFile, SqliteLedger, read_lines},
 };
 
 use super::{CliError, Verdict, complain, style};
@@ -195,6 +195,14 @@ pub(super) fn all_to_read(path: &Path) -> Result<Vec<(AgentId, SqliteLedger)>, C
     let agents = file.agents()?.into_iter();
     let all: Vec<_> = agents.map(|agent| (agent.clone(), file.ledger(&agent))).collect();
     if all.is_empty() { Err(CliError::NoAgents(path.to_owned())) } else { Ok(all) }
+}
+
+/// Who drives agents of the file. Nobody drives a ledger in lines.
+pub(super) fn owners_in(path: &Path) -> Result<Vec<Owner>, CliError> {
+    match Format::from_file(path) {
+        Some(Format::Lines) => Ok(Vec::new()),
+        _ => Ok(existing(path)?.owners()?),
+    }
 }
 
 /// The named agent, otherwise all agents in the file; at least one.

@@ -27,7 +27,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     clock::VirtualClock,
-    driver::{self, DriveError, Driver, Watcher},
+    driver::{self, DriveError, Driver, Takeover, Watcher},
     engine::Engines,
 };
 
@@ -110,6 +110,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             engines,
             (ledger, clock.clone(), provider.clone()),
             state,
+            Takeover::Restart,
             watcher,
         )?;
         Ok(Self { driver, clock, time, provider, signals, safe_point: None })

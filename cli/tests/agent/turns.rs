@@ -10,7 +10,7 @@ use wakeful_core::record::{
     turn::{RunStatus, TurnRecord, TurnTerminalKind},
 };
 
-use super::{model::Asked, place::Place};
+use super::{children::eventually, model::Asked, place::Place};
 use crate::openai::answer::{Answer, Events};
 
 /// The turns that have ended, in order.
@@ -234,4 +234,24 @@ fn a_typed_line_that_is_not_utf_8_is_refused_by_its_number_and_the_others_are_ta
         });
         assert_eq!(texts.collect::<Vec<_>>(), ["one", "three"]);
     }
+}
+
+#[test]
+fn a_second_process_is_refused_and_leaves_what_the_first_runs_alone() {
+    let place = Place::scripted(|asked| match asked.rounds() {
+        0 => {
+            let cmd = "touch begun; sleep 2; echo whole";
+            Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 20_000 }))])
+        }
+        _ => Answer::says("Done."),
+    });
+    let first = place.start(&["--prompt", "go", "--until-rest"]);
+    eventually("the command begins", || place.workspace().join("begun").exists());
+    let second = place.run(&["--until-rest", "--prompt", "and this"]);
+    assert_eq!(second.code, 2, "{}{}", second.out, second.err);
+    assert!(second.err.contains("agent `default` is driven by process "), "{}", second.err);
+    assert_eq!(first.end(), 0);
+    let entries = place.entries("default");
+    assert!(calls(&entries)[0].output.as_str().contains("whole"), "{:?}", calls(&entries));
+    assert_eq!(ended(&entries).len(), 1);
 }

@@ -113,6 +113,13 @@ impl Home {
         wakeful(["send", "--ledger", &ledger].iter().chain(what))
     }
 
+    /// The number of lock files of owners beside the ledger.
+    pub(super) fn locks(&self) -> usize {
+        let files = std::fs::read_dir(self.folder.path()).expect("it is listed");
+        let names = files.map(|file| file.expect("a file").file_name());
+        names.filter(|name| name.to_string_lossy().contains("-owner-")).count()
+    }
+
     pub(super) fn entries(&self) -> Vec<Entry> {
         entries(&self.file("agent.sqlite"), "default")
     }
@@ -138,6 +145,11 @@ impl Live {
             said.push(line);
         }
         panic!("it never printed `{what}`, only\n{}", said.join("\n"));
+    }
+
+    /// The id of its process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends it a signal by name.

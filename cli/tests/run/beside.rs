@@ -1,10 +1,15 @@
 //! Messages to a running agent from outside, and two processes that want to drive it.
 
-use wakeful_core::record::{
-    Record,
-    queue::envelope::QueueStatus,
-    turn::{RunStatus, TurnTerminalKind},
+use wakeful_core::{
+    Options,
+    host::Scheduler,
+    record::{
+        Record,
+        queue::envelope::QueueStatus,
+        turn::{RunStatus, TurnTerminalKind},
+    },
 };
+use wakeful_host::{clock::SystemClock, ledger::SqliteFile, provider::Elsewhere};
 
 use super::{HEAD, agent::Home};
 use crate::program::{arg, wakeful};
@@ -82,12 +87,69 @@ fn an_interjection_goes_into_the_open_run() {
 }
 
 #[test]
-fn who_comes_second_drives_and_the_first_says_so() {
+fn who_comes_second_is_refused_and_drives_as_soon_as_the_first_is_killed() {
+    let home = Home::with(HEAD);
+    let mut first = home.start(&[]);
+    first.says("StayIdle");
+    let before = home.entries().len();
+    let second = home.run(&["--until-rest"]);
+    assert_eq!((second.code, second.out.as_str()), (2, ""));
+    let start =
+        format!("error: agent `default` is driven by process {} (`wakeful`) since ", first.id());
+    assert!(second.err.starts_with(&start), "{}", second.err);
+    let end = ": say things to it with `wakeful send`, or end that process first\n";
+    assert!(second.err.ends_with(end), "{}", second.err);
+    assert_eq!(home.entries().len(), before, "nothing is recorded");
+    home.send(&["prompt", "go"]);
+    first.says("turn        1 terminal completed");
+
+    assert!(first.kill());
+    let third = home.start(&[]);
+    third.says("runtime restarted");
+    third.says("StayIdle");
+    third.signal("INT");
+    assert_eq!(third.end(), (0, String::new()));
+    assert_eq!(home.locks(), 0, "the lock file of the killed process is removed too");
+}
+
+#[test]
+fn agents_of_one_file_run_side_by_side_and_the_list_says_who_drives_them() {
+    let home = Home::with(HEAD);
+    let listed = |options: &[&str]| {
+        let file = arg(&home.file("agent.sqlite"));
+        wakeful(["agents", file.as_str()].iter().chain(options)).out
+    };
+    let agents = ["ada", "bob"].map(|agent| home.start(&["--agent", agent]));
+    agents.iter().for_each(|live| drop(live.says("StayIdle")));
+    let [ada, bob] = agents;
+    let both = listed(&[]);
+    for live in [&ada, &bob] {
+        let line = format!("\n  driven by process {} (`wakeful`)\n", live.id());
+        assert!(both.contains(&line), "{both}");
+    }
+    let id = bob.id();
+    ada.signal("INT");
+    assert_eq!(ada.end(), (0, String::new()));
+    let rows: Vec<serde_json::Value> =
+        listed(&["--json"]).lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    assert_eq!(rows[0]["driven_by"], serde_json::Value::Null);
+    assert_eq!(rows[1]["driven_by"]["pid"], id);
+    assert_eq!(rows[1]["driven_by"]["program"], "wakeful");
+    assert!(rows[1]["driven_by"]["since"].is_string(), "{}", rows[1]);
+    drop(bob);
+    assert!(!listed(&[]).contains("driven by"), "a killed process drives nothing");
+}
+
+/// A program that asks for no claim.
+#[test]
+fn a_driver_without_a_claim_that_takes_over_ends_the_first() {
     let home = Home::with(HEAD);
     let first = home.start(&[]);
     first.says("StayIdle");
-    let second = home.start(&[]);
-    second.says("runtime restarted");
+    let ledger =
+        SqliteFile::open(&home.file("agent.sqlite")).expect("it opens").ledger(&"default".into());
+    Scheduler::drive(Options::new("default".into()), ledger, SystemClock, Elsewhere)
+        .expect("it takes over");
     let (code, err) = first.end();
     assert_eq!(code, 2);
     assert!(
@@ -96,8 +158,6 @@ fn who_comes_second_drives_and_the_first_says_so() {
         ),
         "{err}"
     );
-    home.send(&["prompt", "go"]);
-    second.says("turn        1 terminal completed");
 }
 
 #[test]

@@ -19,5 +19,6 @@ pub use lines::{LinesError, read_lines};
 pub use memory::MemoryLedger;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    Anchor, ArchiveError, Holder, Obstacle, Patience, SqliteError, SqliteFile, SqliteLedger, Wait,
+    Anchor, ArchiveError, Holder, Obstacle, OwnError, Owned, Owner, Patience, SqliteError,
+    SqliteFile, SqliteLedger, Wait,
 };

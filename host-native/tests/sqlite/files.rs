@@ -34,7 +34,7 @@ fn a_new_file_is_marked_and_in_wal_mode() {
     assert_eq!(value::<String>(&path, "journal_mode"), "wal");
     assert_eq!(
         (value::<i32>(&path, "application_id"), value::<i32>(&path, "user_version")),
-        (0x576b_666c, 2)
+        (0x576b_666c, 3)
     );
 }
 
@@ -91,7 +91,7 @@ fn a_newer_schema_is_refused_by_number() {
     Connection::open(&path)
         .and_then(|file| file.pragma_update(None, "user_version", 7))
         .expect("it is made newer");
-    let said = "`FILE` has schema version 7, this program reads up to 2: use a newer one";
+    let said = "`FILE` has schema version 7, this program reads up to 3: use a newer one";
     assert_eq!(refused(&path, SqliteFile::open(&path)), said);
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
 }

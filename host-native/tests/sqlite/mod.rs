@@ -5,6 +5,7 @@ mod child;
 mod denied;
 mod failing;
 mod files;
+mod owning;
 mod processes;
 mod snapshots;
 mod storing;

@@ -52,6 +52,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let notice = log.clone();
     let patience = Endless::new(hurry, move |said: &str| notice.notice(said));
     let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
+    let owned = file.own(&agent_id)?;
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
     let mut ledger = file.ledger(&agent_id);
@@ -59,7 +60,10 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
         .and_then(|mut run| run.live(until));
     match ending.map_err(|why| super::ended(why, &file))? {
-        Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
+        Ending::Rested | Ending::ShutDown => {
+            owned.release()?;
+            Ok(Verdict::Well)
+        }
         // A crash must leave only what is on the disk, so nothing is cleaned up.
         Ending::Crashed => {
             mention!(

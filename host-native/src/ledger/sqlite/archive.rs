@@ -15,6 +15,7 @@ use wakeful_core::{AgentId, Chain, EntryBytes, EntryError, Head, Ledger, LedgerE
 use super::{
     SqliteError, SqliteFile,
     ledger::{Appended, Row, SqliteLedger, insert, number, page, seq},
+    schema,
 };
 
 /// Entries per transaction of a move.
@@ -331,7 +332,7 @@ impl SqliteFile {
 
 fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head, PathBuf)>> {
     // Files of schema version 1 have no anchors, and an observer does not migrate them.
-    if !connection.table_exists(None, "anchors")? {
+    if !schema::has_table(connection, "anchors")? {
         return Ok(None);
     }
     let mut statement =
@@ -344,8 +345,8 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
 }
 
 fn goes_on_in(connection: &Connection, agent: i64) -> rusqlite::Result<Option<String>> {
-    // As in `stored`: files of schema version 1 lack the column.
-    if !connection.column_exists(None, "agents", "goes_on_in")? {
+    // As in `stored`: files of schema version 1 lack the column too.
+    if !schema::has_table(connection, "anchors")? {
         return Ok(None);
     }
     connection

@@ -78,6 +78,16 @@ pub enum SqliteError {
     /// The file beside the ledger with its newest entries was deleted or replaced.
     #[error("`{}-wal`, which has the newest entries, was deleted or replaced while it was in use, so nothing more is stored: put it back, or look with `wakeful doctor` at what is left, and start again", .0.display())]
     WalGone(PathBuf),
+    /// The lock file of an owner cannot be used.
+    #[error("`{}` cannot be {done}: {why}; this file says who drives an agent: give this user the right to use it, and its folder a file system with file locks", lock.display())]
+    NoLock {
+        /// The lock file.
+        lock: PathBuf,
+        /// What was tried, as in "made".
+        done: &'static str,
+        /// The system's message.
+        why: String,
+    },
     /// The file system does not support WAL mode.
     #[error("`{}` cannot use WAL mode (SQLite chose `{mode}`): put it on a local disk, not on a network share", path.display())]
     NoWal {

@@ -1,16 +1,18 @@
 //! The durable ledger: one SQLite file for many agents, in WAL mode. Every append is on the disk
 //! before it returns (contract 3.1, 3.2).
 //!
-//! One process drives an agent; others may read the file at the same time. If two processes write
-//! to one agent, their appends run one after the other. The second one has an old head and gets a
-//! conflict.
+//! One process drives an agent: its owner ([`SqliteFile::own`]). Others may read the file at the
+//! same time. If two processes write to one agent, their appends run one after the other. The
+//! second one has an old head and gets a conflict.
 
 mod archive;
 mod error;
 mod group;
 mod holder;
 mod identity;
+mod kept;
 mod ledger;
+mod owner;
 mod patience;
 mod schema;
 mod snapshots;
@@ -28,6 +30,7 @@ use self::{
     group::Group,
     identity::Identity,
     ledger::{Appended, Row},
+    owner::Owning,
     patience::{Bounded, insist},
 };
 
@@ -36,11 +39,12 @@ pub use self::{
     error::SqliteError,
     holder::Holder,
     ledger::SqliteLedger,
+    owner::{OwnError, Owned, Owner},
     patience::{Obstacle, Patience, Wait},
 };
 
 /// More than the number of statements in this crate, so that each is prepared once per file.
-const STATEMENTS: usize = 32;
+const STATEMENTS: usize = 48;
 
 /// A ledger file. Clones, and the ledgers taken from it, share one connection and may be sent to
 /// other threads. Appends of several threads at once share an fsync.
@@ -50,6 +54,7 @@ pub struct SqliteFile {
     connection: Arc<Mutex<Connection>>,
     group: Arc<Group>,
     identity: Identity,
+    owning: Arc<Owning>,
     patience: Arc<dyn Patience>,
 }
 
@@ -80,7 +85,7 @@ impl SqliteFile {
     pub fn open_patiently(path: &Path, patience: Arc<dyn Patience>) -> Result<Self, SqliteError> {
         let connection = insist(path, &*patience, || Self::connect_to_write(path))?;
         // The migration has read the file, so its `-wal` is open.
-        Ok(Self::new(path, connection, Identity::of_writer(path), patience))
+        Ok(Self::new(path, connection, Identity::of_writer(path), Owning::of(path), patience))
     }
 
     fn connect_to_write(path: &Path) -> Result<Connection, SqliteError> {
@@ -115,7 +120,8 @@ impl SqliteFile {
             schema::require_some(path, &connection)?;
             Ok(connection)
         })?;
-        Ok(Self::new(path, connection, Identity::of_reader(path), Arc::new(Bounded)))
+        let patience = Arc::new(Bounded);
+        Ok(Self::new(path, connection, Identity::of_reader(path), Owning::of(path), patience))
     }
 
     /// A file in memory, which lives as long as its ledgers. Errors name it by `path`.
@@ -123,7 +129,8 @@ impl SqliteFile {
         let mut connection = Connection::open_in_memory()
             .map_err(|why| SqliteError::new(path, "make room for", &why))?;
         schema::migrate(path, &mut connection)?;
-        Ok(Self::new(path, connection, Identity::none(), Arc::new(Bounded)))
+        let patience = Arc::new(Bounded);
+        Ok(Self::new(path, connection, Identity::none(), Owning::default(), patience))
     }
 
     /// The agents that have entries in this file, sorted by id.
@@ -135,6 +142,39 @@ impl SqliteFile {
             let mut statement =
                 connection.prepare_cached("SELECT agent_id FROM agents ORDER BY agent_id")?;
             statement.query_map([], |row| row.get::<_, String>(0).map(AgentId::from))?.collect()
+        })
+    }
+
+    /// The newest entry of each agent that has entries, sorted by id.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn heads(&self) -> Result<Vec<(AgentId, Head)>, SqliteError> {
+        self.call("read the heads in", |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT agent_id, agent FROM agents WHERE EXISTS
+                     (SELECT 1 FROM entries WHERE entries.agent = agents.agent)
+                 ORDER BY agent_id",
+            )?;
+            let numbers = statement
+                .query_map([], |row| Ok((AgentId::from(row.get::<_, String>(0)?), row.get(1)?)))?;
+            numbers
+                .map(|found| {
+                    let (agent_id, agent) = found?;
+                    Ok((agent_id, ledger::head(connection, agent)?))
+                })
+                .collect()
+        })
+    }
+
+    /// A number that changes when another connection, such as that of another process, has changed
+    /// the file. Own changes do not change it.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn version(&self) -> Result<i64, SqliteError> {
+        self.call("read the version of", |connection| {
+            connection.pragma_query_value(None, "data_version", |row| row.get(0))
         })
     }
 
@@ -162,6 +202,7 @@ impl SqliteFile {
         path: &Path,
         connection: Connection,
         identity: Identity,
+        owning: Owning,
         patience: Arc<dyn Patience>,
     ) -> Self {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -170,6 +211,7 @@ impl SqliteFile {
             connection: Arc::new(Mutex::new(connection)),
             group: Arc::default(),
             identity,
+            owning: Arc::new(owning),
             patience,
         }
     }

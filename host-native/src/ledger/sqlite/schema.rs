@@ -16,6 +16,8 @@ const APPLICATION_ID: i32 = 0x576b_666c;
 /// of its batch. The primary key of `entries` groups the entries by agent and serves both the head
 /// and the pages, so no other index is needed. An anchor says where the entries up to it are, and
 /// which head the rest continues. `goes_on_in` is set for an agent whose ledger here is an archive.
+/// An owner is the one that drives the agent; `since` is in nanoseconds since 1970. What is kept is
+/// the host's own.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE agents (
@@ -46,6 +48,21 @@ const STEPS: &[&str] = &[
     ) STRICT;
     ALTER TABLE agents ADD COLUMN goes_on_in TEXT;
 ",
+    "
+    CREATE TABLE owners (
+        agent_id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        program TEXT NOT NULL,
+        since INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE kept (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (kind, name)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// What the header of a file says.
@@ -72,6 +89,14 @@ pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), S
         0 => Err(SqliteError::Empty(path.to_owned())),
         _ => Ok(()),
     }
+}
+
+/// Whether the file has a table. It asks the file itself: what SQLite remembers of the schema may
+/// be older than a migration by another process.
+pub(super) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?
+        .exists([name])
 }
 
 /// Migrates a file to the newest version, in one transaction. If two processes do so at once, the
