@@ -22,7 +22,7 @@ mod server;
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
 pub use agents::Turns;
 pub use limits::Limits;
-pub use listen::Socket;
+pub use listen::{Socket, Tls, TlsError};
 pub use openapi::document;
 pub use problem::Problem;
 pub use routes::{Parameter, ROUTES, Route};

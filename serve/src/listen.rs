@@ -9,6 +9,10 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
@@ -16,14 +20,17 @@ use tokio::{
     task::JoinSet,
     time,
 };
+use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use crate::{auth::Peer, limits::Limits};
 
 /// A socket that listens.
 pub enum Socket {
-    /// TCP.
+    /// TCP without encryption, for the loopback and for proxies.
     Tcp(net::TcpListener),
+    /// TCP with TLS.
+    Tls(net::TcpListener, Tls),
     /// A Unix socket.
     #[cfg(unix)]
     Unix(std::os::unix::net::UnixListener),
@@ -33,10 +40,52 @@ impl Socket {
     /// Its address, if it is TCP.
     pub(crate) fn address(&self) -> Option<net::SocketAddr> {
         match self {
-            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Tcp(listener) | Self::Tls(listener, _) => listener.local_addr().ok(),
             #[cfg(unix)]
             Self::Unix(_) => None,
         }
+    }
+}
+
+/// The certificate and the key of a server.
+pub struct Tls(Arc<ServerConfig>);
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The certificates cannot be read.
+    #[error("the certificates are not PEM: {0}")]
+    Certificates(rustls::pki_types::pem::Error),
+    /// There is no certificate.
+    #[error("there is no certificate in it")]
+    NoCertificate,
+    /// The key cannot be read.
+    #[error("the key is not PEM, or has a pass phrase: {0}")]
+    Key(rustls::pki_types::pem::Error),
+    /// The two do not belong together, or are of a kind that cannot be used.
+    #[error("certificate and key cannot be used: {0}")]
+    Unusable(#[from] rustls::Error),
+}
+
+impl Tls {
+    /// The certificates (the server's first) and the key of a server, both as PEM.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or they do not belong together.
+    pub fn new(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(certificates)
+            .collect::<Result<_, _>>()
+            .map_err(TlsError::Certificates)?;
+        if certificates.is_empty() {
+            return Err(TlsError::NoCertificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Key)?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)?;
+        Ok(Self(Arc::new(config)))
     }
 }
 
@@ -77,9 +126,12 @@ pub(crate) async fn serve(
         let (shared, graceful) = (shared.clone(), Arc::clone(&graceful));
         match socket {
             Socket::Tcp(listener) => {
-                listener.set_nonblocking(true)?;
-                let listener = TcpListener::from_std(listener)?;
-                listening.spawn(async move { shared.tcp(listener, &graceful).await });
+                let listener = listened(listener)?;
+                listening.spawn(async move { shared.tcp(listener, None, &graceful).await });
+            }
+            Socket::Tls(listener, Tls(config)) => {
+                let (listener, tls) = (listened(listener)?, TlsAcceptor::from(config));
+                listening.spawn(async move { shared.tcp(listener, Some(tls), &graceful).await });
             }
             #[cfg(unix)]
             Socket::Unix(listener) => {
@@ -99,8 +151,18 @@ pub(crate) async fn serve(
     Ok(())
 }
 
+fn listened(listener: net::TcpListener) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
 impl Shared {
-    async fn tcp(mut self, listener: TcpListener, graceful: &GracefulShutdown) {
+    async fn tcp(
+        mut self,
+        listener: TcpListener,
+        tls: Option<TlsAcceptor>,
+        graceful: &Arc<GracefulShutdown>,
+    ) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -112,7 +174,18 @@ impl Shared {
             };
             // Answers are small, and a stream's events must not wait for more.
             let _ = stream.set_nodelay(true);
-            self.connect(stream, Peer::Tcp(address), graceful);
+            let peer = Peer::Tcp(address);
+            let Some(tls) = tls.clone() else {
+                self.connect(stream, peer, graceful);
+                continue;
+            };
+            let (shared, graceful) = (self.clone(), Arc::clone(graceful));
+            tokio::spawn(async move {
+                let accepted = time::timeout(shared.limits.header_timeout, tls.accept(stream)).await;
+                if let Ok(Ok(stream)) = accepted {
+                    shared.connect(stream, peer, &graceful);
+                }
+            });
         }
     }
 

@@ -106,6 +106,9 @@ pub(super) enum CliError {
     /// Another process drives the agent.
     #[error(transparent)]
     Own(#[from] OwnError),
+    /// A server cannot start, or a token cannot be made.
+    #[error(transparent)]
+    Serve(#[from] super::serve::CannotServe),
     /// The file of a running agent was lost.
     #[error(transparent)]
     Lost(SqliteError),

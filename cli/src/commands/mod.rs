@@ -30,9 +30,11 @@ mod replay;
 mod rules;
 mod run;
 mod send;
+mod serve;
 mod status;
 mod style;
 mod tasks;
+mod token;
 mod trace;
 mod trigger;
 mod versions;
@@ -114,6 +116,10 @@ enum Command {
     Conformance(conformance::Conformance),
     /// Run an agent with a story or a model, and print each decision with its reason
     Run(Box<run::RunArgs>),
+    /// Serve many agents over HTTP: an API, streams, and addresses that wake agents
+    Serve(Box<serve::Serve>),
+    /// Make, list and end the tokens of a server
+    Token(token::Token),
     /// Send a message, an event or a request to an agent
     Send(send::Send),
     /// Deliver to an agent from outside, with the token of an external trigger
@@ -212,6 +218,8 @@ pub fn main() -> ExitCode {
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Serve(command) => command.run(),
+        Command::Token(command) => command.run(),
         Command::Send(command) => command.run(),
         Command::Deliver(command) => command.run(),
         Command::Trigger(command) => command.run(),

@@ -122,6 +122,11 @@ impl RunArgs {
     }
 }
 
+/// Receives signals that request the end of a server. The second one ends the process at once.
+pub(super) fn signalled() -> Result<Receiver<()>, CliError> {
+    signals(Hurry::default())
+}
+
 /// Receives signals that request shutdown. The second one ends the process at once.
 fn signals(hurry: Hurry) -> Result<Receiver<()>, CliError> {
     let (sender, receiver) = mpsc::channel();

@@ -1,0 +1,336 @@
+//! `wakeful serve`: many agents behind one door.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use wakeful_host::{ledger::SqliteFile, text};
+use wakeful_serve::{Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
+
+use super::{CliError, Verdict, run::signalled, status::counted};
+
+/// Where the server listens if nothing is said.
+const LISTEN: &str = "127.0.0.1:7171";
+
+/// The name of the token that the first start makes.
+const FIRST: &str = "operator";
+
+#[derive(Args)]
+#[command(after_help = "\
+    The first start makes a token with all rights and prints it once; `wakeful token` makes more. \
+    Over the Unix socket a process of the same user needs no token.\n\n\
+    Agents are made with `PUT /v1/agents/NAME`. The server decides for them, and a host in any \
+    language runs their turns: it asks for the open turn with `GET /v1/agents/NAME/turn`, and \
+    reports what happens with `POST /v1/agents/NAME/facts`. Other agents of the file are observed: \
+    whoever drives them hears what is said to them here. docs/serve.md shows it step by step.\n\n\
+    Over plain HTTP the server listens on the loopback only. For other addresses name a certificate \
+    with --tls-cert and --tls-key, or say --behind-proxy if a proxy in front of it speaks TLS.\n\n\
+    Ctrl-C ends it: streams end, and requests that have begun are answered. What was acknowledged is \
+    in the ledger, also after `kill -9`.\n\n\
+    Exit codes:\n\
+    \x20 0    it was ended\n\
+    \x20 2    it cannot start\n\
+    \x20 4    the ledger file was deleted, renamed or replaced\n\
+    \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
+    Examples:\n\
+    \x20 wakeful serve --ledger agents.sqlite\n\
+    \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n\
+    \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:7171 --behind-proxy --host-name agents.example.org")]
+pub(super) struct Serve {
+    /// The ledger file, which is created if missing
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+    /// The address to listen on; the port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
+    listen: SocketAddr,
+    /// The Unix socket to listen on [default: the ledger's path with `.sock`]
+    #[cfg(unix)]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+    /// Do not listen on a Unix socket
+    #[cfg(unix)]
+    #[arg(long, conflicts_with = "socket")]
+    no_socket: bool,
+    /// The certificates for TLS, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key for TLS, as PEM without a pass phrase
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Listen without TLS on an address that others can reach, because a proxy is in front
+    #[arg(long)]
+    behind_proxy: bool,
+    /// A name by which clients call this server, as in the header `Host`; may be repeated
+    #[arg(long, value_name = "NAME")]
+    host_name: Vec<String>,
+    /// The origin of a page that may ask this server, such as https://desk.example; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: LimitArgs,
+}
+
+#[derive(Args)]
+struct LimitArgs {
+    /// Seconds after which the state of an agent that nobody asks is dropped from memory
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    resident_idle: u64,
+    /// Agents whose state is in memory
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    resident_agents: usize,
+    /// Requests that wait for one agent; more are refused with 429
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = above_zero())]
+    queue_per_agent: u64,
+    /// Requests of one token in a second; more are refused with 429
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    requests_per_second: u32,
+    /// Open streams; more are refused with 429
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = above_zero())]
+    streams: u64,
+    /// Bytes of the body of a request; a longer one is refused with 413
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = above_zero())]
+    body_bytes: u64,
+    /// Seconds that running turns have to end when the server is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    drain: u64,
+}
+
+fn above_zero() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..)
+}
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::commands) enum CannotServe {
+    /// The address cannot be used.
+    #[error("cannot listen on {address}: {why}; name another address with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        why: io::Error,
+    },
+    /// The address is open to others, without encryption.
+    #[error(
+        "{0} can be reached by others, and tokens would cross the network in plain text: name a \
+         certificate with --tls-cert and --tls-key, or say --behind-proxy if a proxy in front of \
+         this server speaks TLS"
+    )]
+    Plain(SocketAddr),
+    /// Another server has the Unix socket.
+    #[error("another server listens on `{}`: end it, or name another socket with --socket", .0.display())]
+    SocketTaken(PathBuf),
+    /// The Unix socket cannot be made.
+    #[error("cannot listen on the socket `{}`: {why}; name another one with --socket, or say --no-socket", path.display())]
+    Socket {
+        /// The path of the socket.
+        path: PathBuf,
+        /// The system's error.
+        why: io::Error,
+    },
+    /// The certificate cannot be used.
+    #[error("`{}`: {why}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: TlsError,
+    },
+    /// An origin is not one.
+    #[error("`{0}` is not an origin: write it as a browser does, such as https://desk.example")]
+    Origin(String),
+    /// The server cannot start.
+    #[error(transparent)]
+    Start(#[from] ServeError),
+    /// The first token cannot be made.
+    #[error(transparent)]
+    Token(#[from] wakeful_serve::AccessError),
+    /// The server broke down.
+    #[error("the server broke down: {0}; start it again, nothing that was acknowledged is lost")]
+    Broken(io::Error),
+}
+
+impl Serve {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let origins = self.allow_origin.iter().map(|origin| origin_of(origin));
+        let origins = origins.collect::<Result<BTreeSet<_>, _>>()?;
+        let tls = self.tls()?;
+        let is_open = !self.listen.ip().is_loopback();
+        if is_open && tls.is_none() && !self.behind_proxy {
+            return Err(CannotServe::Plain(self.listen).into());
+        }
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let listener = TcpListener::bind(self.listen)
+            .map_err(|why| CannotServe::Listen { address: self.listen, why })?;
+        let mut sockets = vec![match tls {
+            Some(tls) => Socket::Tls(listener, tls),
+            None => Socket::Tcp(listener),
+        }];
+        let signals = signalled()?;
+        let file = SqliteFile::open(&self.ledger)?;
+        #[cfg(unix)]
+        let socket = self.unix(&mut sockets)?;
+        let is_first = wakeful_serve::grants(&file)?.is_empty();
+        let token = is_first
+            .then(|| wakeful_serve::grant(&file, FIRST, Scope::ALL, None))
+            .transpose()
+            .map_err(CannotServe::from)?;
+        let host_names = self.host_name.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let server = wakeful_serve::start(Options {
+            file: file.clone(),
+            runner: None,
+            limits: self.limits.limits(),
+            sockets,
+            host_names,
+            origins,
+        })
+        .map_err(CannotServe::from)?;
+        let address = server.addresses().first().copied().unwrap_or(self.listen);
+        let agents = counted(file.agents()?.len(), "agent");
+        say!("{}: {agents}", self.ledger.display());
+        say!("listening on {scheme}://{address}");
+        #[cfg(unix)]
+        if let Some(socket) = &socket {
+            say!("listening on the socket {}", socket.path.display());
+        }
+        match &token {
+            Some(token) => say!("{}", first_steps(&format!("{scheme}://{address}"), token)),
+            None => say!("tokens: wakeful token list --ledger {}", self.ledger.display()),
+        }
+        let lost = loop {
+            match signals.recv_timeout(Duration::from_secs(1)) {
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                    if let Some(lost) = file.lost() {
+                        break Some(lost);
+                    }
+                }
+                _ => break None,
+            }
+        };
+        mention!("ending");
+        let ended = server.stop();
+        match lost {
+            Some(lost) => Err(CliError::Lost(lost)),
+            None => {
+                ended.map_err(CannotServe::Broken)?;
+                Ok(Verdict::Well)
+            }
+        }
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, CliError> {
+        let (Some(certificates), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        let read = |path: &Path| {
+            text::read(path).map_err(|why| CliError::Read { path: path.to_owned(), why })
+        };
+        let tls = Tls::new(read(certificates)?.as_bytes(), read(key)?.as_bytes());
+        let wrong = |why: TlsError| {
+            let path = if matches!(why, TlsError::Key(_)) { key } else { certificates };
+            CannotServe::Tls { path: path.clone(), why }
+        };
+        Ok(Some(tls.map_err(wrong)?))
+    }
+
+    /// The Unix socket, which only this user can open.
+    #[cfg(unix)]
+    fn unix(&self, sockets: &mut Vec<Socket>) -> Result<Option<Beside>, CannotServe> {
+        use std::os::unix::{fs::PermissionsExt, net::UnixListener, net::UnixStream};
+
+        if self.no_socket {
+            return Ok(None);
+        }
+        let path = self.socket.clone().unwrap_or_else(|| {
+            let mut path = self.ledger.clone().into_os_string();
+            path.push(".sock");
+            path.into()
+        });
+        let failed = |why| CannotServe::Socket { path: path.clone(), why };
+        if UnixStream::connect(&path).is_ok() {
+            return Err(CannotServe::SocketTaken(path));
+        }
+        // A server that was killed left it. Only a socket is removed, and nothing else.
+        if fs::symlink_metadata(&path).is_ok_and(|found| {
+            std::os::unix::fs::FileTypeExt::is_socket(&found.file_type())
+        }) {
+            fs::remove_file(&path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        sockets.push(Socket::Unix(listener));
+        Ok(Some(Beside { path }))
+    }
+}
+
+/// The file of a Unix socket, which goes with the server.
+#[cfg(unix)]
+struct Beside {
+    path: PathBuf,
+}
+
+#[cfg(unix)]
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // Whoever removed it was faster.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl LimitArgs {
+    fn limits(&self) -> Limits {
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        Limits {
+            resident_idle: Duration::from_secs(self.resident_idle),
+            resident_agents: self.resident_agents,
+            queue_per_agent: size(self.queue_per_agent),
+            requests_per_second: self.requests_per_second,
+            streams: size(self.streams),
+            body_bytes: size(self.body_bytes),
+            drain: Duration::from_secs(self.drain),
+            ..Limits::default()
+        }
+    }
+}
+
+/// An origin as browsers write it.
+fn origin_of(text: &str) -> Result<String, CannotServe> {
+    let wrong = || CannotServe::Origin(text.to_owned());
+    let (scheme, authority) = text.split_once("://").ok_or_else(wrong)?;
+    let is_plain = matches!(scheme, "http" | "https")
+        && !authority.is_empty()
+        && !authority.contains(['/', '?', '#', '@', '*', ' ']);
+    is_plain.then(|| text.to_ascii_lowercase()).ok_or_else(wrong)
+}
+
+/// What to try after the first start.
+fn first_steps(url: &str, token: &str) -> String {
+    format!(
+        "\n\
+         this token is shown once; it may do everything:\n\
+         \x20 {token}\n\n\
+         three commands to try in another terminal:\n\
+         \x20 export TOKEN={token}\n\
+         \x20 curl -X PUT -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada\n\
+         \x20 curl -X POST -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada/messages -d '{{\"text\":\"hello\"}}'\n\
+         \x20 curl -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada/turn"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin_of;
+
+    #[test]
+    fn an_origin_is_written_as_browsers_do() {
+        assert_eq!(origin_of("https://Desk.example:8443").expect("one"), "https://desk.example:8443");
+        for wrong in ["desk.example", "*", "https://*", "https://a/b", "ftp://a", "https://", "null"] {
+            assert!(origin_of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `wakeful token`: makes, lists and ends the tokens of a server.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
+use serde::Serialize;
+use wakeful_core::{id::AgentId, json};
+use wakeful_host::ledger::SqliteFile;
+use wakeful_serve::{Grant, Scope};
+
+use super::{
+    CliError, Verdict,
+    serve::CannotServe,
+    style::{STRONG, painted},
+};
+
+#[derive(Args)]
+#[command(after_help = "\
+    A token has scopes: `read` sees agents and their entries; `prompt` speaks as the operator; \
+    `operate` reports facts, runs turns, and makes, starts and stops agents; `ingress` reports \
+    events of a system outside. It is for all agents, or for one. The store has its hash only, so \
+    it is shown once. A running server learns of it at once.\n\n\
+    Exit codes:\n\
+    \x20 0  done\n\
+    \x20 1  there is no such token to revoke\n\
+    \x20 2  it cannot be done\n\n\
+    Examples:\n\
+    \x20 wakeful token --ledger agents.sqlite create dashboard --scope read\n\
+    \x20 wakeful token --ledger agents.sqlite create host --scope read --scope operate --agent ada\n\
+    \x20 wakeful token --ledger agents.sqlite list\n\
+    \x20 wakeful token --ledger agents.sqlite revoke dashboard")]
+pub(super) struct Token {
+    /// The ledger file of the server
+    #[arg(long, value_name = "FILE", global = true, required = true)]
+    ledger: Option<PathBuf>,
+    /// Print the result as JSON: {name, scopes, agent_id}, for `create` with `token`
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make a token, and print it once
+    Create {
+        /// A name for people, as in messages and lists
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        name: String,
+        /// What it may be used for; may be repeated
+        #[arg(long, value_name = "SCOPE", required = true)]
+        scope: Vec<Scope>,
+        /// The only agent that it is for [default: all]
+        #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+        agent: Option<String>,
+    },
+    /// List the tokens, without the tokens themselves
+    List,
+    /// End a token
+    Revoke {
+        /// The name of the token
+        name: String,
+    },
+}
+
+/// A token as JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    scopes: Vec<Scope>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a AgentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(grant: &'a Grant) -> Self {
+        Self {
+            name: &grant.name,
+            scopes: grant.scopes.iter().copied().collect(),
+            agent_id: grant.agent_id.as_ref(),
+            token: None,
+        }
+    }
+}
+
+impl Token {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        // INVARIANT: clap requires it, before the subcommand or after it.
+        let path = self.ledger.as_deref().unwrap_or_else(|| unreachable!("clap requires it"));
+        match &self.what {
+            What::Create { name, scope, agent } => {
+                let file = SqliteFile::open(path)?;
+                let agent_id = agent.as_deref().map(AgentId::from);
+                let made = wakeful_serve::grant(&file, name, scope.clone(), agent_id.clone());
+                let token = made.map_err(CannotServe::from)?;
+                if self.json {
+                    let mut scopes = scope.clone();
+                    scopes.sort_unstable();
+                    scopes.dedup();
+                    let agent_id = agent_id.as_ref();
+                    say!("{}", json::write(&Shown { name, scopes, agent_id, token: Some(&token) }));
+                } else {
+                    say!("{token}");
+                    mention!("this token is shown once; keep it where only its user can read it");
+                }
+            }
+            What::List => {
+                let grants = wakeful_serve::grants(&SqliteFile::open_read_only(path)?)?;
+                if self.json {
+                    say!("{}", json::write(&grants.iter().map(Shown::of).collect::<Vec<_>>()));
+                    return Ok(Verdict::Well);
+                }
+                if grants.is_empty() {
+                    say!("there are no tokens; make one with `wakeful token create`");
+                }
+                for grant in &grants {
+                    let scopes: Vec<_> = grant.scopes.iter().map(|scope| scope.name()).collect();
+                    let of = grant
+                        .agent_id
+                        .as_ref()
+                        .map_or_else(|| "all agents".to_owned(), |id| format!("agent `{id}`"));
+                    say!("{}: {}, {of}", painted(STRONG, &grant.name), scopes.join(", "));
+                }
+            }
+            What::Revoke { name } => {
+                if !wakeful_serve::revoke(&SqliteFile::open(path)?, name)? {
+                    mention!("there is no token `{name}`; `wakeful token list` shows the tokens");
+                    return Ok(Verdict::Differs);
+                }
+                if self.json {
+                    say!("{}", json::write(&Shown { name, scopes: Vec::new(), agent_id: None, token: None }));
+                } else {
+                    say!("the token `{name}` has ended");
+                }
+            }
+        }
+        Ok(Verdict::Well)
+    }
+}
