@@ -13,6 +13,8 @@ mod api;
 mod auth;
 mod limits;
 mod listen;
+#[cfg(target_os = "linux")]
+mod model;
 mod openapi;
 mod problem;
 mod routes;
@@ -20,9 +22,11 @@ mod runner;
 mod server;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
-pub use agents::Turns;
+pub use agents::{Notice, Turns};
 pub use limits::Limits;
 pub use listen::{Socket, Tls, TlsError};
+#[cfg(target_os = "linux")]
+pub use model::{Folders, Models};
 pub use openapi::document;
 pub use problem::Problem;
 pub use routes::{Parameter, ROUTES, Route};

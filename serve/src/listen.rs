@@ -181,7 +181,8 @@ impl Shared {
             };
             let (shared, graceful) = (self.clone(), Arc::clone(graceful));
             tokio::spawn(async move {
-                let accepted = time::timeout(shared.limits.header_timeout, tls.accept(stream)).await;
+                let accepted =
+                    time::timeout(shared.limits.header_timeout, tls.accept(stream)).await;
                 if let Ok(Ok(stream)) = accepted {
                     shared.connect(stream, peer, &graceful);
                 }
@@ -218,7 +219,9 @@ impl Shared {
             async move {
                 let mut request = request.map(Body::new);
                 request.extensions_mut().insert(peer);
-                Ok::<_, Infallible>(router.oneshot(request).await.unwrap_or_else(|why| match why {}))
+                Ok::<_, Infallible>(
+                    router.oneshot(request).await.unwrap_or_else(|why| match why {}),
+                )
             }
         });
         let connection = http1::Builder::new()

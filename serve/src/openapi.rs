@@ -95,7 +95,9 @@ fn operation(
     if let Some(body) = &route.body {
         let content = match body.schema {
             Some(schema) => json!({ "application/json": { "schema": schema(generator) } }),
-            None => json!({ "application/json": {}, "text/plain": { "schema": { "type": "string" } } }),
+            None => {
+                json!({ "application/json": {}, "text/plain": { "schema": { "type": "string" } } })
+            }
         };
         operation["requestBody"] = json!({ "required": body.is_required, "content": content });
     }
@@ -112,7 +114,9 @@ fn operation(
 fn response(answer: &Reply, generator: &mut schemars::SchemaGenerator) -> Value {
     let mut response = json!({ "description": answer.description });
     if !answer.kind.is_empty() {
-        let media = answer.schema.map_or_else(|| json!({}), |schema| json!({ "schema": schema(generator) }));
+        let media = answer
+            .schema
+            .map_or_else(|| json!({}), |schema| json!({ "schema": schema(generator) }));
         response["content"] = json!({ answer.kind: media });
     }
     response

@@ -186,7 +186,8 @@ const fn reply(status: u16, description: &'static str, schema: SchemaOf) -> Repl
     Reply { status, description, kind: "application/json", schema: Some(schema) }
 }
 
-const NOTHING: Reply = Reply { status: 204, description: "Done, or there is none", kind: "", schema: None };
+const NOTHING: Reply =
+    Reply { status: 204, description: "Done, or there is none", kind: "", schema: None };
 
 const STREAM: &[Reply] = &[Reply {
     status: 200,
@@ -195,7 +196,8 @@ const STREAM: &[Reply] = &[Reply {
     schema: None,
 }];
 
-const AT: Parameter = query("at", schema::<u64>, "The entry after which to ask; the newest if absent");
+const AT: Parameter =
+    query("at", schema::<u64>, "The entry after which to ask; the newest if absent");
 
 const BOUNDARY: Parameter = query(
     "boundary",
@@ -293,7 +295,12 @@ pub const ROUTES: &[Route] = &[
             "openapi",
             "This document",
             &[],
-            &[Reply { status: 200, description: "OpenAPI 3.1", kind: "application/json", schema: None }],
+            &[Reply {
+                status: 200,
+                description: "OpenAPI 3.1",
+                kind: "application/json",
+                schema: None,
+            }],
             read::openapi,
         )
     },
@@ -375,7 +382,11 @@ pub const ROUTES: &[Route] = &[
         "workItems",
         "The open work items, each with the entry of its newest record",
         &[],
-        &[reply(200, "The items", schema::<Vec<projections::Behind<wakeful_core::record::work::WorkItemRecord>>>)],
+        &[reply(
+            200,
+            "The items",
+            schema::<Vec<projections::Behind<wakeful_core::record::work::WorkItemRecord>>>,
+        )],
         projections::work_items,
     ),
     get(
@@ -399,7 +410,11 @@ pub const ROUTES: &[Route] = &[
         "timers",
         "The active timers",
         &[],
-        &[reply(200, "The timers", schema::<Vec<projections::Behind<wakeful_core::record::waiting::TimerRecord>>>)],
+        &[reply(
+            200,
+            "The timers",
+            schema::<Vec<projections::Behind<wakeful_core::record::waiting::TimerRecord>>>,
+        )],
         projections::timers,
     ),
     get(
@@ -423,7 +438,11 @@ pub const ROUTES: &[Route] = &[
         "diagnostics",
         "What is odd about the agent now",
         &[],
-        &[reply(200, "The diagnostics", schema::<Vec<wakeful_core::record::diagnostic::Diagnostic>>)],
+        &[reply(
+            200,
+            "The diagnostics",
+            schema::<Vec<wakeful_core::record::diagnostic::Diagnostic>>,
+        )],
         projections::diagnostics,
     ),
     Route {
@@ -452,8 +471,16 @@ pub const ROUTES: &[Route] = &[
             "Say something to an agent: a prompt of its operator, or an event",
             body::<write::NewMessage>(),
             &[
-                reply(200, "It is recorded; with `Prefer: wait`, its turn has ended", schema::<write::Heard>),
-                reply(202, "It is recorded, and its turn has not ended in this time", schema::<write::Heard>),
+                reply(
+                    200,
+                    "It is recorded; with `Prefer: wait`, its turn has ended",
+                    schema::<write::Heard>,
+                ),
+                reply(
+                    202,
+                    "It is recorded, and its turn has not ended in this time",
+                    schema::<write::Heard>,
+                ),
             ],
             read::health,
         )

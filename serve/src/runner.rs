@@ -1,6 +1,8 @@
 //! Turns that are run in this process: what a runner, such as an agent with a model, and the server
 //! say to each other.
 
+use std::sync::Arc;
+
 use wakeful_core::{
     id::{AgentId, Seq},
     record::chain::Head,
@@ -13,7 +15,7 @@ pub trait Runner: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the agent cannot be driven now. The server tries again later.
-    fn live(&self, agent: &AgentId, watch: &dyn Watch) -> Result<Head, RunnerError>;
+    fn live(&self, agent: &AgentId, watch: Arc<dyn Watch>) -> Result<Head, RunnerError>;
 }
 
 /// What a runner tells the server about the agent that it drives, and about its children.
@@ -23,6 +25,9 @@ pub trait Watch: Send + Sync {
 
     /// The model has said this much more. It is not in the ledger yet.
     fn text(&self, agent: &AgentId, delta: &str);
+
+    /// A message for the people who run the server, which no entry records.
+    fn notice(&self, agent: &AgentId, notice: &str);
 
     /// How to shut the agent down: an open turn is interrupted, and goes on after the next start.
     fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>);

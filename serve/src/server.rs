@@ -28,7 +28,7 @@ use wakeful_host::ledger::SqliteFile;
 
 use crate::{
     access::Access,
-    agents::Agents,
+    agents::{Agents, Notice},
     api::{entries, turns, write},
     auth::{Gate, Peer},
     limits::Limits,
@@ -53,6 +53,8 @@ pub struct Options {
     pub host_names: BTreeSet<String>,
     /// The origins of other pages that may ask, such as `https://desk.example`.
     pub origins: BTreeSet<String>,
+    /// Tells the people who run the server something, such as that an agent fails.
+    pub notice: Notice,
 }
 
 /// Why there is no server.
@@ -125,10 +127,10 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
     access.read(&options.file).map_err(|why| ServeError::Store(why.to_string()))?;
     let limits = options.limits;
     let addresses = options.sockets.iter().filter_map(Socket::address).collect();
-    let runtime =
-        runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let agents = Agents::start(options.file, options.runner, limits, Arc::clone(&access))
-        .map_err(failed)?;
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let agents =
+        Agents::start(options.file, options.runner, limits, Arc::clone(&access), options.notice)
+            .map_err(failed)?;
     let (stop, stops) = watch::channel(false);
     let door = Arc::new(Door {
         agents: Arc::clone(&agents),
@@ -177,13 +179,19 @@ fn router(door: Arc<Door>) -> Router {
         router = router.route(route.path, on(filter, handler));
     }
     router
-        .fallback(|State(door): State<Arc<Door>>, Extension(peer): Extension<Peer>, request: Request<Body>| async move {
-            let headers = request.headers().clone();
-            let refused = refused(&door, peer, &request, StatusCode::NOT_FOUND);
-            shared(&door, &headers, refused)
-        })
+        .fallback(
+            |State(door): State<Arc<Door>>,
+             Extension(peer): Extension<Peer>,
+             request: Request<Body>| async move {
+                let headers = request.headers().clone();
+                let refused = refused(&door, peer, &request, StatusCode::NOT_FOUND);
+                shared(&door, &headers, refused)
+            },
+        )
         .method_not_allowed_fallback(
-            |State(door): State<Arc<Door>>, Extension(peer): Extension<Peer>, request: Request<Body>| async move {
+            |State(door): State<Arc<Door>>,
+             Extension(peer): Extension<Peer>,
+             request: Request<Body>| async move {
                 let headers = request.headers().clone();
                 let refused = refused(&door, peer, &request, StatusCode::METHOD_NOT_ALLOWED);
                 shared(&door, &headers, refused)
@@ -303,10 +311,7 @@ async fn answered(
 
 /// The query by name. A name that the route does not know is an error, since what it asks for would
 /// not be done.
-fn known(
-    route: &Route,
-    query: Vec<(String, String)>,
-) -> Result<HashMap<String, String>, Problem> {
+fn known(route: &Route, query: Vec<(String, String)>) -> Result<HashMap<String, String>, Problem> {
     let mut named = HashMap::new();
     for (name, value) in query {
         let is_known =
@@ -316,7 +321,9 @@ fn known(
             return Err(Problem::malformed(detail));
         }
         if named.insert(name.clone(), value).is_some() {
-            return Err(Problem::malformed(format!("the parameter `{name}` is named twice: name it once")));
+            return Err(Problem::malformed(format!(
+                "the parameter `{name}` is named twice: name it once"
+            )));
         }
     }
     Ok(named)
@@ -336,7 +343,9 @@ async fn place(door: &Door) -> Result<tokio::sync::OwnedSemaphorePermit, Problem
 async fn blocking<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    task::spawn_blocking(run).await.unwrap_or_else(|_| Err(Problem::broken("the request broke down")))
+    task::spawn_blocking(run)
+        .await
+        .unwrap_or_else(|_| Err(Problem::broken("the request broke down")))
 }
 
 /// Records a message, and waits for the end of its turn if the client wants that.

@@ -11,8 +11,7 @@ fn completed(run: &Value, text: &str) -> Value {
 
 fn turn(place: &Place, agent: &str) -> Value {
     let path = format!("/v1/agents/{agent}/turn");
-    let (status, turn) =
-        place.send("GET", &path, &place.operator, "", &[("prefer", "wait=10")]);
+    let (status, turn) = place.send("GET", &path, &place.operator, "", &[("prefer", "wait=10")]);
     assert_eq!(status, 200, "{turn}");
     turn
 }
@@ -166,14 +165,18 @@ fn parts_of_the_state_have_the_entry_behind_them() {
         &json!({ "fact": "work_item_created", "work_item_id": "w", "objective": "ship it" }),
     );
     place.report("eva", &json!({ "fact": "task_created", "task_id": "t", "task_kind": "command_task", "work_item_id": "w", "wait_policy": "background" }));
-    place.report("eva", &json!({ "fact": "timer_created", "timer_id": "u", "duration_ms": 60_000 }));
+    place
+        .report("eva", &json!({ "fact": "timer_created", "timer_id": "u", "duration_ms": 60_000 }));
     let items = place.ask("/v1/agents/eva/work-items").1;
     assert_eq!(items[0]["record"]["objective"], "ship it");
     let entry = items[0]["entry"].as_u64().expect("a number");
     let line = &place.lines("eva")[usize::try_from(entry).expect("small") - 1];
     assert!(line.contains("ship it"), "{line}");
     let tasks = place.ask("/v1/agents/eva/tasks").1;
-    assert_eq!((&tasks[0]["work_item_id"], &tasks[0]["tasks"][0]["record"]["id"]), (&json!("w"), &json!("t")));
+    assert_eq!(
+        (&tasks[0]["work_item_id"], &tasks[0]["tasks"][0]["record"]["id"]),
+        (&json!("w"), &json!("t"))
+    );
     assert_eq!(place.ask("/v1/agents/eva/timers").1[0]["record"]["id"], "u");
     for part in ["waits", "children", "triggers", "diagnostics"] {
         assert_eq!(place.ask(&format!("/v1/agents/eva/{part}")).0, 200, "{part}");

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -44,11 +45,8 @@ pub(crate) struct With {
 
 impl Default for With {
     fn default() -> Self {
-        let limits = Limits {
-            body_bytes: BODY_BYTES,
-            drain: Duration::from_secs(5),
-            ..Limits::default()
-        };
+        let limits =
+            Limits { body_bytes: BODY_BYTES, drain: Duration::from_secs(5), ..Limits::default() };
         Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new() }
     }
 }
@@ -102,6 +100,7 @@ impl Place {
             sockets: vec![Socket::Tcp(listener)],
             host_names: with.host_names,
             origins: with.origins,
+            notice: Arc::new(|notice| println!("{notice}")),
         };
         let server = start(options).expect("it starts");
         self.address = server.addresses()[0];

@@ -70,8 +70,7 @@ fn what_is_delivered_to_an_address_wakes_the_agent_once() {
     assert!(lines.iter().all(|line| !line.contains(token)));
     assert_eq!(place.post(path, "", token).0, 400, "a token must not become content");
     assert_eq!(place.post("/in/wkt_0", "", "x").1["code"], "no_such_token");
-    let (status, rotated) =
-        place.post("/v1/agents/eva/triggers/build/rotate", &place.operator, "");
+    let (status, rotated) = place.post("/v1/agents/eva/triggers/build/rotate", &place.operator, "");
     assert_eq!(status, 200);
     assert_eq!(place.post(path, "", "late").0, 404);
     let path = rotated["path"].as_str().expect("a path").to_owned();

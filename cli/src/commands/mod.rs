@@ -25,6 +25,8 @@ mod listing;
 mod log;
 mod man;
 #[cfg(target_os = "linux")]
+mod model;
+#[cfg(target_os = "linux")]
 mod policy;
 mod replay;
 mod rules;

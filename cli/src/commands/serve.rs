@@ -5,14 +5,30 @@ use std::{
     fs, io,
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use clap::Args;
+#[cfg(target_os = "linux")]
+use clap::ValueEnum;
+#[cfg(target_os = "linux")]
+use wakeful_core::{
+    id::AgentId,
+    record::entry::{Entry, EntryBytes},
+};
 use wakeful_host::{ledger::SqliteFile, text};
+#[cfg(target_os = "linux")]
+use wakeful_serve::{Folders, Models, Runner};
 use wakeful_serve::{Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
 
 use super::{CliError, Verdict, run::signalled, status::counted};
+#[cfg(target_os = "linux")]
+use super::{
+    engines::DriverArg,
+    ledger::home_of,
+    model::{self, ModelArgs, Place},
+};
 
 /// Where the server listens if nothing is said.
 const LISTEN: &str = "127.0.0.1:7171";
@@ -39,6 +55,7 @@ const FIRST: &str = "operator";
     \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
     Examples:\n\
     \x20 wakeful serve --ledger agents.sqlite\n\
+    \x20 wakeful serve --ledger agents.sqlite --provider openai --model qwen3 --workspaces work\n\
     \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n\
     \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:7171 --behind-proxy --host-name agents.example.org")]
 pub(super) struct Serve {
@@ -73,6 +90,94 @@ pub(super) struct Serve {
     allow_origin: Vec<String>,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
+    #[cfg(target_os = "linux")]
+    #[command(flatten, next_help_heading = "With --provider openai")]
+    model: ModelsArgs,
+}
+
+/// The provider that executes turns in the process of the server.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ProviderName {
+    /// A model behind any server that speaks chat completions (docs/providers.md)
+    Openai,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Args)]
+struct ModelsArgs {
+    /// The provider that executes the turns of agents in this process [default: none]
+    #[arg(long, value_enum)]
+    provider: Option<ProviderName>,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    driver: DriverArg,
+    /// The folder in which the commands of all agents work
+    #[arg(long, value_name = "DIR", conflicts_with = "workspaces")]
+    workspace: Option<PathBuf>,
+    /// The folder in which each agent has a folder of its own for its commands
+    #[arg(long, value_name = "DIR")]
+    workspaces: Option<PathBuf>,
+    /// The agents' own folder, for output of commands and temporary files [default: the ledger's
+    /// path with `.home`]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Agents whose turns run at once; others wait for one to rest
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = above_zero())]
+    turns_at_once: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl ModelsArgs {
+    /// What runs the turns of agents in this process, if anything does.
+    fn runner(
+        &self,
+        ledger: &Path,
+        file: &SqliteFile,
+    ) -> Result<Option<Arc<dyn Runner>>, CliError> {
+        let Some(ProviderName::Openai) = self.provider else { return Ok(None) };
+        let (folder, folders) = match (&self.workspace, &self.workspaces) {
+            (Some(one), _) => (model::workspace(one)?, Folders::One),
+            (None, Some(each)) => {
+                let all = model::workspace(each)?;
+                let folders = Folders::Each(all.root().to_owned());
+                (all, folders)
+            }
+            (None, None) => return Err(CannotServe::NoWorkspace.into()),
+        };
+        let home = home_of(ledger, self.home.as_deref())?;
+        let checked = self.model.checked(&folder, ledger, &home)?;
+        if let Some(notice) = checked.notice() {
+            mention!("{notice}");
+        }
+        let place = Place {
+            agent_id: AgentId::from(""),
+            file: file.clone(),
+            engines: self.driver.engines()?,
+            workspace: folder,
+            home,
+            trusts_clock: false,
+            audience: Arc::new(Silent),
+        };
+        let setup = self.model.setup(checked, place)?;
+        Ok(Some(Arc::new(Models { setup, folders })))
+    }
+}
+
+/// The server gives each agent an audience of its own.
+#[cfg(target_os = "linux")]
+struct Silent;
+
+#[cfg(target_os = "linux")]
+impl wakeful_agent::Audience for Silent {
+    fn entry(&self, _: &AgentId, _: &Entry, _: &EntryBytes) {}
+
+    fn text(&self, _: &AgentId, _: &str) {}
+
+    fn calls(&self, _: &AgentId, _: &str) {}
+
+    fn notice(&self, _: &AgentId, _: &str) {}
 }
 
 #[derive(Args)]
@@ -144,6 +249,13 @@ pub(in crate::commands) enum CannotServe {
     /// An origin is not one.
     #[error("`{0}` is not an origin: write it as a browser does, such as https://desk.example")]
     Origin(String),
+    /// It is not said where commands work.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "say where the commands of agents work: --workspaces DIR gives each agent a folder of its \
+         own, --workspace DIR is one folder for all"
+    )]
+    NoWorkspace,
     /// The server cannot start.
     #[error(transparent)]
     Start(#[from] ServeError),
@@ -157,6 +269,11 @@ pub(in crate::commands) enum CannotServe {
 
 impl Serve {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        // Before anything else: the environment may hold the key of a provider.
+        #[cfg(target_os = "linux")]
+        if self.model.provider.is_some() {
+            wakeful_agent::confine::hide_memory().map_err(CliError::Memory)?;
+        }
         let origins = self.allow_origin.iter().map(|origin| origin_of(origin));
         let origins = origins.collect::<Result<BTreeSet<_>, _>>()?;
         let tls = self.tls()?;
@@ -180,14 +297,25 @@ impl Serve {
             .then(|| wakeful_serve::grant(&file, FIRST, Scope::ALL, None))
             .transpose()
             .map_err(CannotServe::from)?;
+        #[cfg(target_os = "linux")]
+        let runner = self.model.runner(&self.ledger, &file)?;
+        #[cfg(not(target_os = "linux"))]
+        let runner = None;
+        #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
+        let mut limits = self.limits.limits();
+        #[cfg(target_os = "linux")]
+        {
+            limits.turns_at_once = usize::try_from(self.model.turns_at_once).unwrap_or(usize::MAX);
+        }
         let host_names = self.host_name.iter().map(|name| name.to_ascii_lowercase()).collect();
         let server = wakeful_serve::start(Options {
             file: file.clone(),
-            runner: None,
-            limits: self.limits.limits(),
+            runner,
+            limits,
             sockets,
             host_names,
             origins,
+            notice: Arc::new(|notice| mention!("{notice}")),
         })
         .map_err(CannotServe::from)?;
         let address = server.addresses().first().copied().unwrap_or(self.listen);
@@ -256,9 +384,9 @@ impl Serve {
             return Err(CannotServe::SocketTaken(path));
         }
         // A server that was killed left it. Only a socket is removed, and nothing else.
-        if fs::symlink_metadata(&path).is_ok_and(|found| {
-            std::os::unix::fs::FileTypeExt::is_socket(&found.file_type())
-        }) {
+        if fs::symlink_metadata(&path)
+            .is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()))
+        {
             fs::remove_file(&path).map_err(failed)?;
         }
         let listener = UnixListener::bind(&path).map_err(failed)?;
@@ -328,8 +456,13 @@ mod tests {
 
     #[test]
     fn an_origin_is_written_as_browsers_do() {
-        assert_eq!(origin_of("https://Desk.example:8443").expect("one"), "https://desk.example:8443");
-        for wrong in ["desk.example", "*", "https://*", "https://a/b", "ftp://a", "https://", "null"] {
+        assert_eq!(
+            origin_of("https://Desk.example:8443").expect("one"),
+            "https://desk.example:8443"
+        );
+        for wrong in
+            ["desk.example", "*", "https://*", "https://a/b", "ftp://a", "https://", "null"]
+        {
             assert!(origin_of(wrong).is_err(), "{wrong}");
         }
     }

@@ -25,14 +25,11 @@ use super::{
     \x20 1  there is no such token to revoke\n\
     \x20 2  it cannot be done\n\n\
     Examples:\n\
-    \x20 wakeful token --ledger agents.sqlite create dashboard --scope read\n\
-    \x20 wakeful token --ledger agents.sqlite create host --scope read --scope operate --agent ada\n\
-    \x20 wakeful token --ledger agents.sqlite list\n\
-    \x20 wakeful token --ledger agents.sqlite revoke dashboard")]
+    \x20 wakeful token create dashboard --scope read --ledger agents.sqlite\n\
+    \x20 wakeful token create host --scope read --scope operate --agent ada --ledger agents.sqlite\n\
+    \x20 wakeful token list --ledger agents.sqlite\n\
+    \x20 wakeful token revoke dashboard --ledger agents.sqlite")]
 pub(super) struct Token {
-    /// The ledger file of the server
-    #[arg(long, value_name = "FILE", global = true, required = true)]
-    ledger: Option<PathBuf>,
     /// Print the result as JSON: {name, scopes, agent_id}, for `create` with `token`
     #[arg(long, global = true)]
     json: bool,
@@ -40,10 +37,20 @@ pub(super) struct Token {
     what: What,
 }
 
+/// Where the tokens are.
+#[derive(Args)]
+struct At {
+    /// The ledger file of the server
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+}
+
 #[derive(Subcommand)]
 enum What {
     /// Make a token, and print it once
     Create {
+        #[command(flatten)]
+        at: At,
         /// A name for people, as in messages and lists
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         name: String,
@@ -55,9 +62,14 @@ enum What {
         agent: Option<String>,
     },
     /// List the tokens, without the tokens themselves
-    List,
+    List {
+        #[command(flatten)]
+        at: At,
+    },
     /// End a token
     Revoke {
+        #[command(flatten)]
+        at: At,
         /// The name of the token
         name: String,
     },
@@ -87,11 +99,9 @@ impl<'a> Shown<'a> {
 
 impl Token {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        // INVARIANT: clap requires it, before the subcommand or after it.
-        let path = self.ledger.as_deref().unwrap_or_else(|| unreachable!("clap requires it"));
         match &self.what {
-            What::Create { name, scope, agent } => {
-                let file = SqliteFile::open(path)?;
+            What::Create { at, name, scope, agent } => {
+                let file = SqliteFile::open(&at.ledger)?;
                 let agent_id = agent.as_deref().map(AgentId::from);
                 let made = wakeful_serve::grant(&file, name, scope.clone(), agent_id.clone());
                 let token = made.map_err(CannotServe::from)?;
@@ -106,8 +116,8 @@ impl Token {
                     mention!("this token is shown once; keep it where only its user can read it");
                 }
             }
-            What::List => {
-                let grants = wakeful_serve::grants(&SqliteFile::open_read_only(path)?)?;
+            What::List { at } => {
+                let grants = wakeful_serve::grants(&SqliteFile::open_read_only(&at.ledger)?)?;
                 if self.json {
                     say!("{}", json::write(&grants.iter().map(Shown::of).collect::<Vec<_>>()));
                     return Ok(Verdict::Well);
@@ -124,13 +134,21 @@ impl Token {
                     say!("{}: {}, {of}", painted(STRONG, &grant.name), scopes.join(", "));
                 }
             }
-            What::Revoke { name } => {
-                if !wakeful_serve::revoke(&SqliteFile::open(path)?, name)? {
+            What::Revoke { at, name } => {
+                if !wakeful_serve::revoke(&SqliteFile::open(&at.ledger)?, name)? {
                     mention!("there is no token `{name}`; `wakeful token list` shows the tokens");
                     return Ok(Verdict::Differs);
                 }
                 if self.json {
-                    say!("{}", json::write(&Shown { name, scopes: Vec::new(), agent_id: None, token: None }));
+                    say!(
+                        "{}",
+                        json::write(&Shown {
+                            name,
+                            scopes: Vec::new(),
+                            agent_id: None,
+                            token: None
+                        })
+                    );
                 } else {
                     say!("the token `{name}` has ended");
                 }

@@ -9,11 +9,7 @@ use wakeful_core::{
     id::{AgentId, ExternalTriggerId},
     json,
     ladder::owed,
-    record::{
-        chain::Head,
-        control::AgentKind,
-        queue::envelope::Priority,
-    },
+    record::{chain::Head, control::AgentKind, queue::envelope::Priority},
     state::{State, autonomy},
     time::Timestamp,
 };

@@ -101,7 +101,10 @@ impl Cell {
     pub(crate) fn queue(&self, most: usize) -> Result<Place<'_>, Problem> {
         let place = Place(self);
         if self.queued.fetch_add(1, Ordering::Relaxed) >= most {
-            return Err(Problem::busy(format!("{most} requests wait for the agent `{}`", self.agent)));
+            return Err(Problem::busy(format!(
+                "{most} requests wait for the agent `{}`",
+                self.agent
+            )));
         }
         Ok(place)
     }

@@ -39,12 +39,12 @@ pub(super) struct Lives {
 }
 
 /// What the server hears of a living agent and its children.
-struct Heard<'a> {
-    agents: &'a Agents,
+struct Heard {
+    agents: Arc<Agents>,
     end: End,
 }
 
-impl Watch for Heard<'_> {
+impl Watch for Heard {
     fn appended(&self, agent: &AgentId, seq: Seq) {
         // A child that is new is found by the watch.
         if let Ok(cell) = self.agents.cell(agent) {
@@ -53,6 +53,10 @@ impl Watch for Heard<'_> {
     }
 
     fn text(&self, _agent: &AgentId, _delta: &str) {}
+
+    fn notice(&self, agent: &AgentId, notice: &str) {
+        (self.agents.notice)(&format!("{agent}: {notice}"));
+    }
 
     fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>) {
         *held(&self.end) = Some(end);
@@ -81,9 +85,9 @@ impl Agents {
         let (agents, own) = (Arc::clone(self), Arc::clone(cell));
         let thread = thread::Builder::new().name(format!("agent {}", cell.agent));
         let spawned = thread.spawn(move || {
-            let heard = Heard { agents: &agents, end };
+            let heard = Arc::new(Heard { agents: Arc::clone(&agents), end });
             let before = own.brief().head;
-            let lived = catch_unwind(AssertUnwindSafe(|| runner.live(&own.agent, &heard)));
+            let lived = catch_unwind(AssertUnwindSafe(|| runner.live(&own.agent, heard)));
             let next = {
                 let mut lives = held(&agents.lives);
                 lives.running.remove(&own.number);

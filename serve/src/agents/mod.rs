@@ -45,7 +45,10 @@ use self::{
 };
 use crate::{access::Access, limits::Limits, problem::Problem, runner::Runner};
 
-pub(crate) use self::{brief::{Listed, digest}, cell::Cell};
+pub(crate) use self::{
+    brief::{Listed, digest},
+    cell::Cell,
+};
 
 /// Who runs the turns of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -70,6 +73,9 @@ struct Registered {
 /// The kind of what the server keeps of agents.
 const KEPT: &str = "agent";
 
+/// How the people who run a server are told something.
+pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The agents of a store.
 pub(crate) struct Agents {
     file: SqliteFile,
@@ -79,6 +85,8 @@ pub(crate) struct Agents {
     /// The tokens, which are read again when another process changes them.
     access: Arc<Access>,
     runner: Option<Arc<dyn Runner>>,
+    /// Tells the people who run the server something.
+    notice: Notice,
     cells: RwLock<Cells>,
     agenda: Agenda,
     lives: Mutex<Lives>,
@@ -88,6 +96,8 @@ pub(crate) struct Agents {
     /// Whether each agent was read once, so that all tokens are known.
     is_ready: AtomicBool,
     has_ended: AtomicBool,
+    /// Those that look after the agents.
+    threads: Mutex<Vec<thread::JoinHandle<()>>>,
     /// Why the store cannot be used.
     lost: Mutex<Option<String>>,
     /// Wakes those who wait for the next turn of any agent.
@@ -116,6 +126,7 @@ impl Agents {
         runner: Option<Arc<dyn Runner>>,
         limits: Limits,
         access: Arc<Access>,
+        notice: Notice,
     ) -> Result<Arc<Self>, Problem> {
         let reads = SqliteFile::open_read_only(file.path())?;
         let agents = Arc::new(Self {
@@ -124,6 +135,7 @@ impl Agents {
             limits,
             access,
             runner,
+            notice,
             cells: RwLock::default(),
             agenda: Agenda::default(),
             lives: Mutex::default(),
@@ -131,6 +143,7 @@ impl Agents {
             began: Instant::now(),
             is_ready: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            threads: Mutex::default(),
             lost: Mutex::default(),
             turns: Notify::new(),
         });
@@ -155,7 +168,10 @@ impl Agents {
     ) -> Result<(), Problem> {
         let agents = Arc::clone(self);
         let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || run(&agents));
-        spawned.map(drop).map_err(|why| Problem::broken(format!("the system gives no thread: {why}")))
+        let thread =
+            spawned.map_err(|why| Problem::broken(format!("the system gives no thread: {why}")))?;
+        held(&self.threads).push(thread);
+        Ok(())
     }
 
     fn registered(&self) -> Result<HashMap<String, Registered>, Problem> {
@@ -218,11 +234,6 @@ impl Agents {
         &self.limits
     }
 
-    /// The store, for what the server keeps beside the ledgers.
-    pub(crate) fn file(&self) -> &SqliteFile {
-        &self.file
-    }
-
     /// The ledger of an agent for those who only read.
     pub(crate) fn reading(&self, cell: &Cell) -> SqliteLedger {
         self.reads.ledger(&cell.agent)
@@ -251,7 +262,10 @@ impl Agents {
     pub(crate) fn with<T>(
         &self,
         cell: &Arc<Cell>,
-        ask: impl FnOnce(&mut Observed, &mut Option<Box<wakeful_core::record::effect::TurnRequest>>) -> Result<T, SchedulerError>,
+        ask: impl FnOnce(
+            &mut Observed,
+            &mut Option<Box<wakeful_core::record::effect::TurnRequest>>,
+        ) -> Result<T, SchedulerError>,
     ) -> Result<T, Problem> {
         let _place = cell.queue(self.limits.queue_per_agent)?;
         let mut inner = cell.inner();
@@ -351,11 +365,7 @@ impl Agents {
     }
 
     /// Creates an agent, or changes who runs its turns.
-    pub(crate) fn put(
-        &self,
-        options: Options,
-        turns: Turns,
-    ) -> Result<(Arc<Cell>, bool), Problem> {
+    pub(crate) fn put(&self, options: Options, turns: Turns) -> Result<(Arc<Cell>, bool), Problem> {
         let agent = options.agent_id.clone();
         if turns == Turns::Model && self.runner.is_none() {
             return Err(Problem::no_runner());
@@ -371,7 +381,14 @@ impl Agents {
         let cell = self.add(agent, Head::START, None);
         cell.set_turns(self.turns_of(Some(&kept)));
         cell.put_away(false);
-        self.look(&cell);
+        if turns == Turns::Elsewhere {
+            let mut inner = cell.inner();
+            let driven = self.drive(&cell, &mut inner, None);
+            self.settle(&cell, &mut inner, &driven);
+            driven?;
+        } else {
+            self.look(&cell);
+        }
         self.agenda.now(cell.number);
         Ok((cell, is_new))
     }
@@ -400,6 +417,10 @@ impl Agents {
         self.has_ended.store(true, Ordering::Release);
         self.agenda.end();
         self.drain();
+        for thread in std::mem::take(&mut *held(&self.threads)) {
+            // What it did for an agent is in the ledger, or was not acknowledged.
+            let _ = thread.join();
+        }
         for cell in self.all() {
             let owned = cell.inner().owned.take();
             // What is not given up is found to be dead by the next process.

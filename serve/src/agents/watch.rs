@@ -123,5 +123,4 @@ impl Agents {
             }
         }
     }
-
 }

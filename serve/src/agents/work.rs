@@ -9,12 +9,7 @@ use wakeful_core::{
     fact::{Fact, turn::TurnAborted},
     host::{Clock, LedgerError, SchedulerError, StepReport},
     json::{self, RawJson},
-    record::{
-        chain::Head,
-        decision::Boundary,
-        effect::Effect,
-        turn::AbortReason,
-    },
+    record::{chain::Head, decision::Boundary, effect::Effect, turn::AbortReason},
 };
 use wakeful_host::{clock::SystemClock, ledger::OwnError};
 
@@ -167,6 +162,9 @@ impl Agents {
             inner.scheduler = None;
             inner.failures
         };
+        if failures == 1 {
+            (self.notice)(&format!("{}: {}", cell.agent, problem.detail));
+        }
         let brief = Brief::clone(&cell.brief());
         self.index(cell, brief.broken(&cell.agent, cell.turns(), problem.clone()));
         let after = AGAIN_MS.saturating_mul(1 << failures.min(6)).min(LONGEST_MS);

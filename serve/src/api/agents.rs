@@ -4,7 +4,11 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use wakeful_core::{derive::posture::Posture, id::AgentId, machine::Options};
+use wakeful_core::{
+    derive::posture::Posture,
+    id::{AgentId, fault_in},
+    machine::Options,
+};
 
 use crate::{
     agents::Turns,
@@ -20,7 +24,11 @@ const MOST: u64 = 1_000;
 
 /// A number of agents.
 #[derive(JsonSchema)]
-pub(crate) struct Limit(#[schemars(range(min = 1, max = 1000))] #[allow(dead_code)] u64);
+pub(crate) struct Limit(
+    #[schemars(range(min = 1, max = 1000))]
+    #[allow(dead_code)]
+    u64,
+);
 
 /// A page of the list.
 #[derive(Serialize, JsonSchema)]
@@ -95,8 +103,8 @@ pub(crate) fn put(asked: &Asked) -> Result<Answer, Problem> {
         false => asked.json()?,
     };
     let agent = asked.agent();
-    if agent.as_str().is_empty() {
-        return Err(Problem::malformed("the id of an agent is not empty"));
+    if let Some(fault) = fault_in(agent.as_str()).filter(|_| asked.cell().is_err()) {
+        return Err(Problem::malformed(format!("the id of an agent: {fault}")));
     }
     let mut options = Options::new(agent.clone());
     if let Some(policy) = &new.policy {

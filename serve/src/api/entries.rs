@@ -59,9 +59,9 @@ pub(crate) fn stream(
     let cell = asked.cell()?;
     let after = match asked.header("last-event-id").filter(|named| !named.is_empty()) {
         None => asked.number("after")?.unwrap_or(0),
-        Some(after) => after.parse().map_err(|_| {
-            Problem::malformed("`Last-Event-ID` is the number of an entry, from 0")
-        })?,
+        Some(after) => after
+            .parse()
+            .map_err(|_| Problem::malformed("`Last-Event-ID` is the number of an entry, from 0"))?,
     };
     let ends = match asked.query.get("until").map(String::as_str) {
         None => false,
@@ -80,19 +80,17 @@ pub(crate) fn stream(
     let mut ledger = asked.agents.reading(&cell);
     // What cannot be read is told now, and not by a stream that breaks off.
     let first = ledger.read(Seq(after), PAGE).map_err(|why| {
-        Problem::new(StatusCode::GONE, "ledger_failed", format!("entries after {after} cannot be read: {why}"))
+        Problem::new(
+            StatusCode::GONE,
+            "ledger_failed",
+            format!("entries after {after} cannot be read: {why}"),
+        )
     })?;
-    let reading = Reading {
-        cell,
-        ledger,
-        after: Seq(after),
-        read: first.into(),
-        ends,
-        stops,
-        _place: place,
-    };
+    let reading =
+        Reading { cell, ledger, after: Seq(after), read: first.into(), ends, stops, _place: place };
     let events = stream::unfold(reading, next);
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
+    let mut response =
+        Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
     // Proxies such as nginx would hold events back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)

@@ -42,7 +42,11 @@ const KEY_BYTES: usize = 255;
 
 /// A key.
 #[derive(JsonSchema)]
-pub(crate) struct Key(#[schemars(length(min = 1, max = 255))] #[allow(dead_code)] String);
+pub(crate) struct Key(
+    #[schemars(length(min = 1, max = 255))]
+    #[allow(dead_code)]
+    String,
+);
 
 /// What is said to an agent.
 #[derive(Deserialize, JsonSchema)]
@@ -134,7 +138,9 @@ pub(crate) fn message(asked: &Asked) -> Result<Heard, Problem> {
     let id = message_id(asked)?;
     let mut message = json!({ "id": id, "body": { "type": "text", "text": said.text } });
     let fields = match said.kind {
-        Kind::Prompt if !may(Scope::Prompt) => return Err(Problem::forbidden(Scope::Prompt, grant)),
+        Kind::Prompt if !may(Scope::Prompt) => {
+            return Err(Problem::forbidden(Scope::Prompt, grant));
+        }
         Kind::Prompt => json!({
             "kind": "operator_prompt",
             "origin": { "kind": "operator", "actor_id": grant.map(|grant| &grant.name) },
@@ -165,7 +171,8 @@ pub(crate) fn message(asked: &Asked) -> Result<Heard, Problem> {
             .agents
             .with(&cell, |scheduler, _| Ok(scheduler.state().work().items.contains_key(&id)))?;
         if !is_there {
-            let detail = format!("there is no open work item `{item}`: `GET …/work-items` lists them");
+            let detail =
+                format!("there is no open work item `{item}`: `GET …/work-items` lists them");
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "no_such_item", detail));
         }
         message["work_item_id"] = item.into();
@@ -394,8 +401,9 @@ fn with_token(
 
 pub(crate) fn revoke_trigger(asked: &Asked) -> Result<Answer, Problem> {
     let cell = asked.cell()?;
-    let named =
-        ExternalTriggerNamed { external_trigger_id: ExternalTriggerId::from(asked.part("trigger")) };
+    let named = ExternalTriggerNamed {
+        external_trigger_id: ExternalTriggerId::from(asked.part("trigger")),
+    };
     let fact = json::write(&Fact::ExternalTriggerRevoked(named));
     accepted(checked(asked.agents.say(&cell, &fact, true)?)?)?;
     Ok(Answer::nothing())
@@ -428,7 +436,10 @@ fn accepted(said: Said) -> Result<(), Problem> {
         reason => Problem::new(
             StatusCode::CONFLICT,
             "ignored",
-            format!("the agent ignores this as {}, because of entry {because}", json::write(reason)),
+            format!(
+                "the agent ignores this as {}, because of entry {because}",
+                json::write(reason)
+            ),
         ),
     })
 }
@@ -445,8 +456,11 @@ fn message_id(asked: &Asked) -> Result<String, Problem> {
         return Err(Problem::malformed(format!("`{KEY}` has 1 to {KEY_BYTES} bytes")));
     }
     let sender = asked.grant.as_ref().map_or("", |grant| grant.token_hash.as_str());
-    let digest =
-        Sha256::new().chain_update(sender).chain_update([0]).chain_update(key.as_bytes()).finalize();
+    let digest = Sha256::new()
+        .chain_update(sender)
+        .chain_update([0])
+        .chain_update(key.as_bytes())
+        .finalize();
     Ok(format!("key:{}", hex(&digest)))
 }
 

@@ -1,45 +1,29 @@
-//! Runs an agent with a model: the options, and the setup that is made from them.
+//! Runs one agent with a model.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, thread};
 
-use clap::{Args, builder::RangedU64ValueParser};
-use wakeful_agent::{
-    Agent, AgentError, Audience, Ending, Setup, Until,
-    confine::{Policy, Redactor, Workspace, hide_memory},
-    openai::{Endpoint, EndpointOptions, OptionsError, Secret},
-};
+use clap::Args;
+use wakeful_agent::{Agent, AgentError, Audience, Ending, Until, confine::hide_memory};
 use wakeful_core::id::AgentId;
-use wakeful_host::{ledger::SqliteFile, text};
-use zeroize::Zeroizing;
+use wakeful_host::ledger::SqliteFile;
 
 use super::{
     RunArgs,
     conversation::Conversation,
     patience::{Endless, Hurry},
 };
-use crate::commands::{CliError, Verdict, ledger, policy};
+use crate::commands::{
+    CliError, Verdict, ledger,
+    model::{self, ModelArgs, Place},
+};
 
 /// The agent if none is named.
 const AGENT: &str = "default";
 
 #[derive(Args)]
 pub(super) struct OpenAiArgs {
-    /// The URL of the server, with its version [default: $OPENAI_BASE_URL, otherwise
-    /// https://api.openai.com/v1]
-    #[arg(long, value_name = "URL", env = "WAKEFUL_BASE_URL")]
-    base_url: Option<String>,
-    /// The model, by the server's name for it
-    #[arg(long, value_name = "NAME", env = "WAKEFUL_MODEL", required_if_eq("provider", "openai"))]
-    model: Option<String>,
-    /// A file that contains the key and nothing else
-    #[arg(long, value_name = "FILE")]
-    api_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
     /// The folder in which the agent's commands work
     #[arg(long, value_name = "DIR", default_value = ".")]
     workspace: PathBuf,
@@ -47,45 +31,9 @@ pub(super) struct OpenAiArgs {
     /// path with `.home`]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
-    /// The policy for the agent's commands [default: what `wakeful policy` prints]
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
-    /// What keeps the agent's commands in their workspace
-    #[arg(long, value_enum, default_value = "bubblewrap")]
-    confine: policy::WallName,
-    /// A file with further instructions for the model
-    #[arg(long, value_name = "FILE")]
-    instructions: Option<PathBuf>,
     /// Send this prompt first, as the operator
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// The most tokens of a prompt; before it is reached, older rounds of a turn are summarised
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    context_tokens: u64,
-    /// Do not ask the model for a summary of older turns; what does not fit is left out
-    #[arg(long)]
-    no_summaries: bool,
-    /// The most tokens of an answer [default: the server's limit]
-    #[arg(long, value_name = "N")]
-    max_output_tokens: Option<u64>,
-    /// The most rounds of a turn
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    rounds: u64,
-    /// The most calls of one answer that are executed
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
-    calls_per_round: u64,
-    /// The longest wait for the first output of an answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
-    first_output_timeout: u64,
-    /// The longest wait between two pieces of an answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = seconds())]
-    idle_timeout: u64,
-    /// The longest time for a whole answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = seconds())]
-    answer_timeout: u64,
-    /// The most bytes of an answer, with its thoughts and calls
-    #[arg(long, value_name = "N", default_value_t = 16 << 20, value_parser = clap::value_parser!(u64).range(1..))]
-    max_answer_bytes: u64,
 }
 
 /// Runs an agent with a model, in conversation with the person at the terminal.
@@ -95,12 +43,9 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let given = &args.openai;
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
     ledger::require_plain(&args.ledger, &agent_id)?;
-    let workspace = given.workspace()?;
+    let workspace = model::workspace(&given.workspace)?;
     let home = ledger::home_of(&args.ledger, given.home.as_deref())?;
-    let policy = given.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?;
-    given.require_apart(&workspace, &policy, &args.ledger, &home)?;
-    let key = given.key()?;
-    let endpoint = given.endpoint(key.as_deref().map(String::as_str))?;
+    let checked = given.model.checked(&workspace, &args.ledger, &home)?;
     let hurry = Hurry::default();
     let (conversation, lines) =
         Conversation::open(args.json, &agent_id, &args.ledger, hurry.clone())?;
@@ -109,37 +54,19 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
     let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
     ledger::verify(&args.ledger, &agent_id, &mut file.ledger(&agent_id))?;
-    let setup = Setup {
+    if let Some(notice) = checked.notice() {
+        conversation.notice(&agent_id, notice);
+    }
+    let place = Place {
         agent_id,
         file: file.clone(),
         engines: args.driver.engines()?,
-        endpoint: Arc::new(endpoint),
         workspace,
         home,
-        policy,
-        wall: given.confine.into(),
-        also_read: Vec::new(),
-        also_write: Vec::new(),
-        // Commands start as this program, which confines itself and then becomes the command
-        // (decision 010).
-        launcher: env::current_exe()
-            .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
-        // The key must not become a fact, even if a command or the model repeats it.
-        redactor: Arc::new(Redactor::new(key.iter().map(|key| key.as_str()))),
         trusts_clock: args.trust_clock,
-        context_tokens: given.context_tokens,
-        summaries: !given.no_summaries,
-        rounds_per_turn: given.rounds,
-        calls_per_round: usize::try_from(given.calls_per_round).unwrap_or(usize::MAX),
-        instructions: given.instructions.as_deref().map(read).transpose()?,
         audience: Arc::new(conversation.clone()),
     };
-    drop(key);
-    if setup.endpoint.options().key.as_ref().is_some_and(|key| !key.is_distinct()) {
-        let notice = "the key is taken for a placeholder, because it is too short or a plain word; \
-                      it is not kept out of the ledger";
-        conversation.notice(&setup.agent_id, notice);
-    }
+    let setup = given.model.setup(checked, place)?;
     let failed = |why| match why {
         AgentError::Drive(why) => super::ended(why, &file),
         why => CliError::Agent(why),
@@ -170,97 +97,4 @@ impl OpenAiArgs {
     pub(super) fn prompts(&self) -> bool {
         self.prompt.is_some()
     }
-
-    fn endpoint(&self, key: Option<&str>) -> Result<Endpoint, CliError> {
-        let from_environment = || env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty());
-        let base_url = self
-            .base_url
-            .clone()
-            .or_else(from_environment)
-            .unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
-        // `Endpoint::new` refuses an empty name, with the options that give one.
-        let mut options = EndpointOptions::new(base_url, self.model.clone().unwrap_or_default());
-        options.key = key.map(Secret::new).transpose()?;
-        let is_distinct = options.key.as_ref().is_none_or(Secret::is_distinct);
-        options.max_output_tokens = self.max_output_tokens;
-        options.max_answer_bytes = self.max_answer_bytes;
-        options.patience.first_byte = Duration::from_secs(self.first_output_timeout);
-        options.patience.idle = Duration::from_secs(self.idle_timeout);
-        options.patience.total = Duration::from_secs(self.answer_timeout);
-        let endpoint = Endpoint::new(options)?;
-        // A server on this machine often needs no key and gets a placeholder.
-        if !is_distinct && !endpoint.is_here() {
-            return Err(OptionsError::KeyNotDistinct.into());
-        }
-        Ok(endpoint)
-    }
-
-    fn key(&self) -> Result<Option<Zeroizing<String>>, CliError> {
-        let text = match &self.api_key_file {
-            Some(file) => Some(Zeroizing::new(read(file)?)),
-            None => ["WAKEFUL_API_KEY", "OPENAI_API_KEY"]
-                .iter()
-                .find_map(|name| env::var(name).ok().filter(|key| !key.is_empty()))
-                .map(Zeroizing::new),
-        };
-        Ok(text.map(|text| Zeroizing::new(text.trim().to_owned())))
-    }
-
-    fn workspace(&self) -> Result<Workspace, CliError> {
-        Workspace::new(&self.workspace).map_err(|why| CliError::Workspace {
-            path: self.workspace.clone(),
-            why: why.to_string(),
-        })
-    }
-
-    /// Refuses a ledger, a folder or a program that the agent's commands could change.
-    fn require_apart(
-        &self,
-        workspace: &Workspace,
-        policy: &Policy,
-        ledger: &Path,
-        home: &Path,
-    ) -> Result<(), CliError> {
-        let program = env::current_exe().unwrap_or_default();
-        let mut open = policy.files.written(env::home_dir().as_deref());
-        open.push(workspace.root().to_owned());
-        let places = [
-            ("its ledger", ledger, "--ledger"),
-            ("its own folder", home, "--home"),
-            ("the program `wakeful`", &program, ""),
-        ];
-        for (what, path, option) in places {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            // A link counts as what it leads to. What does not exist yet will be in its folder.
-            let in_folder = || {
-                let folder = path.parent()?.canonicalize().ok()?;
-                Some(folder.join(path.file_name().unwrap_or_default()))
-            };
-            let real = path.canonicalize().ok().or_else(in_folder);
-            let Some(folder) = real.and_then(|real| open.iter().find(|it| real.starts_with(it)))
-            else {
-                continue;
-            };
-            let opens = if folder == workspace.root() { "--workspace" } else { "--policy" };
-            let mend = match option {
-                "" => format!("install it elsewhere, or open another folder with {opens}"),
-                option => {
-                    format!(
-                        "open another folder with {opens}, or name a path outside with {option}"
-                    )
-                }
-            };
-            return Err(CliError::OpenToCommands { what, path, folder: folder.clone(), mend });
-        }
-        Ok(())
-    }
-}
-
-/// Reads a time limit: from a second to a year.
-fn seconds() -> RangedU64ValueParser {
-    clap::value_parser!(u64).range(1..=31_536_000)
-}
-
-fn read(file: &Path) -> Result<String, CliError> {
-    text::read(file).map_err(|why| CliError::Read { path: file.to_owned(), why })
 }

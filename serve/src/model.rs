@@ -1,0 +1,116 @@
+//! Agents with a model in this process: each is opened when it has something to do, and dropped
+//! when it rests.
+
+use std::{fs, io, path::PathBuf, sync::Arc};
+
+use wakeful_agent::{Agent, AgentError, Audience, Setup, Until, confine::Workspace};
+use wakeful_core::{
+    id::{AgentId, Seq},
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
+};
+use wakeful_host::ledger::OwnError;
+
+use crate::runner::{Runner, RunnerError, Watch};
+
+/// Runs the turns of agents with a model.
+pub struct Models {
+    /// The setup of every agent, apart from its id, its audience and, with [`Folders::Each`], its
+    /// workspace.
+    pub setup: Setup,
+    /// Where the commands of the agents work.
+    pub folders: Folders,
+}
+
+/// Where the commands of agents work.
+pub enum Folders {
+    /// All in the workspace of the setup.
+    One,
+    /// Each in a folder of its own in this one, which is made when it is needed.
+    Each(PathBuf),
+}
+
+impl Folders {
+    fn of(&self, agent: &AgentId, shared: &Workspace) -> io::Result<Workspace> {
+        match self {
+            Self::One => Ok(shared.clone()),
+            Self::Each(folder) => {
+                let own = folder.join(file_name(agent.as_str()));
+                fs::create_dir_all(&own)?;
+                Workspace::new(&own)
+            }
+        }
+    }
+}
+
+impl Runner for Models {
+    fn live(&self, agent: &AgentId, watch: Arc<dyn Watch>) -> Result<Head, RunnerError> {
+        let failed = |why: &dyn std::fmt::Display| RunnerError::Failed(why.to_string());
+        let workspace = self.folders.of(agent, &self.setup.workspace).map_err(|why| {
+            failed(&format!("the folder of the agent's commands cannot be made: {why}"))
+        })?;
+        let setup = Setup {
+            agent_id: agent.clone(),
+            workspace,
+            audience: Arc::new(Heard(Arc::clone(&watch))),
+            ..self.setup.clone()
+        };
+        let mut living = Agent::open(setup).map_err(|why| match why {
+            AgentError::Own(why @ OwnError::Driven { .. }) => RunnerError::Driven(why.to_string()),
+            why => failed(&why),
+        })?;
+        let handle = living.handle();
+        watch.ends_by(Box::new(move || {
+            // One that has ended already needs no end.
+            let _ = handle.shut_down();
+        }));
+        living.live(Until::Idle).map_err(|why| failed(&why))?;
+        Ok(living.state().head())
+    }
+}
+
+/// Passes on to the server what an agent and its children do.
+struct Heard(Arc<dyn Watch>);
+
+impl Audience for Heard {
+    fn entry(&self, agent: &AgentId, entry: &Entry, _: &EntryBytes) {
+        self.0.appended(agent, Seq(entry.seq.0));
+    }
+
+    fn text(&self, agent: &AgentId, delta: &str) {
+        self.0.text(agent, delta);
+    }
+
+    fn calls(&self, _: &AgentId, _: &str) {}
+
+    fn notice(&self, agent: &AgentId, notice: &str) {
+        self.0.notice(agent, notice);
+    }
+}
+
+/// A name for a file that differs for each id, whatever letters it has.
+fn file_name(id: &str) -> String {
+    let mut name = String::new();
+    for byte in id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
+            other => name.push_str(&format!("%{other:02x}")),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn the_folder_of_an_agent_is_a_plain_name_of_its_own() {
+        assert_eq!(file_name("ada-2_b"), "ada-2_b");
+        assert_eq!(file_name("../ada"), "%2e%2e%2fada");
+        assert_eq!(file_name("a%2f"), "a%252f");
+        assert_ne!(file_name("a/b"), file_name("a%2fb"));
+    }
+}
