@@ -24,6 +24,7 @@ mod program;
 mod run;
 mod sandbox;
 mod seeded;
+mod serve;
 #[path = "../../host-native/tests/shared.rs"]
 mod shared;
 mod shown;

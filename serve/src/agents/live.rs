@@ -13,7 +13,7 @@ use wakeful_core::{
     host::Clock,
     id::{AgentId, Seq},
 };
-use wakeful_host::clock::SystemClock;
+use wakeful_host::{clock::SystemClock, token::Token};
 
 use super::{Agents, Cell, agenda::Number, held};
 use crate::{
@@ -55,7 +55,7 @@ impl Watch for Heard {
     fn text(&self, _agent: &AgentId, _delta: &str) {}
 
     fn notice(&self, agent: &AgentId, notice: &str) {
-        (self.agents.notice)(&format!("{agent}: {notice}"));
+        (self.agents.notice)(&format!("{agent}: {}", without_tokens(notice)));
     }
 
     fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>) {
@@ -137,5 +137,43 @@ impl Agents {
             }
             thread::sleep(LOOK);
         }
+    }
+}
+
+/// A notice without the tokens of triggers in it. What a server prints is kept in logs, and a token
+/// must not be.
+fn without_tokens(notice: &str) -> String {
+    let words = notice.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut hidden = false;
+    let mut shown: String = words
+        .map(|word| {
+            let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            if !Token::is_like(bare) {
+                return word.to_owned();
+            }
+            hidden = true;
+            word.replace(bare, "(hidden)")
+        })
+        .collect();
+    if hidden {
+        shown.push_str("; its address is given by `POST /v1/agents/{agent}/triggers/{id}/rotate`");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_token_is_in_a_notice() {
+        let token = Token::random().expect("bytes");
+        let notice = format!("deliver to `build` with `wakeful deliver {}`", token.as_str());
+        let shown = without_tokens(&notice);
+        assert!(
+            shown.starts_with("deliver to `build` with `wakeful deliver (hidden)`; "),
+            "{shown}"
+        );
+        assert_eq!(without_tokens("the clock is behind"), "the clock is behind");
     }
 }
