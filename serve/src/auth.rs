@@ -20,7 +20,7 @@ use crate::{
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Somebody on the network, or on this machine over TCP.
+    /// A client on the network, or on this machine over TCP.
     Tcp(SocketAddr),
     /// A process of the user whose server this is, over the Unix socket. It may do everything, as
     /// it may write to the store anyway.
@@ -28,9 +28,6 @@ pub(crate) enum Peer {
     /// A process of another user of this machine, over the Unix socket.
     Other,
 }
-
-/// Wrong tokens of one address in a second. More are refused unread.
-const WRONG_PER_SECOND: u32 = 5;
 
 /// What lets requests in.
 pub(crate) struct Gate {
@@ -63,7 +60,7 @@ impl Gate {
             hosts,
             origins,
             per_token: RateLimiter::keyed(quota(limits.requests_per_second)),
-            wrong: RateLimiter::keyed(quota(WRONG_PER_SECOND)),
+            wrong: RateLimiter::keyed(quota(limits.wrong_tokens_per_second)),
             own: Arc::new(own),
         }
     }

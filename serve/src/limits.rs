@@ -20,6 +20,8 @@ pub struct Limits {
     pub requests_at_once: usize,
     /// Requests of one token in a second.
     pub requests_per_second: u32,
+    /// Wrong tokens of one address in a second.
+    pub wrong_tokens_per_second: u32,
     /// Open streams.
     pub streams: usize,
     /// Bytes of a request's body.
@@ -44,6 +46,7 @@ impl Default for Limits {
             queue_per_agent: 64,
             requests_at_once: 256,
             requests_per_second: 1_000,
+            wrong_tokens_per_second: 5,
             streams: 1_000,
             body_bytes: 1 << 20,
             longest_wait: Duration::from_secs(60),

@@ -231,7 +231,7 @@ impl Shared {
             .serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // The client is told of no error any more, and nothing was lost.
+            // There is nobody left to tell of an error, and nothing was lost.
             let _ = connection.await;
             drop(place);
         });

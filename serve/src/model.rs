@@ -20,11 +20,11 @@ pub struct Models {
     /// The setup of every agent, apart from its id, its audience and, with [`Folders::Each`], its
     /// workspace.
     pub setup: Setup,
-    /// Where the commands of the agents work.
+    /// The folders in which the commands of the agents work.
     pub folders: Folders,
 }
 
-/// Where the commands of agents work.
+/// The folders in which the commands of agents work.
 pub enum Folders {
     /// All in the workspace of the setup.
     One,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     problem::Problem,
-    routes::{ROUTES, Reply, Route},
+    routes::{Id, ROUTES, Reply, Route, schema as schema_of},
 };
 
 /// The document as indented JSON.
@@ -62,7 +62,7 @@ fn operation(
                 "name": name,
                 "in": "path",
                 "required": true,
-                "schema": { "type": "string", "minLength": 1 },
+                "schema": schema_of::<Id>(generator),
             })
         })
         .collect();

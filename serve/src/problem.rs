@@ -1,5 +1,5 @@
-//! What goes wrong, as problem details (RFC 9457): a code for programs, a sentence that says what to
-//! do, and the place in the text that was read.
+//! What goes wrong, as problem details (RFC 9457): a code for programs, a sentence that says what
+//! to do, and the place in the text that was read.
 
 use std::fmt::Display;
 
@@ -72,6 +72,11 @@ impl Problem {
 
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
+    }
+
+    /// What fits the schema, and yet cannot be.
+    pub(crate) fn unfit(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "malformed", detail)
     }
 
     /// A body that is not what the route takes.

@@ -57,7 +57,12 @@ impl Asked {
 
     /// The body as JSON. A field that is not known is an error.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
-        serde_json::from_str(self.text()?).map_err(|why| Problem::of_json(&why))
+        let text = self.text()?;
+        // Serde also reads a struct from a list of its fields, which no schema says.
+        if !text.trim_start().starts_with('{') {
+            return Err(Problem::malformed("the body is not a JSON object"));
+        }
+        serde_json::from_str(text).map_err(|why| Problem::of_json(&why))
     }
 
     /// A header as text, if it is there.
@@ -118,10 +123,28 @@ pub(crate) enum Does {
     Streams,
 }
 
+/// The number of an entry.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+pub(crate) struct EntryNumber(
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    #[allow(dead_code)]
+    u64,
+);
+
+/// The id of a thing, as a path names it.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+pub(crate) struct Id(
+    #[schemars(length(min = 1), regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"))]
+    #[allow(dead_code)]
+    String,
+);
+
 /// The schema of a type.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
@@ -197,7 +220,7 @@ const STREAM: &[Reply] = &[Reply {
 }];
 
 const AT: Parameter =
-    query("at", schema::<u64>, "The entry after which to ask; the newest if absent");
+    query("at", schema::<EntryNumber>, "The entry after which to ask; the newest if absent");
 
 const BOUNDARY: Parameter = query(
     "boundary",
@@ -452,9 +475,9 @@ pub const ROUTES: &[Route] = &[
             "entries",
             "The stored entries as a stream of server-sent events",
             &[
-                query("after", schema::<u64>, "Only entries after this one"),
+                query("after", schema::<EntryNumber>, "Only entries after this one"),
                 query("until", schema::<entries::Until>, "Where the stream ends; never if absent"),
-                header("Last-Event-ID", schema::<u64>, "As `after`; it goes before"),
+                header("Last-Event-ID", schema::<EntryNumber>, "As `after`; it goes before"),
             ],
             STREAM,
             read::health,

@@ -47,7 +47,8 @@ pub struct Options {
     pub runner: Option<Arc<dyn Runner>>,
     /// The limits.
     pub limits: Limits,
-    /// Where it listens. The sockets are open, so that a wrong address is the caller's error.
+    /// The sockets on which it listens. They are open already, so that a wrong address is the
+    /// caller's error.
     pub sockets: Vec<Socket>,
     /// The names by which the server may be called, besides those of the loopback.
     pub host_names: BTreeSet<String>,
@@ -87,7 +88,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens over TCP.
+    /// The addresses on which it listens over TCP.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

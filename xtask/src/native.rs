@@ -7,11 +7,13 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Cargo unifies features per
 /// selection, so with another one it would compile wasmtime again.
-pub const SELECTION: [&str; 20] = [
+pub const SELECTION: [&str; 22] = [
     "-p",
     "wakeful",
     "-p",
     "wakeful-agent",
+    "-p",
+    "wakeful-serve",
     "-p",
     "wakeful-host",
     "-p",

@@ -30,7 +30,7 @@ struct Crate {
 }
 
 /// The published crates; each depends on those before it.
-const CRATES: [Crate; 6] = [
+const CRATES: [Crate; 7] = [
     Crate {
         name: "wakeful-json-derive",
         folder: "core/json/derive",
@@ -50,6 +50,7 @@ const CRATES: [Crate; 6] = [
         ],
     },
     Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },
+    Crate { name: "wakeful-serve", folder: "serve", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful", folder: "cli", holds: &["LICENSE", "README.md"] },
 ];
 

@@ -9,12 +9,13 @@ use crate::{
 };
 
 /// The crates that are published.
-pub const PUBLISHED: [&str; 6] = [
+pub const PUBLISHED: [&str; 7] = [
     "wakeful-json-derive",
     "wakeful-json",
     "wakeful-core",
     "wakeful-host",
     "wakeful-agent",
+    "wakeful-serve",
     "wakeful",
 ];
 

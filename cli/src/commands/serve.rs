@@ -30,7 +30,7 @@ use super::{
     model::{self, ModelArgs, Place},
 };
 
-/// Where the server listens if nothing is said.
+/// The address of a server to which nothing else is said.
 const LISTEN: &str = "127.0.0.1:7171";
 
 /// The name of the token that the first start makes.
@@ -43,7 +43,7 @@ const FIRST: &str = "operator";
     Agents are made with `PUT /v1/agents/NAME`. The server decides for them, and a host in any \
     language runs their turns: it asks for the open turn with `GET /v1/agents/NAME/turn`, and \
     reports what happens with `POST /v1/agents/NAME/facts`. Other agents of the file are observed: \
-    whoever drives them hears what is said to them here. docs/serve.md shows it step by step.\n\n\
+    the process that drives them hears what is said to them here. docs/serve.md shows it step by step.\n\n\
     Over plain HTTP the server listens on the loopback only. For other addresses name a certificate \
     with --tls-cert and --tls-key, or say --behind-proxy if a proxy in front of it speaks TLS.\n\n\
     Ctrl-C ends it: streams end, and requests that have begun are answered. What was acknowledged is \
@@ -194,6 +194,9 @@ struct LimitArgs {
     /// Requests of one token in a second; more are refused with 429
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     requests_per_second: u32,
+    /// Wrong tokens of one address in a second; more are refused with 429
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    wrong_tokens_per_second: u32,
     /// Open streams; more are refused with 429
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = above_zero())]
     streams: u64,
@@ -405,7 +408,7 @@ struct Beside {
 #[cfg(unix)]
 impl Drop for Beside {
     fn drop(&mut self) {
-        // Whoever removed it was faster.
+        // Another process may have removed it already.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -418,6 +421,7 @@ impl LimitArgs {
             resident_agents: self.resident_agents,
             queue_per_agent: size(self.queue_per_agent),
             requests_per_second: self.requests_per_second,
+            wrong_tokens_per_second: self.wrong_tokens_per_second,
             streams: size(self.streams),
             body_bytes: size(self.body_bytes),
             drain: Duration::from_secs(self.drain),

@@ -37,7 +37,7 @@ pub(super) struct Token {
     what: What,
 }
 
-/// Where the tokens are.
+/// The place of the tokens.
 #[derive(Args)]
 struct At {
     /// The ledger file of the server

@@ -88,7 +88,7 @@ impl Agenda {
             };
             due.by_time.remove(&(at, number));
             due.of[number] = None;
-            // One is woken per new first, so the next worker is told of what is due behind it.
+            // One is woken per new first, so the next worker must learn of what is due behind it.
             if due.by_time.first().is_some_and(|(at, _)| *at <= now) {
                 self.rang.notify_one();
             }

@@ -20,7 +20,7 @@ use wakeful_host::{
 use super::{Turns, agenda::Number, brief::Brief};
 use crate::problem::Problem;
 
-/// The scheduler of an agent. Its turns are run elsewhere: by whoever asks for them over HTTP, or
+/// The scheduler of an agent. Its turns are run elsewhere: by hosts that ask for them over HTTP, or
 /// by a runner of this process that has a driver of its own.
 pub(crate) type Observed = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
 
@@ -50,9 +50,9 @@ pub(crate) struct Inner {
     pub(crate) scheduler: Option<Box<Observed>>,
     /// That this process drives the agent. Dropping the state is not a restart, so it is kept.
     pub(crate) owned: Option<Owned>,
-    /// The open turn, for whoever runs it elsewhere.
+    /// The open turn, for the host that runs it elsewhere.
     pub(crate) request: Option<Box<TurnRequest>>,
-    /// Where a runner of this process last left the agent at rest.
+    /// The head at which a runner of this process last left the agent at rest.
     pub(crate) rested_at: Option<Head>,
     /// The number of failures in a row.
     pub(crate) failures: u32,
@@ -88,7 +88,7 @@ impl Cell {
         Seq(self.head.load(Ordering::Acquire))
     }
 
-    /// Somebody has appended up to this entry. Returns whether that is news.
+    /// The ledger was appended to up to this entry. Returns whether that is news.
     pub(crate) fn heard(&self, seq: Seq) -> bool {
         let is_news = self.head.swap(seq.0, Ordering::AcqRel) != seq.0;
         if is_news {

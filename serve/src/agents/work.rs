@@ -51,15 +51,16 @@ impl Agents {
                 let driven = self.drive(&cell, &mut inner, None);
                 self.settle(&cell, &mut inner, &driven);
                 match driven {
-                    Ok(_) => {
+                    Ok(_) if inner.owned.is_some() => {
                         inner.failures = 0;
-                        let waits = inner.owned.is_none();
                         drop(inner);
                         self.agenda.set(number, cell.brief().next_wake);
-                        if waits {
-                            // Another process drives it, and may end.
-                            self.agenda.at_latest(number, SystemClock.now().plus_ms(AGAIN_MS));
-                        }
+                    }
+                    Ok(_) => {
+                        // Another process drives it, and may end without a word.
+                        let after = again_ms(&mut inner);
+                        drop(inner);
+                        self.agenda.set(number, Some(SystemClock.now().plus_ms(after)));
                     }
                     Err(why) => {
                         drop(inner);
@@ -129,7 +130,7 @@ impl Agents {
         }
         let state = scheduler.state();
         if let (Some(_), Some(run)) = (&state.control().stopped, state.open_run()) {
-            // Whoever runs it is told so by the answer to its next report.
+            // The answer to its next report tells its host.
             let (run_id, reason) = (run.run_id.clone(), AbortReason::AgentStopped);
             let aborted = Fact::TurnAborted(TurnAborted { run_id, reason, error: None });
             said(scheduler, &json::write(&aborted))?;
@@ -156,18 +157,16 @@ impl Agents {
 
     /// An agent failed: it is tried again later, and meanwhile those who ask are told why.
     pub(super) fn failed(&self, cell: &Arc<Cell>, problem: &Problem) {
-        let failures = {
+        let (is_first, after) = {
             let mut inner = cell.inner();
-            inner.failures = inner.failures.saturating_add(1);
             inner.scheduler = None;
-            inner.failures
+            (inner.failures == 0, again_ms(&mut inner))
         };
-        if failures == 1 {
+        if is_first {
             (self.notice)(&format!("{}: {}", cell.agent, problem.detail));
         }
         let brief = Brief::clone(&cell.brief());
         self.index(cell, brief.broken(&cell.agent, cell.turns(), problem.clone()));
-        let after = AGAIN_MS.saturating_mul(1 << failures.min(6)).min(LONGEST_MS);
         if !self.has_ended.load(Ordering::Acquire) {
             self.agenda.set(cell.number, Some(SystemClock.now().plus_ms(after)));
         }
@@ -181,6 +180,13 @@ impl Agents {
         drop(inner);
         self.agenda.now(cell.number);
     }
+}
+
+/// The time until the agent is tried again, which doubles each time, in milliseconds.
+fn again_ms(inner: &mut Inner) -> u64 {
+    let after = AGAIN_MS.saturating_mul(1 << inner.failures.min(6)).min(LONGEST_MS);
+    inner.failures = inner.failures.saturating_add(1);
+    after
 }
 
 /// The safe point that a run reaches with this fact, if any (contract 5.9).

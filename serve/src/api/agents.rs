@@ -97,14 +97,13 @@ pub(crate) struct NewAgent {
 }
 
 pub(crate) fn put(asked: &Asked) -> Result<Answer, Problem> {
-    let text = asked.text()?;
-    let new: NewAgent = match text.trim().is_empty() {
+    let new: NewAgent = match asked.text()?.trim().is_empty() {
         true => NewAgent::default(),
         false => asked.json()?,
     };
     let agent = asked.agent();
     if let Some(fault) = fault_in(agent.as_str()).filter(|_| asked.cell().is_err()) {
-        return Err(Problem::malformed(format!("the id of an agent: {fault}")));
+        return Err(Problem::unfit(format!("the agent cannot have this id: {fault}")));
     }
     let mut options = Options::new(agent.clone());
     if let Some(policy) = &new.policy {
@@ -113,7 +112,7 @@ pub(crate) fn put(asked: &Asked) -> Result<Answer, Problem> {
             wakeful_core::json::write(&agent),
             policy.get()
         );
-        options = Options::from_json(&whole).map_err(|why| Problem::malformed(why.to_string()))?;
+        options = Options::from_json(&whole).map_err(|why| Problem::unfit(why.to_string()))?;
     }
     let turns = new.turns.unwrap_or(match asked.agents.has_runner() {
         true => Turns::Model,

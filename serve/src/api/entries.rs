@@ -1,6 +1,6 @@
 //! The stream of an agent's stored entries. Each event has the number of its entry and the stored
-//! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls from
-//! the store by its cursor: a slow one costs a cursor, and no memory.
+//! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls
+//! from the store by its cursor: a slow one costs a cursor, and no memory.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ const PAGE: u32 = 256;
 /// The time after which a stream without entries says that it lives.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// Where a stream ends.
+/// The end of a stream.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(dead_code)]

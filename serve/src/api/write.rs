@@ -67,7 +67,7 @@ pub(crate) struct NewMessage {
 
 /// The id of a work item.
 #[derive(Deserialize, JsonSchema)]
-pub(crate) struct WorkItemIdText(#[schemars(length(min = 1))] String);
+pub(crate) struct WorkItemIdText(#[schemars(with = "crate::routes::Id")] String);
 
 /// Who says something.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -277,7 +277,7 @@ pub(crate) fn control(asked: &Asked) -> Result<Answer, Problem> {
         Action::Start => json::write(&Request::Start.fact()),
         Action::Stop => json::write(&Request::Stop.fact()),
         Action::Wake => {
-            let reason = told.reason.unwrap_or_else(|| "somebody asks".to_owned());
+            let reason = told.reason.unwrap_or_else(|| "a client asks".to_owned());
             json::write(&Fact::WakeHintSubmitted(WakeHint::new(reason)))
         }
         Action::Restart => {
@@ -296,7 +296,7 @@ pub(crate) fn control(asked: &Asked) -> Result<Answer, Problem> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTrigger {
     /// Its id, unique within the agent.
-    #[schemars(length(min = 1))]
+    #[schemars(with = "crate::routes::Id")]
     external_trigger_id: String,
     /// What is delivered, in words; its id if absent.
     #[serde(default)]
@@ -390,7 +390,7 @@ fn with_token(
         let detail = "the agent never ran: say who runs its turns with `PUT /v1/agents/{agent}`";
         return Err(Problem::new(StatusCode::CONFLICT, "wrong_state", detail));
     }
-    accepted(checked(asked.agents.say(&cell, &json::write(fact), true)?)?)?;
+    accepted(asked.agents.say(&cell, &json::write(fact), true)?)?;
     let summary = asked.agents.with(&cell, |scheduler, _| Ok(scheduler.summary()))?;
     let mut triggers = summary.active_external_triggers.into_iter();
     let trigger = triggers.find(|trigger| trigger.external_trigger_id == id);
@@ -405,7 +405,7 @@ pub(crate) fn revoke_trigger(asked: &Asked) -> Result<Answer, Problem> {
         external_trigger_id: ExternalTriggerId::from(asked.part("trigger")),
     };
     let fact = json::write(&Fact::ExternalTriggerRevoked(named));
-    accepted(checked(asked.agents.say(&cell, &fact, true)?)?)?;
+    accepted(asked.agents.say(&cell, &fact, true)?)?;
     Ok(Answer::nothing())
 }
 
@@ -432,6 +432,11 @@ fn accepted(said: Said) -> Result<(), Problem> {
             StatusCode::NOT_FOUND,
             "no_such_trigger",
             "the agent has no such trigger or item: `GET …/triggers` and `…/work-items` list them",
+        ),
+        Refusal::Duplicate | Refusal::ConflictingDuplicate => Problem::new(
+            StatusCode::CONFLICT,
+            "taken",
+            format!("entry {because} has a trigger with this id: use another one, or rotate it"),
         ),
         reason => Problem::new(
             StatusCode::CONFLICT,
