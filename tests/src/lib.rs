@@ -4,6 +4,7 @@ pub mod bench;
 pub mod crash;
 pub mod dice;
 pub mod fuzz;
+pub mod load;
 pub mod model;
 pub mod paths;
 pub mod scenario;

@@ -13,6 +13,7 @@ mod crosscheck;
 mod debian;
 pub mod guests;
 mod js_tests;
+mod load;
 mod model;
 pub mod native;
 pub mod needed;
@@ -72,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Soak(request) => soak::soak(&paths, &request),
         Command::Attack(request) => attack::attack(&paths, &request),
         Command::Model(options) => model::model(&paths, &options),
+        Command::Load(options) => load::load(&paths, &options),
         Command::Bench(options) => bench::bench(&paths, &options),
         Command::World => world::world(&paths),
         Command::Proof(words) => proof::forward(&paths, &words),

@@ -4,7 +4,7 @@
 use std::{
     sync::{Arc, atomic::Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{Agents, held};
@@ -12,6 +12,9 @@ use crate::problem::Problem;
 
 /// The time between two looks. A look asks SQLite for one number.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The rest after a look at all agents, by the time that it took.
+const REST: u32 = 20;
 
 /// The looks between two searches for states to drop.
 const TIDY: u32 = 20;
@@ -22,13 +25,18 @@ impl Agents {
         self.look_at_all();
         self.is_ready.store(true, Ordering::Release);
         let mut looks = 0_u32;
+        let mut rests_until = Instant::now();
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
             looks = looks.wrapping_add(1);
             let seen = self.file.version().map_err(Problem::from).and_then(|found| {
-                if found != version {
+                if found != version && Instant::now() >= rests_until {
+                    let began = Instant::now();
                     self.look_again()?;
                     version = found;
+                    // Of many agents, this takes long. A process that appends without pause must
+                    // not keep this one busy.
+                    rests_until = Instant::now() + began.elapsed() * REST;
                 }
                 Ok(())
             });
@@ -75,7 +83,7 @@ impl Agents {
     fn look_again(self: &Arc<Self>) -> Result<(), Problem> {
         self.read_access()?;
         let mut registered = None;
-        for (agent, head) in self.file.heads()? {
+        for (agent, head) in self.reads.heads()? {
             match self.cell(&agent) {
                 Ok(cell) => {
                     if cell.head() != head.seq {

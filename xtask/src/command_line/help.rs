@@ -22,6 +22,7 @@ longer checks:
   soak        run a live agent for a virtual month against a server with random quirks
   attack      let commands attack what is not theirs, without a wall and behind each wall
   model       search a million states of the machine, breadth first, and check each batch
+  load        put load on a server of 10,000 agents, kill it, and verify every ledger
   bench       measure what steps, decisions, openings and engines cost
   fuzz        let libFuzzer look for bytes that break the decoder, the readers or the guest
   coverage    report which lines, rules and rows of the core the tests reach
@@ -171,6 +172,30 @@ same end. A line per part says how much was tried. A story that fails is shrunk 
   --seed N      the seed of the random stories; the same seed gives the same stories
 
 exit code: 0 nothing was lost and nothing done twice, 1 something was or a build failed,
+           2 the command line is wrong";
+
+const LOAD: &str = "\
+usage: cargo xtask load [--agents N] [--active N] [--rate N] [--seconds N] [--streams N]
+                        [--kills N] [--counts]
+
+Serves many agents with `wakeful serve` in a process of its own. Most of them rest; it prints
+what one costs while its state is in memory, and at rest, and what the idle server uses. It
+compares an append through the server with one by the library. Then it delivers to the active
+agents at a steady rate, while hosts run their turns and streams follow them, and prints the time
+from a delivery to the recorded decision. Then the server is killed (SIGKILL) again and again
+while clients repeat what was not acknowledged. At the end each active ledger is verified:
+nothing acknowledged may be lost, and nothing recorded twice. `cargo xtask test` does a small
+part of this.
+
+  --agents N    agents in the server; by default 10000
+  --active N    agents that are delivered to; by default 100
+  --rate N      deliveries in a second; by default 200
+  --seconds N   the time of the load; by default 30
+  --streams N   open streams; by default 500
+  --kills N     kills under load; by default 200
+  --counts      judge only what is lost, doubled or refused, and measure no memory
+
+exit code: 0 each figure is within its limit, 1 one is not or a build failed,
            2 the command line is wrong";
 
 const SIM: &str = "\
@@ -338,6 +363,7 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
         "soak" => Some(SOAK),
         "attack" => Some(ATTACK),
         "model" => Some(MODEL),
+        "load" => Some(LOAD),
         "bench" => Some(BENCH),
         "world" => Some(WORLD),
         _ => None,

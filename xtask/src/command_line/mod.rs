@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
+    /// Put load on a server, with the options of the program `load`.
+    Load(Vec<String>),
     /// Measure what things cost, with the options of the program `bench`.
     Bench(Vec<String>),
     /// Write the page about the component's interface.
@@ -94,6 +96,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("soak", options) => soak(options),
         ("attack", options) => attack(options),
         ("model", options) => model(options),
+        ("load", options) => load(options),
         ("bench", options) => bench(options),
         ("world", []) => Ok(Command::World),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
@@ -128,6 +131,14 @@ fn port_of(text: &str) -> Result<Command, String> {
 fn crash(options: &[&str]) -> Result<Command, String> {
     numbers("crash", &["--stories", "--kills", "--seed"], options)?;
     Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
+}
+
+/// The options of the other program: numbers, and one flag.
+fn load(options: &[&str]) -> Result<Command, String> {
+    let numbered: Vec<_> = options.iter().copied().filter(|it| *it != "--counts").collect();
+    let names = ["--agents", "--active", "--rate", "--seconds", "--streams", "--kills"];
+    numbers("load", &names, &numbered)?;
+    Ok(Command::Load(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
 /// The options of the other program: numbers, one flag, and one that names a folder.
@@ -324,6 +335,14 @@ mod tests {
         ] {
             assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }
+    }
+
+    #[test]
+    fn the_options_of_load_are_numbers_and_a_flag() {
+        let options = ["--counts", "--kills", "2"].map(str::to_owned).to_vec();
+        assert_eq!(parse("load --counts --kills 2"), Ok(Command::Load(options)));
+        assert!(parse("load --kills x").is_err_and(|why| why.contains("not `x`")));
+        assert!(parse("load --fast").is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crash, crosscheck, guests, js_tests, native, npm, package, packages,
+    crash, crosscheck, guests, js_tests, load, native, npm, package, packages,
     paths::Paths,
     python, set_up, tidy, tools, wall, web_demo, windows,
 };
@@ -213,6 +213,12 @@ pub(super) const STAGES: [Stage; 34] = [
         does: "processes die, a twentieth of `cargo xtask crash`",
         needs: &["native"],
         work: Work::Check(|ground| crash::share(ground.paths)),
+    },
+    Stage {
+        name: "load",
+        does: "a server under load and kills, a small part of `cargo xtask load`",
+        needs: &["native"],
+        work: Work::Check(|ground| load::share(ground.paths)),
     },
     Stage {
         name: "crates",
