@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 34] = [
+pub(super) const STAGES: [Stage; 35] = [
     Stage {
         name: "tidy",
         does: "what no compiler checks",
