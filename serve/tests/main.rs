@@ -1,5 +1,6 @@
 //! The server over a real store, asked by clients that are not ours.
 
+mod attacks;
 mod doors;
 mod driving;
 mod place;

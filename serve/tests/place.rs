@@ -18,7 +18,7 @@ use wakeful_host::{
     ledger::{SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
-use wakeful_serve::{Limits, Options, Running, Scope, Socket, grant, start};
+use wakeful_serve::{Limits, Options, Running, Scope, Socket, Tls, grant, start};
 
 /// A scheduler of this process, as another program would have it.
 pub(crate) type Driver = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
@@ -41,13 +41,14 @@ pub(crate) struct With {
     pub(crate) limits: Limits,
     pub(crate) host_names: BTreeSet<String>,
     pub(crate) origins: BTreeSet<String>,
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Default for With {
     fn default() -> Self {
         let limits =
             Limits { body_bytes: BODY_BYTES, drain: Duration::from_secs(5), ..Limits::default() };
-        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new() }
+        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None }
     }
 }
 
@@ -97,7 +98,10 @@ impl Place {
             file: self.file(),
             runner: None,
             limits: with.limits,
-            sockets: vec![Socket::Tcp(listener)],
+            sockets: vec![match with.tls {
+                Some(tls) => Socket::Tls(listener, tls),
+                None => Socket::Tcp(listener),
+            }],
             host_names: with.host_names,
             origins: with.origins,
             notice: Arc::new(|notice| println!("{notice}")),
