@@ -9,8 +9,8 @@ use wakeful_tests::load::{self, Size};
 ///
 /// The server is `wakeful serve` in a process of its own. Most of its agents rest. The active ones
 /// are delivered to at a steady rate, hosts run their turns, and streams follow them. Then the
-/// server is killed again and again while clients repeat what was not acknowledged. In the end every
-/// active ledger is verified.
+/// server is killed again and again while clients repeat what was not acknowledged. In the end
+/// every active ledger is verified.
 #[derive(Parser)]
 #[command(
     name = "load",
