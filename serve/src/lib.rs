@@ -13,6 +13,7 @@ mod api;
 mod auth;
 mod limits;
 mod listen;
+mod metrics;
 #[cfg(target_os = "linux")]
 mod model;
 mod openapi;

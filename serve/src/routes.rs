@@ -305,6 +305,19 @@ pub const ROUTES: &[Route] = &[
         )
     },
     get(
+        "/metrics",
+        "metrics",
+        "What the server measures, as Prometheus text; for a token of all agents",
+        &[],
+        &[Reply {
+            status: 200,
+            description: "Prometheus text",
+            kind: read::PROMETHEUS,
+            schema: None,
+        }],
+        read::metrics,
+    ),
+    get(
         "/v1/agents",
         "listAgents",
         "The agents, each in short, sorted by id",

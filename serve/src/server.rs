@@ -73,9 +73,8 @@ pub(crate) struct Door {
     agents: Arc<Agents>,
     gate: Gate,
     stops: watch::Receiver<bool>,
-    /// Places for requests that are answered now, and for open streams.
+    /// Places for requests that are answered now.
     requests: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
 }
 
 /// A server that runs until it is stopped.
@@ -137,7 +136,6 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         gate: Gate::new(access, &limits, options.host_names, options.origins),
         stops: stops.clone(),
         requests: Arc::new(Semaphore::new(limits.requests_at_once)),
-        streams: Arc::new(Semaphore::new(limits.streams)),
     });
     let router = router(Arc::clone(&door));
     let served = thread::Builder::new().name("wakeful-serve".into()).spawn(move || {
@@ -156,7 +154,10 @@ async fn tidied(door: Arc<Door>) {
     let mut stops = door.stops.clone();
     loop {
         tokio::select! {
-            () = time::sleep(Duration::from_secs(10)) => door.gate.tidy(),
+            () = time::sleep(Duration::from_secs(10)) => {
+                door.gate.tidy();
+                door.agents.metrics.tidy();
+            }
             _ = stops.changed() => return,
         }
     }
@@ -174,7 +175,9 @@ fn router(door: Arc<Door>) -> Router {
                             request: Request<Body>| async move {
             let headers = request.headers().clone();
             let answered = answered(&door, peer, route, path, request).await;
-            shared(&door, &headers, answered.unwrap_or_else(IntoResponse::into_response))
+            let answer = answered.unwrap_or_else(IntoResponse::into_response);
+            door.agents.metrics.answered(route.path, answer.status().as_u16());
+            shared(&door, &headers, answer)
         };
         router = router.route(route.path, on(filter, handler));
     }
@@ -203,6 +206,13 @@ fn router(door: Arc<Door>) -> Router {
 /// The answer to a path or a method that there is not. A page that may ask learns first what it may
 /// send (CORS).
 fn refused(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode) -> Response {
+    let answer = refusal(door, peer, request, status);
+    // The path is the client's own, so it is no label.
+    door.agents.metrics.answered("none", answer.status().as_u16());
+    answer
+}
+
+fn refusal(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode) -> Response {
     if let Err(problem) = door.gate.origin(peer, request.uri(), request.headers()) {
         return problem.into_response();
     }
@@ -280,7 +290,7 @@ async fn answered(
         grant,
     };
     if matches!(route.does, Does::Streams) {
-        let place = Arc::clone(&door.streams).try_acquire_owned();
+        let place = Arc::clone(&door.agents.metrics.streams).try_acquire_owned();
         let place = place.map_err(|_| Problem::busy("all streams are taken"))?;
         let (asked, stops) = (asked(Vec::new()), door.stops.clone());
         return blocking(move || entries::stream(&asked, stops, place)).await;

@@ -8,7 +8,9 @@
 mod agenda;
 mod brief;
 mod cell;
+mod changes;
 mod live;
+pub(crate) mod tail;
 mod turn;
 mod watch;
 mod work;
@@ -41,9 +43,10 @@ use self::{
     agenda::Agenda,
     brief::{Brief, Digest},
     cell::{Inner, Observed},
+    changes::Changes,
     live::Lives,
 };
-use crate::{access::Access, limits::Limits, problem::Problem, runner::Runner};
+use crate::{access::Access, limits::Limits, metrics::Metrics, problem::Problem, runner::Runner};
 
 pub(crate) use self::{
     brief::{Listed, digest},
@@ -88,6 +91,9 @@ pub(crate) struct Agents {
     /// Tells the people who run the server something.
     notice: Notice,
     cells: RwLock<Cells>,
+    /// Which agents have new entries.
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) metrics: Metrics,
     agenda: Agenda,
     lives: Mutex<Lives>,
     /// Which trigger has which token.
@@ -137,6 +143,8 @@ impl Agents {
             runner,
             notice,
             cells: RwLock::default(),
+            changes: Arc::default(),
+            metrics: Metrics::new(&limits),
             agenda: Agenda::default(),
             lives: Mutex::default(),
             triggers: RwLock::default(),
@@ -149,11 +157,14 @@ impl Agents {
         });
         let version = agents.file.version()?;
         let registered = agents.registered()?;
+        let mut heads = Vec::new();
         for (agent, head) in agents.file.heads()? {
+            heads.push(head);
             let registered = registered.get(agent.as_str());
             let cell = agents.add(agent, head, agents.turns_of(registered));
             cell.put_away(registered.is_some_and(|registered| registered.put_away));
         }
+        agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
         agents.spawn("wakeful-watch", move |agents| agents.watch(version))?;
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
@@ -198,7 +209,8 @@ impl Agents {
         if let Some(cell) = cells.by_id.get(&agent) {
             return Arc::clone(cell);
         }
-        let cell = Arc::new(Cell::new(cells.all.len(), agent.clone(), head, turns));
+        let (number, changes) = (cells.all.len(), Arc::clone(&self.changes));
+        let cell = Arc::new(Cell::new(number, agent.clone(), head, turns, changes));
         cells.all.push(Arc::clone(&cell));
         cells.by_id.insert(agent, Arc::clone(&cell));
         cell
@@ -288,7 +300,10 @@ impl Agents {
         let said = self.resident(cell, inner).and_then(|()| {
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
             scheduler.catch_up()?;
-            said(scheduler, fact)
+            let began = Instant::now();
+            let said = said(scheduler, fact);
+            self.metrics.appended(began.elapsed());
+            said
         });
         let mut steps = Vec::new();
         if decides && said.is_ok() && cell.turns() == Some(Turns::Elsewhere) {
@@ -416,6 +431,7 @@ impl Agents {
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.agenda.end();
+        self.changes.ring();
         self.drain();
         for thread in std::mem::take(&mut *held(&self.threads)) {
             // What it did for an agent is in the ledger, or was not acknowledged.
