@@ -11,6 +11,7 @@ mod access;
 mod agents;
 mod api;
 mod auth;
+mod hooks;
 mod limits;
 mod listen;
 mod metrics;
@@ -24,6 +25,7 @@ mod server;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
 pub use agents::{Notice, Turns};
+pub use hooks::HookOptions;
 pub use limits::Limits;
 pub use listen::{Socket, Tls, TlsError};
 #[cfg(target_os = "linux")]

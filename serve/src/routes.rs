@@ -17,13 +17,15 @@ use wakeful_core::{
 use crate::{
     access::{Grant, Scope},
     agents::{Agents, Cell},
-    api::{agents, entries, ingress, projections, read, turns, write},
+    api::{agents, entries, hooks, ingress, projections, read, turns, write},
+    hooks::{Hooks, NewHook, ShownHook, Tried},
     problem::Problem,
 };
 
 /// A request that was let in, for a handler that may block.
 pub(crate) struct Asked {
     pub(crate) agents: Arc<Agents>,
+    pub(crate) hooks: Arc<Hooks>,
     /// The parts of the path, by name.
     pub(crate) path: HashMap<String, String>,
     pub(crate) query: HashMap<String, String>,
@@ -568,6 +570,46 @@ pub const ROUTES: &[Route] = &[
         None,
         &[NOTHING],
         write::revoke_trigger,
+    ),
+    operate(
+        "GET",
+        "/v1/hooks",
+        "listHooks",
+        "The hooks: addresses that are told of what happens to agents",
+        None,
+        &[reply(200, "The hooks, sorted by name", schema::<Vec<ShownHook>>)],
+        hooks::list,
+    ),
+    operate(
+        "PUT",
+        "/v1/hooks/{hook}",
+        "putHook",
+        "Make a hook, which is told of what happens from now on, or change one; the secret of a new \
+         hook is shown once",
+        body::<NewHook>(),
+        &[
+            reply(200, "It was there, and is changed", schema::<ShownHook>),
+            reply(201, "It was made", schema::<ShownHook>),
+        ],
+        hooks::put,
+    ),
+    operate(
+        "DELETE",
+        "/v1/hooks/{hook}",
+        "deleteHook",
+        "End a hook; what it was not told yet is forgotten",
+        None,
+        &[NOTHING],
+        hooks::delete,
+    ),
+    operate(
+        "POST",
+        "/v1/hooks/{hook}/test",
+        "testHook",
+        "Send the event `hook.test` to a hook now, once",
+        None,
+        &[reply(200, "What came of it", schema::<Tried>)],
+        hooks::test,
     ),
     Route {
         scopes: &[],

@@ -31,6 +31,7 @@ use crate::{
     agents::{Agents, Notice},
     api::{entries, turns, write},
     auth::{Gate, Peer},
+    hooks::{HookOptions, Hooks},
     limits::Limits,
     listen::{self, Socket},
     problem::Problem,
@@ -53,6 +54,8 @@ pub struct Options {
     pub host_names: BTreeSet<String>,
     /// The origins of other pages that may ask, such as `https://desk.example`.
     pub origins: BTreeSet<String>,
+    /// How hooks are told.
+    pub hooks: HookOptions,
     /// Tells the people who run the server something, such as that an agent fails.
     pub notice: Notice,
 }
@@ -71,6 +74,7 @@ pub enum ServeError {
 /// What all requests share.
 pub(crate) struct Door {
     agents: Arc<Agents>,
+    hooks: Arc<Hooks>,
     gate: Gate,
     stops: watch::Receiver<bool>,
     /// Places for requests that are answered now.
@@ -81,6 +85,7 @@ pub(crate) struct Door {
 pub struct Running {
     addresses: Vec<SocketAddr>,
     agents: Arc<Agents>,
+    hooks: Arc<Hooks>,
     stop: watch::Sender<bool>,
     thread: thread::JoinHandle<io::Result<()>>,
 }
@@ -108,6 +113,7 @@ impl Running {
         let _ = self.stop.send(true);
         let served =
             self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the server panicked")));
+        self.hooks.end();
         self.agents.end();
         served
     }
@@ -130,9 +136,11 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
     let agents =
         Agents::start(options.file, options.runner, limits, Arc::clone(&access), options.notice)
             .map_err(failed)?;
+    let hooks = Hooks::start(Arc::clone(&agents), options.hooks).map_err(failed)?;
     let (stop, stops) = watch::channel(false);
     let door = Arc::new(Door {
         agents: Arc::clone(&agents),
+        hooks: Arc::clone(&hooks),
         gate: Gate::new(access, &limits, options.host_names, options.origins),
         stops: stops.clone(),
         requests: Arc::new(Semaphore::new(limits.requests_at_once)),
@@ -146,7 +154,7 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         runtime.shutdown_timeout(LAST_ANSWERS);
         served
     });
-    Ok(Running { addresses, agents, stop, thread: served? })
+    Ok(Running { addresses, agents, hooks, stop, thread: served? })
 }
 
 /// Forgets now and then who asked.
@@ -283,6 +291,7 @@ async fn answered(
     let query = known(route, query.0)?;
     let asked = |body| Asked {
         agents: Arc::clone(&door.agents),
+        hooks: Arc::clone(&door.hooks),
         path,
         query,
         headers: parts.headers,

@@ -20,7 +20,7 @@ use wakeful_core::{
 use wakeful_host::{ledger::SqliteFile, text};
 #[cfg(target_os = "linux")]
 use wakeful_serve::{Folders, Models, Runner};
-use wakeful_serve::{Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
+use wakeful_serve::{HookOptions, Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
 
 use super::{CliError, Verdict, run::signalled, status::counted};
 #[cfg(target_os = "linux")]
@@ -88,6 +88,9 @@ pub(super) struct Serve {
     /// The origin of a page that may ask this server, such as https://desk.example; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Let hooks send events without encryption to other machines, such as those of a private network
+    #[arg(long)]
+    allow_http_hooks: bool,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
     #[cfg(target_os = "linux")]
@@ -315,6 +318,7 @@ impl Serve {
             sockets,
             host_names,
             origins,
+            hooks: HookOptions { allows_http: self.allow_http_hooks, ..HookOptions::default() },
             notice: Arc::new(|notice| mention!("{notice}")),
         })
         .map_err(CannotServe::from)?;

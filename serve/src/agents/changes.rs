@@ -47,25 +47,26 @@ impl Changes {
         self.told.notify_waiters();
     }
 
-    /// The newest change.
-    pub(crate) fn newest(&self) -> Turn {
-        self.list().newest
-    }
-
     /// The next agent that changed after this one's turn.
     pub(crate) fn next(&self, after: Turn) -> Option<(Turn, Number)> {
         let list = self.list();
         list.by_turn.range(after + 1..).next().map(|(turn, number)| (*turn, *number))
     }
 
-    /// Waits until there is a change after this one, but not longer than this time.
-    pub(crate) fn wait(&self, after: Turn, longest: Duration) {
+    /// Waits until there is a change after this turn or somebody rings, but not longer than this
+    /// time. Returns the turn after which to look.
+    pub(crate) fn wait(&self, after: Turn, longest: Duration) -> Turn {
         let waited =
             self.rang.wait_timeout_while(self.list(), longest, |list| list.newest <= after);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let list = waited.unwrap_or_else(PoisonError::into_inner).0;
+        match list.by_turn.range(after + 1..).next() {
+            Some(_) => after,
+            // Only somebody rang.
+            None => list.newest,
+        }
     }
 
-    /// Wakes all readers, so that they see that the server ends.
+    /// Wakes all readers, so that they see that something ends.
     pub(crate) fn ring(&self) {
         self.list().newest += 1;
         self.rang.notify_all();
@@ -94,9 +95,9 @@ mod tests {
             at = turn;
             seen.push(number);
         }
-        assert_eq!((seen, at), (vec![1, 3, 0], changes.newest()));
+        assert_eq!((seen, at), (vec![1, 3, 0], 5));
         changes.put(1);
-        assert_eq!(changes.next(at), Some((changes.newest(), 1)));
+        assert_eq!(changes.next(at), Some((6, 1)));
         assert_eq!(changes.list().by_turn.len(), 3, "one place for each agent");
     }
 
@@ -108,8 +109,11 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(20));
                 changes.put(0);
             });
-            changes.wait(0, Duration::from_secs(20));
+            assert_eq!(changes.wait(0, Duration::from_secs(20)), 0);
         });
         assert_eq!(changes.next(0), Some((1, 0)));
+        changes.ring();
+        assert_eq!(changes.wait(1, Duration::from_secs(20)), 2, "nothing changed");
+        assert_eq!(changes.next(2), None);
     }
 }

@@ -221,7 +221,7 @@ impl Agents {
         self.cells.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
-    fn numbered(&self, number: usize) -> Option<Arc<Cell>> {
+    pub(crate) fn numbered(&self, number: usize) -> Option<Arc<Cell>> {
         self.cells.read().unwrap_or_else(PoisonError::into_inner).all.get(number).cloned()
     }
 
@@ -249,6 +249,16 @@ impl Agents {
     /// The ledger of an agent for those who only read.
     pub(crate) fn reading(&self, cell: &Cell) -> SqliteLedger {
         self.reads.ledger(&cell.agent)
+    }
+
+    /// The store, for what the server keeps in it besides the ledgers.
+    pub(crate) fn file(&self) -> &SqliteFile {
+        &self.file
+    }
+
+    /// Tells the people who run the server something.
+    pub(crate) fn tell(&self, notice: &str) {
+        (self.notice)(notice);
     }
 
     /// Whether each agent was read, and the store can be used.

@@ -59,7 +59,7 @@ impl Agents {
         let mut at = 0;
         while !self.has_ended.load(Ordering::Acquire) {
             let Some((turn, number)) = self.changes.next(at) else {
-                self.changes.wait(at, LONGEST);
+                at = self.changes.wait(at, LONGEST);
                 continue;
             };
             at = turn;
