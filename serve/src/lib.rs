@@ -10,7 +10,9 @@
 mod access;
 mod agents;
 mod api;
+mod asked;
 mod auth;
+mod cursors;
 mod hooks;
 mod limits;
 mod listen;

@@ -1,5 +1,5 @@
 //! What the server measures, as Prometheus text. Counters count what happened while this process
-//! lives, and gauges are computed when somebody asks. No agent has a label of its own, so the text
+//! lives, and gauges are computed when they are read. No agent has a label of its own, so the text
 //! is as long for ten thousand agents as for one.
 
 use std::{
@@ -195,8 +195,8 @@ struct Seen {
 
 impl Seen {
     fn of(cells: &[Arc<Cell>]) -> Self {
-        let mut seen = Self::default();
-        seen.postures = Posture::ALL.iter().map(|posture| (*posture, 0)).collect();
+        let postures = Posture::ALL.iter().map(|posture| (*posture, 0)).collect();
+        let mut seen = Self { postures, ..Self::default() };
         for cell in cells.iter().filter(|cell| !cell.is_put_away()) {
             let brief = cell.brief();
             seen.resident += usize::from(cell.used().is_some());

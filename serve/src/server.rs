@@ -29,7 +29,7 @@ use wakeful_host::ledger::SqliteFile;
 use crate::{
     access::Access,
     agents::{Agents, Notice},
-    api::{entries, turns, write},
+    api::{turns, write},
     auth::{Gate, Peer},
     hooks::{HookOptions, Hooks},
     limits::Limits,
@@ -215,7 +215,7 @@ fn router(door: Arc<Door>) -> Router {
 /// send (CORS).
 fn refused(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode) -> Response {
     let answer = refusal(door, peer, request, status);
-    // The path is the client's own, so it is no label.
+    // The path is the client's own, so it must not become a label.
     door.agents.metrics.answered("none", answer.status().as_u16());
     answer
 }
@@ -298,11 +298,11 @@ async fn answered(
         body,
         grant,
     };
-    if matches!(route.does, Does::Streams) {
+    if let Does::Streams(stream) = route.does {
         let place = Arc::clone(&door.agents.metrics.streams).try_acquire_owned();
         let place = place.map_err(|_| Problem::busy("all streams are taken"))?;
         let (asked, stops) = (asked(Vec::new()), door.stops.clone());
-        return blocking(move || entries::stream(&asked, stops, place)).await;
+        return blocking(move || stream(&asked, stops, place)).await;
     }
     let limits = door.agents.limits();
     // The body comes before a place is taken, so that a slow client keeps out no other.
@@ -324,7 +324,7 @@ async fn answered(
         Does::AnswersTurn => message(door, asked).await,
         Does::WaitsForTurn => turn(door, asked).await,
         // Answered above.
-        Does::Streams => Err(Problem::broken("a stream was asked for twice")),
+        Does::Streams(_) => Err(Problem::broken("a stream was asked for twice")),
     }
 }
 

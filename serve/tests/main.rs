@@ -2,6 +2,7 @@
 
 mod doors;
 mod driving;
+mod events;
 mod hooks;
 mod measures;
 mod place;

@@ -46,7 +46,10 @@ use self::{
     changes::Changes,
     live::Lives,
 };
-use crate::{access::Access, limits::Limits, metrics::Metrics, problem::Problem, runner::Runner};
+use crate::{
+    access::Access, cursors::Cursors, limits::Limits, metrics::Metrics, problem::Problem,
+    runner::Runner,
+};
 
 pub(crate) use self::{
     brief::{Listed, digest},
@@ -94,6 +97,8 @@ pub(crate) struct Agents {
     /// Which agents have new entries.
     pub(crate) changes: Arc<Changes>,
     pub(crate) metrics: Metrics,
+    /// Where readers of all agents can go on.
+    pub(crate) cursors: Cursors,
     agenda: Agenda,
     lives: Mutex<Lives>,
     /// Which trigger has which token.
@@ -135,6 +140,7 @@ impl Agents {
         notice: Notice,
     ) -> Result<Arc<Self>, Problem> {
         let reads = SqliteFile::open_read_only(file.path())?;
+        let cursors = Cursors::load(&file)?;
         let agents = Arc::new(Self {
             file,
             reads,
@@ -145,6 +151,7 @@ impl Agents {
             cells: RwLock::default(),
             changes: Arc::default(),
             metrics: Metrics::new(&limits),
+            cursors,
             agenda: Agenda::default(),
             lives: Mutex::default(),
             triggers: RwLock::default(),
