@@ -1,7 +1,7 @@
-//! Where a reader of all agents can go on: a position for each agent, in a short text.
+//! Cursors of readers of all agents: a position for each agent, in a short text.
 //!
-//! Entries of different agents have no common order, so a cursor needs a position per agent. For few
-//! agents the text has them all. For many, it names a base, which the store keeps, and has only the
+//! Entries of different agents have no common order, so a cursor needs a position per agent. For
+//! few agents the text has them all. For many, it names a base, which the store keeps, and has only the
 //! agents whose positions differ from it. Readers that are near the newest entries share a base, so
 //! the server writes one now and then, however many read.
 
@@ -24,8 +24,8 @@ use crate::api::write::hex;
 /// The kind of the list of bases.
 const LIST: &str = "cursor_base";
 
-/// The kind of the positions of a base begins with this, and ends with its id. So one is read without
-/// the others.
+/// The kind of the positions of a base begins with this, and ends with its id. So one is read
+/// without the others.
 const POSITIONS: &str = "cursor_base/";
 
 /// The most bases. The oldest is forgotten first.

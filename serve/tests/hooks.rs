@@ -236,8 +236,8 @@ fn events_are_signed_and_say_what_happened() {
     assert!(!place.lines("eva").iter().any(|line| line.contains(&secret)));
 }
 
-/// Verifies requests with the library `standardwebhooks` of PyPI. Where it cannot be had, the
-/// signatures are checked all the same by the caller.
+/// Verifies requests with the library `standardwebhooks` of PyPI. If it cannot be had, the caller
+/// has checked the signatures all the same.
 fn by_library(secret: &str, got: &[Got]) {
     let Some(python) = python() else {
         eprintln!("NOT CHECKED: no Python with the package `standardwebhooks`");
@@ -375,7 +375,7 @@ fn a_server_that_dies_before_its_cursor_is_written_tells_again_under_the_same_id
     let wait = Mutex::new(wait);
     let desk = Desk::open(move |number, _| {
         if number == 1 {
-            say.send(()).expect("somebody waits");
+            say.send(()).expect("the test waits");
             let _ = wait.lock().expect("no panic").recv_timeout(Duration::from_secs(20));
         }
         200
@@ -492,4 +492,42 @@ fn a_hook_that_must_not_be_is_refused() {
         assert_eq!(put(&format!("hook-{number}"), fine.clone()).0, 201);
     }
     assert_eq!(put("one-more", fine.clone()), (409, "too_many".to_owned()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_gets_each_event_also_over_a_restart() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, out) = (folder.path().join("program"), folder.path().join("out"));
+    let text = format!("#!/bin/sh\nenv > {0}.env\ncat >> {0}\n", out.display());
+    std::fs::write(&program, text).expect("a program");
+    let all = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, all).expect("a program");
+    let with = || {
+        let mut with = With::default();
+        with.hooks.command = Some(program.clone());
+        with
+    };
+    let mut place = Place::with(with());
+    place.make("eva");
+    let events = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&out).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let turns = || events().iter().filter(|event| event["type"] == "turn.completed").count();
+    turn(&place, "eva", "one");
+    until("it gets the first", || turns() == 1);
+    place.stop();
+    place.start(with());
+    turn(&place, "eva", "two");
+    until("it gets the second", || turns() == 2);
+    let ids: std::collections::HashSet<_> = events().iter().map(|it| it["id"].clone()).collect();
+    assert_eq!(ids.len(), events().len(), "none came twice");
+    let seen = std::fs::read_to_string(out.with_extension("env")).expect("its environment");
+    assert!(seen.contains("PATH=") && !seen.contains("CARGO"), "{seen}");
+    assert_eq!(place.ask("/v1/hooks").1, json!([]));
+    let path = "/v1/hooks/(command)";
+    assert_eq!(place.send("DELETE", path, &place.operator, "", &[]).0, 404);
 }

@@ -8,6 +8,10 @@ use std::{
 };
 
 use serde_json::json;
+use wakeful_core::{
+    host::Ledger,
+    record::{chain::Chain, entry::EntryBytes},
+};
 use wakeful_serve::Scope;
 
 use crate::place::{Place, place, until};
@@ -99,7 +103,7 @@ fn what_happens_is_counted_and_what_is_there_is_measured() {
     promtool(&text(&place));
 }
 
-/// Asks Prometheus' own tool. Where it is not installed, the values above are checked all the same.
+/// Asks Prometheus' own tool. If it is not installed, the values above are checked all the same.
 fn promtool(text: &str) {
     let tool = Command::new("promtool")
         .args(["check", "metrics"])
@@ -178,4 +182,36 @@ fn the_metrics_of_many_agents_take_a_few_milliseconds() {
     });
     let best = best.min().expect("twenty");
     assert!(best.as_millis() < 50, "a scrape took {best:?}");
+}
+
+#[test]
+fn a_broken_ledger_stops_the_counting_of_its_agent_only() {
+    let place = place();
+    place.make("eva");
+    place.make("kim");
+    let mut ledger = place.file().ledger(&"kim".into());
+    let head = ledger.head().expect("a head");
+    let record = r#"{"control":"wake_hint_cleared"}"#;
+    let line = format!(
+        r#"{{"seq":{},"at":"2030-01-01T00:00:00Z","class":"control","record":{record}}}"#,
+        head.seq.0 + 1
+    );
+    // Its chain does not follow from the entry before it.
+    let entry = EntryBytes::join(line, &Chain::from_bytes([7; 32]));
+    ledger.append(&head, &[entry]).expect("the store does not check it");
+    until("the agent cannot be read", || place.ask("/v1/agents/kim").0 == 500);
+    place.say("eva", "look at the build");
+    let turn =
+        place.send("GET", "/v1/agents/eva/turn", &place.operator, "", &[("prefer", "wait=9")]);
+    place.report(
+        "eva",
+        &json!({ "fact": "turn_terminal", "run_id": turn.1["run_id"],
+        "kind": "completed", "last_assistant_message": "It is green." }),
+    );
+    until("the other agent is counted", || {
+        value(&place, "wakeful_turns_total{terminal=\"completed\"}") == 1.0
+    });
+    let found = values(&text(&place));
+    let agents = found.iter().filter(|(name, _)| name.starts_with("wakeful_agents{"));
+    assert_eq!(agents.map(|(_, count)| count).sum::<f64>(), 3.0, "one has no posture: {found:#?}");
 }

@@ -53,7 +53,7 @@ impl Changes {
         list.by_turn.range(after + 1..).next().map(|(turn, number)| (*turn, *number))
     }
 
-    /// Waits until there is a change after this turn or somebody rings, but not longer than this
+    /// Waits until there is a change after this turn or the bell rings, but not longer than this
     /// time. Returns the turn after which to look.
     pub(crate) fn wait(&self, after: Turn, longest: Duration) -> Turn {
         let waited =
@@ -61,7 +61,7 @@ impl Changes {
         let list = waited.unwrap_or_else(PoisonError::into_inner).0;
         match list.by_turn.range(after + 1..).next() {
             Some(_) => after,
-            // Only somebody rang.
+            // Only the bell rang.
             None => list.newest,
         }
     }

@@ -51,8 +51,8 @@ pub(crate) fn read_on(
 }
 
 impl Agents {
-    /// Reads what is new until the end. `heads` are those at which the server found its agents: what
-    /// comes after them happens while it lives.
+    /// Reads what is new until the end. `heads` are those at which the server found its agents:
+    /// what comes after them happens while it lives.
     pub(super) fn tail(self: &Arc<Self>, heads: Vec<Head>) {
         let mut heads: HashMap<Number, Option<Head>> =
             heads.into_iter().map(Some).enumerate().collect();

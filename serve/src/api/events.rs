@@ -33,7 +33,7 @@ use crate::{
 /// The bytes of a position in a cursor, besides the id of its agent.
 const POSITION_BYTES: usize = 12;
 
-/// Where a stream begins that has no cursor.
+/// The place at which a stream without a cursor begins.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(dead_code)]

@@ -1,5 +1,5 @@
-//! How far a hook was told: a position per agent, kept in the store. All positions are one text, and
-//! those that moved since are another, so that an event writes little for any number of agents.
+//! How far a hook is: a position per agent, kept in the store. All positions are one text, and those
+//! that moved since are another, so that an event writes little for any number of agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const MOVED: &str = "hook_moved";
 /// The most agents that moved before all positions are written again.
 const MOST_MOVED: usize = 256;
 
-/// Positions by agent. An agent that is absent is told from its first entry.
+/// Positions by agent. An agent that is absent is at its beginning.
 pub(super) type Positions = BTreeMap<AgentId, Seq>;
 
 /// An event that could not be delivered yet.
@@ -54,12 +54,16 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Where a new hook begins.
+    /// The positions at which a new hook begins.
     pub(super) fn begin(file: &SqliteFile, hook: &str, at: &Positions) -> Result<(), SqliteError> {
         // The second text goes first: it would move the new positions back or ahead.
         file.forget(MOVED, hook)?;
         let all = All { version: 0, positions: at.clone() };
         file.keep(ALL, hook, &json::write(&all))
+    }
+
+    pub(super) fn is_kept(file: &SqliteFile, hook: &str) -> Result<bool, SqliteError> {
+        Ok(file.kept(ALL)?.iter().any(|(name, _)| name == hook))
     }
 
     pub(super) fn forget(file: &SqliteFile, hook: &str) -> Result<(), SqliteError> {
@@ -86,7 +90,7 @@ impl Cursor {
         self.all.get(agent).copied().unwrap_or_default()
     }
 
-    /// The hook was told all up to here.
+    /// The hook knows everything up to here.
     pub(super) fn set(&mut self, agent: &AgentId, seq: Seq) {
         if self.of(agent) != seq {
             self.all.insert(agent.clone(), seq);

@@ -1,4 +1,4 @@
-//! What hooks are told: which entries are events, and the text of an event (CloudEvents 1.0).
+//! What hooks learn: which entries are events, and the text of an event (CloudEvents 1.0).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::api::write::hex;
 /// The most characters of a text in an event. The entry has all of it.
 const MOST: usize = 2_000;
 
-/// What a hook can be told.
+/// What a hook can learn.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -54,6 +54,18 @@ pub(crate) enum EventType {
 }
 
 impl EventType {
+    /// All of them.
+    pub(super) const ALL: [Self; 8] = [
+        Self::WaitsForOperator,
+        Self::AgentParked,
+        Self::ItemParked,
+        Self::Warning,
+        Self::TurnCompleted,
+        Self::TurnFailed,
+        Self::TaskCompleted,
+        Self::TaskFailed,
+    ];
+
     fn name(self) -> &'static str {
         match self {
             Self::WaitsForOperator => "agent.waits_for_operator",
@@ -176,7 +188,7 @@ fn of_diagnostic(event: &EventRecord) -> Option<(EventType, Value, String)> {
     Some((kind, excerpt, beginning(&message).to_owned()))
 }
 
-/// The event of an entry, if a hook that asks for these kinds is told of it.
+/// The event of an entry, if it is of a kind that the hook asks for.
 pub(crate) fn of(
     hook: &str,
     kinds: impl Fn(EventType) -> bool,
@@ -209,7 +221,7 @@ pub(crate) fn of(
 
 /// The event by which people try a hook.
 pub(crate) fn of_test(id: String, at: &Value) -> Event {
-    let data = json!({ "sentence": "somebody tries this hook" });
+    let data = json!({ "sentence": "this is a test of the hook" });
     Event { body: body(&id, "hook.test", None, at, &data), id }
 }
 
@@ -240,16 +252,7 @@ mod tests {
 
     #[test]
     fn the_names_are_those_of_the_schema() {
-        for kind in [
-            EventType::WaitsForOperator,
-            EventType::AgentParked,
-            EventType::ItemParked,
-            EventType::Warning,
-            EventType::TurnCompleted,
-            EventType::TurnFailed,
-            EventType::TaskCompleted,
-            EventType::TaskFailed,
-        ] {
+        for kind in EventType::ALL {
             assert_eq!(json!(kind), json!(kind.name()));
         }
     }

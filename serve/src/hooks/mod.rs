@@ -1,7 +1,8 @@
-//! Hooks: addresses that are told of what happens to agents. Each hook has a thread that follows the
-//! ledgers by a stored cursor, so an event is delivered at least once, in the order of its agent,
-//! also after a stop of the server. A receiver that does not answer delays its own hook only, and no
-//! event waits in memory.
+//! Hooks: addresses and a program that learn what happens to agents.
+//!
+//! Each hook has a thread that follows the ledgers by a stored cursor. So an event is delivered at
+//! least once, in the order of its agent, also after a stop of the server. A receiver that does not
+//! answer delays its own hook only, and no event waits in memory.
 
 mod cursor;
 mod event;
@@ -10,6 +11,7 @@ mod worker;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -30,9 +32,11 @@ use crate::{agents::Agents, api::write::hex, problem::Problem};
 
 pub(crate) use self::event::EventType;
 
-/// How hooks are told.
-#[derive(Clone, Copy, Debug)]
+/// How events are sent to hooks.
+#[derive(Clone, Debug)]
 pub struct HookOptions {
+    /// A program that gets each event as JSON on its standard input, besides the hooks of the store.
+    pub command: Option<PathBuf>,
     /// Whether URLs may begin with `http://` for other machines than this one.
     pub allows_http: bool,
     /// The wait before an event is sent again for the first time. It doubles each time.
@@ -46,6 +50,7 @@ pub struct HookOptions {
 impl Default for HookOptions {
     fn default() -> Self {
         Self {
+            command: None,
             allows_http: false,
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(600),
@@ -56,6 +61,9 @@ impl Default for HookOptions {
 
 /// The kind of what the store keeps of hooks.
 const KEPT: &str = "hook";
+
+/// The name of the program's hook. No other can have it.
+const COMMAND: &str = "(command)";
 
 /// The most hooks of a server: each has a thread.
 const MOST: usize = 32;
@@ -75,16 +83,16 @@ struct Hook {
     secret: String,
 }
 
-/// What a hook is asked to be.
+/// What a new hook is, or what one becomes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewHook {
-    /// Where events are sent with `POST`: https, or http to this machine.
+    /// The address to which events are sent with `POST`: https, or http to this machine.
     url: String,
-    /// What it is told.
+    /// The events that it gets.
     #[schemars(length(min = 1))]
     events: BTreeSet<EventType>,
-    /// The only agent that it is told of; all if absent.
+    /// The only agent whose events it gets; all if absent.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     agent_id: Option<AgentId>,
@@ -95,11 +103,11 @@ pub(crate) struct NewHook {
 pub(crate) struct ShownHook {
     /// The name.
     name: String,
-    /// Where events are sent.
+    /// The address to which events are sent.
     url: String,
-    /// What it is told.
+    /// The events that it gets.
     events: BTreeSet<EventType>,
-    /// The only agent that it is told of; all if absent.
+    /// The only agent whose events it gets; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_id: Option<AgentId>,
     /// Why the newest request failed; absent if it did not.
@@ -159,19 +167,39 @@ pub(crate) struct Hooks {
     agents: Arc<Agents>,
     options: HookOptions,
     all: Mutex<BTreeMap<String, Arc<Watched>>>,
+    /// The hook of the program.
+    command: Mutex<Option<Arc<Watched>>>,
 }
 
 impl Hooks {
     pub(crate) fn start(agents: Arc<Agents>, options: HookOptions) -> Result<Arc<Self>, Problem> {
-        let hooks = Arc::new(Self { agents, options, all: Mutex::default() });
+        let hooks =
+            Arc::new(Self { agents, options, all: Mutex::default(), command: Mutex::default() });
         for (name, text) in hooks.file().kept(KEPT)? {
             match serde_json::from_str(&text) {
-                Ok(hook) => hooks.watch(&mut hooks.all(), &name, hook)?,
+                Ok(hook) => {
+                    let watched = hooks.watch(&name, hook)?;
+                    hooks.all().insert(name, watched);
+                }
                 // A newer server wrote it.
                 Err(why) => {
                     hooks.agents.tell(&format!("the hook `{name}` cannot be read: {why}"));
                 }
             }
+        }
+        if hooks.options.command.is_some() {
+            if !Cursor::is_kept(hooks.file(), COMMAND)? {
+                Cursor::begin(hooks.file(), COMMAND, &hooks.heads())?;
+            }
+            let hook = Hook {
+                id: COMMAND.to_owned(),
+                url: String::new(),
+                events: EventType::ALL.into(),
+                agent_id: None,
+                secret: String::new(),
+            };
+            let watched = hooks.watch(COMMAND, hook)?;
+            *hooks.command.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
         }
         Ok(hooks)
     }
@@ -184,12 +212,8 @@ impl Hooks {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(
-        self: &Arc<Self>,
-        all: &mut BTreeMap<String, Arc<Watched>>,
-        name: &str,
-        hook: Hook,
-    ) -> Result<(), Problem> {
+    /// Begins to look after a hook.
+    fn watch(self: &Arc<Self>, name: &str, hook: Hook) -> Result<Arc<Watched>, Problem> {
         let now = Now {
             hook: hook.into(),
             begun: 0,
@@ -203,10 +227,9 @@ impl Hooks {
         let (hooks, own) = (Arc::clone(self), Arc::clone(&watched));
         thread::Builder::new()
             .name(format!("hook {name}"))
-            .spawn(move || worker::work(&hooks.agents, hooks.options, &own))
+            .spawn(move || worker::work(&hooks.agents, &hooks.options, &own))
             .map_err(|why| Problem::broken(format!("the system gives no thread: {why}")))?;
-        all.insert(name.to_owned(), watched);
-        Ok(())
+        Ok(watched)
     }
 
     /// The hooks, sorted by name.
@@ -214,8 +237,8 @@ impl Hooks {
         self.all().values().map(|watched| watched.shown(None)).collect()
     }
 
-    /// Makes a hook, or changes one. Returns whether it is new. A new hook is told of what happens
-    /// from now on.
+    /// Makes a hook, or changes one. Returns whether it is new. A new hook learns what happens from
+    /// now on.
     pub(crate) fn put(
         self: &Arc<Self>,
         name: &str,
@@ -237,7 +260,7 @@ impl Hooks {
             let hook = Hook { url, events, agent_id, ..Hook::clone(&before) };
             let mut now = watched.now();
             if hook.agent_id != before.agent_id {
-                // Of those that it was not told of, it would be told the whole past.
+                // Of the other agents it would get the whole past.
                 Cursor::begin(self.file(), name, &self.heads())?;
                 now.begun += 1;
             }
@@ -255,9 +278,10 @@ impl Hooks {
         let hook = Hook { id: random()?, url, events, agent_id, secret: secret.clone() };
         Cursor::begin(self.file(), name, &self.heads())?;
         self.file().keep(KEPT, name, &json::write(&hook))?;
-        self.watch(&mut all, name, hook)?;
-        let shown = all.get(name).map(|watched| watched.shown(Some(secret)));
-        shown.map(|shown| (shown, true)).ok_or_else(|| Problem::no_hook(name))
+        let watched = self.watch(name, hook)?;
+        let shown = watched.shown(Some(secret));
+        all.insert(name.to_owned(), watched);
+        Ok((shown, true))
     }
 
     /// The newest entry of each agent.
@@ -278,18 +302,19 @@ impl Hooks {
         Ok(())
     }
 
-    /// Sends an event that says that somebody tries the hook.
+    /// Sends an event by which people try a hook.
     pub(crate) fn test(&self, name: &str) -> Result<Tried, Problem> {
         let watched = self.all().get(name).cloned().ok_or_else(|| Problem::no_hook(name))?;
         let hook = Arc::clone(&watched.now().hook);
         let event = event::of_test(format!("evt_{}", random()?), &json!(SystemClock.now()));
-        let sent = Sender::new(self.options.allows_http).send(&hook.url, &hook.secret, &event);
+        let sent = Sender::over_http(self.options.allows_http).send(&hook, &event);
         Ok(Tried { delivered: sent.is_ok(), failure: sent.err() })
     }
 
     /// Ends the threads, unless a receiver holds one up.
     pub(crate) fn end(&self) {
-        let all: Vec<_> = self.all().values().cloned().collect();
+        let mut all: Vec<_> = self.all().values().cloned().collect();
+        all.extend(self.command.lock().unwrap_or_else(PoisonError::into_inner).clone());
         for watched in &all {
             watched.change(|now| now.has_ended = true);
         }

@@ -1,9 +1,15 @@
-//! Sending an event: to which addresses, signed by Standard Webhooks, and never for long.
+//! Sending an event: over HTTP to addresses that may be reached, signed by Standard Webhooks, or to a
+//! program. Neither may take long.
 
 use std::{
+    env,
+    io::Write,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -20,10 +26,19 @@ use ureq::{
     },
 };
 
-use super::event::Event;
+use super::{Hook, event::Event};
 
 /// The time that a receiver has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time that a program has for an event.
+const PROGRAM_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often the end of a program is looked for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a program gets of the environment of the server, which may hold the key of a provider.
+const ENVIRONMENT: [&str; 5] = ["HOME", "LANG", "PATH", "TMPDIR", "TZ"];
 
 /// The most bytes that are read of an answer.
 const ANSWER_BYTES: u64 = 16 << 10;
@@ -31,7 +46,7 @@ const ANSWER_BYTES: u64 = 16 << 10;
 /// The beginning of a secret, as Standard Webhooks writes it.
 const SECRET: &str = "whsec_";
 
-/// Where the instance data of machines in a cloud is, besides the link-local addresses.
+/// The addresses of the data of a machine in a cloud, besides the link-local ones.
 const METADATA: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
@@ -84,8 +99,8 @@ pub(super) fn fault_in(url: &str, allows_http: bool) -> Option<String> {
     }
 }
 
-/// Whether no hook may reach an address: those of links, on which clouds serve secrets of a machine,
-/// and those that are not of one machine.
+/// Whether no hook may reach an address: those of links, on which clouds serve secrets of a
+/// machine, and those that are not of one machine.
 fn is_refused(address: IpAddr) -> bool {
     let address = address.to_canonical();
     if METADATA.contains(&address) {
@@ -140,11 +155,14 @@ impl Resolver for Guarded {
     }
 }
 
-/// Sends events over HTTP.
-pub(super) struct Sender(Agent);
+/// Sends events.
+pub(super) enum Sender {
+    Http(Box<Agent>),
+    Program(PathBuf),
+}
 
 impl Sender {
-    pub(super) fn new(allows_http: bool) -> Self {
+    pub(super) fn over_http(allows_http: bool) -> Self {
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::PlatformVerifier)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -160,27 +178,70 @@ impl Sender {
             .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
             .build();
         let resolver = Guarded { allows_http };
-        Self(Agent::with_parts(config, DefaultConnector::default(), resolver))
+        let agent = Agent::with_parts(config, DefaultConnector::default(), resolver);
+        Self::Http(Box::new(agent))
     }
 
-    /// Sends an event. It is delivered if the receiver answers with a status of success.
-    pub(super) fn send(&self, url: &str, secret: &str, event: &Event) -> Result<(), String> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let sent = self
-            .0
-            .post(url)
-            .header("content-type", "application/cloudevents+json; charset=utf-8")
-            .header("webhook-id", &event.id)
-            .header("webhook-timestamp", now.to_string())
-            .header("webhook-signature", signature(secret, event, now)?)
-            .send(&event.body);
-        let mut answer = sent.map_err(|why| why.to_string())?;
-        let status = answer.status();
-        // What is read lets the connection be used again, and says nothing.
-        let _ = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
-        match status.is_success() {
-            true => Ok(()),
-            false => Err(format!("the receiver answered {status}")),
+    /// Sends an event. It is delivered if the receiver answers with a status of success, or if the
+    /// program ends with 0.
+    pub(super) fn send(&self, hook: &Hook, event: &Event) -> Result<(), String> {
+        match self {
+            Self::Http(agent) => post(agent, &hook.url, &hook.secret, event),
+            Self::Program(program) => run(program, event, PROGRAM_PATIENCE),
+        }
+    }
+}
+
+fn post(agent: &Agent, url: &str, secret: &str, event: &Event) -> Result<(), String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let sent = agent
+        .post(url)
+        .header("content-type", "application/cloudevents+json; charset=utf-8")
+        .header("webhook-id", &event.id)
+        .header("webhook-timestamp", now.to_string())
+        .header("webhook-signature", signature(secret, event, now)?)
+        .send(&event.body);
+    let mut answer = sent.map_err(|why| why.to_string())?;
+    let status = answer.status();
+    // What is read lets the connection be used again, and says nothing.
+    let _ = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+    match status.is_success() {
+        true => Ok(()),
+        false => Err(format!("the receiver answered {status}")),
+    }
+}
+
+/// Runs a program with an event on its standard input.
+fn run(program: &Path, event: &Event, patience: Duration) -> Result<(), String> {
+    let known = ENVIRONMENT.iter().filter_map(|name| Some((name, env::var_os(name)?)));
+    let mut child = Command::new(program)
+        .env_clear()
+        .envs(known)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|why| format!("`{}` cannot be started: {why}", program.display()))?;
+    // A program that does not read must not hold up the server.
+    if let Some(mut input) = child.stdin.take() {
+        let text = format!("{}\n", event.body);
+        // What it did not read is its own affair: its end says whether it has the event.
+        thread::spawn(move || input.write_all(text.as_bytes()));
+    }
+    let until = Instant::now() + patience;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("the program ended with {status}")),
+            Ok(None) if Instant::now() < until => thread::sleep(LOOK),
+            ended => {
+                // One that has ended meanwhile cannot be killed, and is waited for all the same.
+                let _ = child.kill();
+                let _ = child.wait();
+                let ended = ended.err().map(|why| why.to_string());
+                let late = || format!("the program did not end within {} s", patience.as_secs());
+                return Err(ended.unwrap_or_else(late));
+            }
         }
     }
 }
@@ -238,13 +299,48 @@ mod tests {
         assert!(fault_in("http://169.254.169.254/", true).is_some());
     }
 
+    fn over(url: &str, secret: &str, event: &Event) -> Result<(), String> {
+        let Sender::Http(agent) = Sender::over_http(true) else { unreachable!("it is over HTTP") };
+        post(&agent, url, secret, event)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_fails_or_never_ends_has_not_got_the_event() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file");
+            let all = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, all).expect("a program");
+            path
+        };
+        // More than a pipe holds.
+        let event = Event { id: "evt_1".into(), body: "x".repeat(300_000) };
+        let soon = Duration::from_millis(300);
+        let long = Duration::from_secs(20);
+        let out = folder.path().join("out");
+        let takes = program("takes", &format!("cat > {}", out.display()));
+        assert_eq!(run(&takes, &event, long), Ok(()));
+        assert_eq!(std::fs::read_to_string(&out).expect("a file"), event.body.clone() + "\n");
+        assert_eq!(run(&program("ignores", "exit 0"), &event, long), Ok(()));
+        let why = run(&program("fails", "cat > /dev/null; exit 3"), &event, long);
+        assert!(why.expect_err("it fails").contains("exit status: 3"));
+        let why = run(&program("sleeps", "exec sleep 60"), &event, soon).expect_err("it is late");
+        assert!(why.contains("did not end within"), "{why}");
+        let why = run(&folder.path().join("none"), &event, soon).expect_err("there is none");
+        assert!(why.contains("cannot be started"), "{why}");
+    }
+
     #[test]
     fn a_name_is_resolved_before_it_is_trusted() {
         // The system reads these as 169.254.169.254, and a check of the text would not.
         for url in ["http://2852039166/", "http://0xa9.0xfe.0xa9.0xfe/", "http://169.254.43518/"] {
             let event = Event { id: "evt_1".into(), body: "{}".into() };
             let secret = new_secret().expect("bytes");
-            let why = Sender::new(true).send(url, &secret, &event).expect_err(url);
+            let why = over(url, &secret, &event).expect_err(url);
             assert!(why.contains("an address that no hook may reach"), "{url}: {why}");
         }
     }

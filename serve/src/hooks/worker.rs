@@ -32,16 +32,20 @@ const LONGEST: Duration = Duration::from_secs(1);
 const MOST_UNSAVED: u32 = 32;
 const UNSAVED: Duration = Duration::from_millis(200);
 
-/// The time after which positions are written that only passed entries which are no events.
+/// The time after which positions are written that only passed entries without an event.
 const PASSED: Duration = Duration::from_secs(60);
 
 /// Looks after a hook until it ends.
-pub(super) fn work(agents: &Arc<Agents>, options: HookOptions, watched: &Arc<Watched>) {
+pub(super) fn work(agents: &Arc<Agents>, options: &HookOptions, watched: &Arc<Watched>) {
     let mut worker = Worker {
         agents,
         options,
         watched,
-        sender: Sender::new(options.allows_http),
+        // Only one hook is the program's, and it has no address.
+        sender: match &options.command {
+            Some(program) if watched.now().hook.url.is_empty() => Sender::Program(program.clone()),
+            _ => Sender::over_http(options.allows_http),
+        },
         heads: HashMap::new(),
         stopped: BTreeSet::new(),
         later: BTreeSet::new(),
@@ -54,7 +58,7 @@ pub(super) fn work(agents: &Arc<Agents>, options: HookOptions, watched: &Arc<Wat
 
 struct Worker<'a> {
     agents: &'a Arc<Agents>,
-    options: HookOptions,
+    options: &'a HookOptions,
     watched: &'a Arc<Watched>,
     sender: Sender,
     /// The head of each agent at its position, by number, for those that were read.
@@ -141,7 +145,7 @@ impl Worker<'_> {
                 }
                 Err(Stop::Broken(why)) => {
                     self.agents.tell(&format!(
-                        "the hook `{}` is told no more of `{}`: {why}",
+                        "the hook `{}` learns no more of `{}`: {why}",
                         self.watched.name, cell.agent
                     ));
                     self.stopped.insert(cell.number);
@@ -201,7 +205,7 @@ impl Worker<'_> {
     fn head_at(&self, cell: &Cell, position: wakeful_core::id::Seq) -> Result<Head, Stop> {
         let mut ledger = self.agents.reading(cell);
         let newest = ledger.head()?;
-        // A ledger that was set back goes on with other entries, of which the hook is told.
+        // A ledger that was set back goes on with other entries, which the hook gets.
         if position >= newest.seq {
             return Ok(newest);
         }
@@ -221,7 +225,7 @@ impl Worker<'_> {
                 other => return other,
             }
             let hook = Arc::clone(&self.watched.now().hook);
-            let why = match self.sender.send(&hook.url, &hook.secret, event) {
+            let why = match self.sender.send(&hook, event) {
                 Ok(()) => {
                     self.agents.metrics.sent("delivered");
                     cursor.settle();
@@ -236,7 +240,7 @@ impl Worker<'_> {
             if age(since, now) >= self.options.give_up {
                 self.agents.metrics.sent("given_up");
                 self.agents.tell(&format!(
-                    "the hook `{}` is not told of `{}`, which was tried since {since}: {why}",
+                    "the hook `{}` does not get `{}`, which was tried since {since}: {why}",
                     self.watched.name, event.id
                 ));
                 cursor.settle();
