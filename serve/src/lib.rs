@@ -10,9 +10,13 @@
 mod access;
 mod agents;
 mod api;
+mod asked;
 mod auth;
+mod cursors;
+mod hooks;
 mod limits;
 mod listen;
+mod metrics;
 #[cfg(target_os = "linux")]
 mod model;
 mod openapi;
@@ -23,6 +27,7 @@ mod server;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
 pub use agents::{Notice, Turns};
+pub use hooks::HookOptions;
 pub use limits::Limits;
 pub use listen::{Socket, Tls, TlsError};
 #[cfg(target_os = "linux")]

@@ -47,6 +47,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "no_such_agent", detail)
     }
 
+    pub(crate) fn no_hook(name: &str) -> Self {
+        let detail = format!("there is no hook `{name}`: `GET /v1/hooks` lists those there are");
+        Self::new(StatusCode::NOT_FOUND, "no_such_hook", detail)
+    }
+
     pub(crate) fn no_runner() -> Self {
         let detail = "this server has no model: start it with `--provider openai`, or let a host \
                       run the turns with `\"turns\": \"elsewhere\"`";

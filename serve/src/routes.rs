@@ -1,114 +1,23 @@
 //! The table of routes. The router and the OpenAPI document are made from it.
 
-use std::{collections::HashMap, sync::Arc};
-
-use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use wakeful_core::{
     derive::summary::AgentSummary,
     explain::{Explanation, WhyNot},
     fact::Fact,
-    id::AgentId,
-    json,
     record::effect::TurnRequest,
 };
 
 use crate::{
-    access::{Grant, Scope},
-    agents::{Agents, Cell},
-    api::{agents, entries, ingress, projections, read, turns, write},
+    access::Scope,
+    api::{agents, entries, events, hooks, ingress, projections, read, turns, write},
+    hooks::{NewHook, ShownHook, Tried},
     problem::Problem,
 };
 
-/// A request that was let in, for a handler that may block.
-pub(crate) struct Asked {
-    pub(crate) agents: Arc<Agents>,
-    /// The parts of the path, by name.
-    pub(crate) path: HashMap<String, String>,
-    pub(crate) query: HashMap<String, String>,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-    /// Who asks. None for a delivery: its own token is in the path.
-    pub(crate) grant: Option<Arc<Grant>>,
-}
-
-impl Asked {
-    /// The agent of the path.
-    pub(crate) fn agent(&self) -> AgentId {
-        AgentId::from(self.part("agent"))
-    }
-
-    /// The agent of the path, which must be there.
-    pub(crate) fn cell(&self) -> Result<Arc<Cell>, Problem> {
-        self.agents.cell(&self.agent())
-    }
-
-    /// A part of the path.
-    pub(crate) fn part(&self, name: &str) -> &str {
-        self.path.get(name).map_or("", String::as_str)
-    }
-
-    /// The body as text.
-    pub(crate) fn text(&self) -> Result<&str, Problem> {
-        std::str::from_utf8(&self.body)
-            .map_err(|why| Problem::malformed(format!("the body is not UTF-8: {why}")))
-    }
-
-    /// The body as JSON. A field that is not known is an error.
-    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
-        let text = self.text()?;
-        // Serde also reads a struct from a list of its fields, which no schema says.
-        if !text.trim_start().starts_with('{') {
-            return Err(Problem::malformed("the body is not a JSON object"));
-        }
-        serde_json::from_str(text).map_err(|why| Problem::of_json(&why))
-    }
-
-    /// A header as text, if it is there.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).and_then(|value| value.to_str().ok())
-    }
-
-    /// A number of the query, if it is there.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
-        let read = self.query.get(name).map(|text| text.parse()).transpose();
-        read.map_err(|_| Problem::malformed(format!("`{name}` must be a whole number from 0")))
-    }
-
-    /// A name of the query, such as that of a decision.
-    pub(crate) fn named<T: json::Readable>(&self, name: &str) -> Result<Option<T>, Problem> {
-        let read = |given: &String| json::read(&json::write(given));
-        let read = self.query.get(name).map(read).transpose();
-        read.map_err(|why| Problem::malformed(format!("`{name}`: {why}")))
-    }
-}
-
-/// An answer: its status and its text.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) kind: &'static str,
-    pub(crate) text: String,
-}
-
-impl Answer {
-    pub(crate) fn ok(value: &impl Serialize) -> Self {
-        Self::with(StatusCode::OK, value)
-    }
-
-    pub(crate) fn with(status: StatusCode, value: &impl Serialize) -> Self {
-        Self::json(status, json::write(value))
-    }
-
-    pub(crate) fn json(status: StatusCode, text: String) -> Self {
-        Self { status, kind: "application/json", text }
-    }
-
-    pub(crate) fn nothing() -> Self {
-        Self { status: StatusCode::NO_CONTENT, kind: "", text: String::new() }
-    }
-}
+pub(crate) use crate::asked::{Answer, Asked};
 
 /// What a route does with a request.
 #[derive(Clone, Copy)]
@@ -119,8 +28,8 @@ pub(crate) enum Does {
     AnswersTurn,
     /// It answers the open turn; with `Prefer: wait` once there is one.
     WaitsForTurn,
-    /// It streams the stored entries of an agent.
-    Streams,
+    /// It streams what is stored.
+    Streams(StreamOf),
 }
 
 /// The number of an entry.
@@ -140,6 +49,10 @@ pub(crate) struct Id(
     #[allow(dead_code)]
     String,
 );
+
+/// Opens a stream, which ends when the server does, and keeps its place while it is open.
+pub(crate) type StreamOf =
+    fn(&Asked, watch::Receiver<bool>, OwnedSemaphorePermit) -> Result<Response, Problem>;
 
 /// The schema of a type.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -328,6 +241,19 @@ pub const ROUTES: &[Route] = &[
         )
     },
     get(
+        "/metrics",
+        "metrics",
+        "What the server measures, as Prometheus text; for a token of all agents",
+        &[],
+        &[Reply {
+            status: 200,
+            description: "Prometheus text",
+            kind: read::PROMETHEUS,
+            schema: None,
+        }],
+        read::metrics,
+    ),
+    get(
         "/v1/agents",
         "listAgents",
         "The agents, each in short, sorted by id",
@@ -469,7 +395,7 @@ pub const ROUTES: &[Route] = &[
         projections::diagnostics,
     ),
     Route {
-        does: Does::Streams,
+        does: Does::Streams(entries::stream),
         ..get(
             "/v1/agents/{agent}/entries",
             "entries",
@@ -480,6 +406,30 @@ pub const ROUTES: &[Route] = &[
                 header("Last-Event-ID", schema::<EntryNumber>, "As `after`; it goes before"),
             ],
             STREAM,
+            read::health,
+        )
+    },
+    Route {
+        does: Does::Streams(events::stream),
+        ..get(
+            "/v1/events",
+            "events",
+            "The stored entries of all agents as a stream of server-sent events, in order for each \
+             agent; for a token of all agents",
+            &[
+                query("after", schema::<String>, "Only what comes after this `id` of an event"),
+                query("from", schema::<events::From>, "Where the stream begins without an `id`"),
+                query("until", schema::<entries::Until>, "Where the stream ends; never if absent"),
+                header("Last-Event-ID", schema::<String>, "As `after`; it goes before"),
+            ],
+            &[Reply {
+                status: 200,
+                description: "Server-sent events `entry`: `id` is where to go on, and `data` has \
+                    `agent_id`, `seq` and `entry`, which is the stored text. An event `broken` \
+                    names an agent whose entries cannot be read",
+                kind: "text/event-stream",
+                schema: None,
+            }],
             read::health,
         )
     },
@@ -578,6 +528,46 @@ pub const ROUTES: &[Route] = &[
         None,
         &[NOTHING],
         write::revoke_trigger,
+    ),
+    operate(
+        "GET",
+        "/v1/hooks",
+        "listHooks",
+        "The hooks: addresses that learn what happens to agents",
+        None,
+        &[reply(200, "The hooks, sorted by name", schema::<Vec<ShownHook>>)],
+        hooks::list,
+    ),
+    operate(
+        "PUT",
+        "/v1/hooks/{hook}",
+        "putHook",
+        "Make a hook, which learns what happens from now on, or change one; the secret of a new hook \
+         is shown once",
+        body::<NewHook>(),
+        &[
+            reply(200, "It was there, and is changed", schema::<ShownHook>),
+            reply(201, "It was made", schema::<ShownHook>),
+        ],
+        hooks::put,
+    ),
+    operate(
+        "DELETE",
+        "/v1/hooks/{hook}",
+        "deleteHook",
+        "End a hook; what it was not told yet is forgotten",
+        None,
+        &[NOTHING],
+        hooks::delete,
+    ),
+    operate(
+        "POST",
+        "/v1/hooks/{hook}/test",
+        "testHook",
+        "Send the event `hook.test` to a hook now, once",
+        None,
+        &[reply(200, "What came of it", schema::<Tried>)],
+        hooks::test,
     ),
     Route {
         scopes: &[],

@@ -29,8 +29,9 @@ use wakeful_host::ledger::SqliteFile;
 use crate::{
     access::Access,
     agents::{Agents, Notice},
-    api::{entries, turns, write},
+    api::{turns, write},
     auth::{Gate, Peer},
+    hooks::{HookOptions, Hooks},
     limits::Limits,
     listen::{self, Socket},
     problem::Problem,
@@ -54,6 +55,8 @@ pub struct Options {
     pub host_names: BTreeSet<String>,
     /// The origins of other pages that may ask, such as `https://desk.example`.
     pub origins: BTreeSet<String>,
+    /// How hooks are told.
+    pub hooks: HookOptions,
     /// Tells the people who run the server something, such as that an agent fails.
     pub notice: Notice,
 }
@@ -72,17 +75,18 @@ pub enum ServeError {
 /// What all requests share.
 pub(crate) struct Door {
     agents: Arc<Agents>,
+    hooks: Arc<Hooks>,
     gate: Gate,
     stops: watch::Receiver<bool>,
-    /// Places for requests that are answered now, and for open streams.
+    /// Places for requests that are answered now.
     requests: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
 }
 
 /// A server that runs until it is stopped.
 pub struct Running {
     addresses: Vec<SocketAddr>,
     agents: Arc<Agents>,
+    hooks: Arc<Hooks>,
     stop: watch::Sender<bool>,
     thread: thread::JoinHandle<io::Result<()>>,
 }
@@ -110,6 +114,7 @@ impl Running {
         let _ = self.stop.send(true);
         let served =
             self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the server panicked")));
+        self.hooks.end();
         self.agents.end();
         served
     }
@@ -132,13 +137,14 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
     let agents =
         Agents::start(options.file, options.runner, limits, Arc::clone(&access), options.notice)
             .map_err(failed)?;
+    let hooks = Hooks::start(Arc::clone(&agents), options.hooks).map_err(failed)?;
     let (stop, stops) = watch::channel(false);
     let door = Arc::new(Door {
         agents: Arc::clone(&agents),
+        hooks: Arc::clone(&hooks),
         gate: Gate::new(access, &limits, options.host_names, options.origins),
         stops: stops.clone(),
         requests: Arc::new(Semaphore::new(limits.requests_at_once)),
-        streams: Arc::new(Semaphore::new(limits.streams)),
     });
     let router = router(Arc::clone(&door));
     let served = thread::Builder::new().name("wakeful-serve".into()).spawn(move || {
@@ -149,7 +155,7 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         runtime.shutdown_timeout(LAST_ANSWERS);
         served
     });
-    Ok(Running { addresses, agents, stop, thread: served? })
+    Ok(Running { addresses, agents, hooks, stop, thread: served? })
 }
 
 /// Forgets now and then who asked.
@@ -157,7 +163,10 @@ async fn tidied(door: Arc<Door>) {
     let mut stops = door.stops.clone();
     loop {
         tokio::select! {
-            () = time::sleep(Duration::from_secs(10)) => door.gate.tidy(),
+            () = time::sleep(Duration::from_secs(10)) => {
+                door.gate.tidy();
+                door.agents.metrics.tidy();
+            }
             _ = stops.changed() => return,
         }
     }
@@ -175,7 +184,9 @@ fn router(door: Arc<Door>) -> Router {
                             request: Request<Body>| async move {
             let headers = request.headers().clone();
             let answered = answered(&door, peer, route, path, request).await;
-            shared(&door, &headers, answered.unwrap_or_else(IntoResponse::into_response))
+            let answer = answered.unwrap_or_else(IntoResponse::into_response);
+            door.agents.metrics.answered(route.path, answer.status().as_u16());
+            shared(&door, &headers, answer)
         };
         router = router.route(route.path, on(filter, handler));
     }
@@ -204,6 +215,13 @@ fn router(door: Arc<Door>) -> Router {
 /// The answer to a path or a method that there is not. A page that may ask learns first what it may
 /// send (CORS).
 fn refused(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode) -> Response {
+    let answer = refusal(door, peer, request, status);
+    // The path is the client's own, so it must not become a label.
+    door.agents.metrics.answered("none", answer.status().as_u16());
+    answer
+}
+
+fn refusal(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode) -> Response {
     if let Err(problem) = door.gate.origin(peer, request.uri(), request.headers()) {
         return problem.into_response();
     }
@@ -274,17 +292,18 @@ async fn answered(
     let query = known(route, query.0)?;
     let asked = |body| Asked {
         agents: Arc::clone(&door.agents),
+        hooks: Arc::clone(&door.hooks),
         path,
         query,
         headers: parts.headers,
         body,
         grant,
     };
-    if matches!(route.does, Does::Streams) {
-        let place = Arc::clone(&door.streams).try_acquire_owned();
+    if let Does::Streams(stream) = route.does {
+        let place = Arc::clone(&door.agents.metrics.streams).try_acquire_owned();
         let place = place.map_err(|_| Problem::busy("all streams are taken"))?;
         let (asked, stops) = (asked(Vec::new()), door.stops.clone());
-        return blocking(move || entries::stream(&asked, stops, place)).await;
+        return blocking(move || stream(&asked, stops, place)).await;
     }
     let limits = door.agents.limits();
     // The body comes before a place is taken, so that a slow client keeps out no other.
@@ -306,7 +325,7 @@ async fn answered(
         Does::AnswersTurn => message(door, asked).await,
         Does::WaitsForTurn => turn(door, asked).await,
         // Answered above.
-        Does::Streams => Err(Problem::broken("a stream was asked for twice")),
+        Does::Streams(_) => Err(Problem::broken("a stream was asked for twice")),
     }
 }
 

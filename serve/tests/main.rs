@@ -3,6 +3,9 @@
 mod attacks;
 mod doors;
 mod driving;
+mod events;
+mod hooks;
+mod measures;
 mod place;
 mod streams;
 mod waking;

@@ -18,7 +18,7 @@ use wakeful_host::{
     ledger::{SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
-use wakeful_serve::{Limits, Options, Running, Scope, Socket, Tls, grant, start};
+use wakeful_serve::{HookOptions, Limits, Options, Running, Scope, Socket, Tls, grant, start};
 
 /// A scheduler of this process, as another program would have it.
 pub(crate) type Driver = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
@@ -42,13 +42,15 @@ pub(crate) struct With {
     pub(crate) host_names: BTreeSet<String>,
     pub(crate) origins: BTreeSet<String>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) hooks: HookOptions,
 }
 
 impl Default for With {
     fn default() -> Self {
         let limits =
             Limits { body_bytes: BODY_BYTES, drain: Duration::from_secs(5), ..Limits::default() };
-        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None }
+        let hooks = HookOptions { first_wait: Duration::from_millis(50), ..HookOptions::default() };
+        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None, hooks }
     }
 }
 
@@ -104,6 +106,7 @@ impl Place {
             }],
             host_names: with.host_names,
             origins: with.origins,
+            hooks: with.hooks,
             notice: Arc::new(|notice| println!("{notice}")),
         };
         let server = start(options).expect("it starts");
@@ -114,6 +117,22 @@ impl Place {
 
     pub(crate) fn stop(&mut self) {
         self.server.take().expect("it runs").stop().expect("it stops");
+    }
+
+    /// From here on, the place is what a process leaves that is killed now. The server itself goes on
+    /// with another file.
+    pub(crate) fn dies(&mut self) {
+        let left = TempDir::new().expect("a folder");
+        for name in ["agents.sqlite", "agents.sqlite-wal"] {
+            let from = self.folder.path().join(name);
+            std::fs::copy(from, left.path().join(name)).expect("a copy");
+        }
+        let running = self.server.take().expect("it runs");
+        let before = std::mem::replace(&mut self.folder, left);
+        thread::spawn(move || {
+            running.stop().expect("it stops");
+            drop(before);
+        });
     }
 
     pub(crate) fn token(&self, name: &str, scopes: &[Scope], agent: Option<&str>) -> String {

@@ -20,7 +20,7 @@ use wakeful_core::{
 use wakeful_host::{ledger::SqliteFile, text};
 #[cfg(target_os = "linux")]
 use wakeful_serve::{Folders, Models, Runner};
-use wakeful_serve::{Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
+use wakeful_serve::{HookOptions, Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
 
 use super::{CliError, Verdict, run::signalled, status::counted};
 #[cfg(target_os = "linux")]
@@ -88,6 +88,15 @@ pub(super) struct Serve {
     /// The origin of a page that may ask this server, such as https://desk.example; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// A program that gets each event of an agent as JSON on its standard input, such as that a turn
+    /// ended or that the agent waits for its operator; an event is repeated until the program ends
+    /// with 0
+    #[arg(long, value_name = "PROGRAM")]
+    hook_command: Option<PathBuf>,
+    /// Let hooks send events without encryption to other machines, such as those of a private
+    /// network
+    #[arg(long)]
+    allow_http_hooks: bool,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
     #[cfg(target_os = "linux")]
@@ -318,6 +327,11 @@ impl Serve {
             sockets,
             host_names,
             origins,
+            hooks: HookOptions {
+                command: self.hook_command.clone(),
+                allows_http: self.allow_http_hooks,
+                ..HookOptions::default()
+            },
             notice: Arc::new(|notice| mention!("{notice}")),
         })
         .map_err(CannotServe::from)?;

@@ -1,6 +1,8 @@
 //! An agent in short: what stays in memory while its state does not. It is made anew after each
 //! entry, so it cannot differ from the ledger for long.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use wakeful_core::{
@@ -43,6 +45,8 @@ pub(crate) struct Brief {
     pub(crate) lanes: [u32; 4],
     /// The number of reasons not to rest whose time has come.
     pub(crate) overdue: u32,
+    /// The model that it says it uses.
+    pub(crate) model: Option<Arc<str>>,
     /// Whether a parent supervises it, which drives it too.
     pub(crate) is_child: bool,
     /// The triggers that can be delivered to, by the hashes of their tokens.
@@ -112,6 +116,11 @@ impl Brief {
             oldest_wait,
             lanes: lanes(state),
             overdue,
+            model: state
+                .control()
+                .described
+                .as_ref()
+                .and_then(|(described, _)| described.model.as_deref().map(Arc::from)),
             is_child: state
                 .control()
                 .described
@@ -151,6 +160,7 @@ impl Brief {
             oldest_wait: None,
             lanes: [0; 4],
             overdue: 0,
+            model: None,
             is_child: false,
             triggers: Box::default(),
             problem: None,

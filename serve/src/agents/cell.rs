@@ -17,7 +17,7 @@ use wakeful_host::{
     provider::Elsewhere,
 };
 
-use super::{Turns, agenda::Number, brief::Brief};
+use super::{Turns, agenda::Number, brief::Brief, changes::Changes};
 use crate::problem::Problem;
 
 /// The scheduler of an agent. Its turns are run elsewhere: by hosts that ask for them over HTTP, or
@@ -32,6 +32,8 @@ pub(crate) struct Cell {
     head: AtomicU64,
     /// Wakes those who wait for the next entry.
     pub(crate) appended: Notify,
+    /// Tells those who read all agents.
+    changes: Arc<Changes>,
     /// The requests that wait for this agent, and the one that it serves.
     queued: AtomicUsize,
     /// When it was last asked, in seconds since the server began; 0 if its state is not in memory.
@@ -68,12 +70,20 @@ impl Drop for Place<'_> {
 }
 
 impl Cell {
-    pub(crate) fn new(number: Number, agent: AgentId, head: Head, turns: Option<Turns>) -> Self {
+    pub(crate) fn new(
+        number: Number,
+        agent: AgentId,
+        head: Head,
+        turns: Option<Turns>,
+        changes: Arc<Changes>,
+    ) -> Self {
+        changes.put(number);
         Self {
             number,
             agent,
             head: AtomicU64::new(head.seq.0),
             appended: Notify::new(),
+            changes,
             queued: AtomicUsize::new(0),
             used: AtomicU64::new(0),
             turns: Mutex::new(turns),
@@ -93,6 +103,7 @@ impl Cell {
         let is_news = self.head.swap(seq.0, Ordering::AcqRel) != seq.0;
         if is_news {
             self.appended.notify_waiters();
+            self.changes.put(self.number);
         }
         is_news
     }

@@ -122,6 +122,11 @@ impl Agents {
         held(&self.lives).running.len()
     }
 
+    /// The number of agents that wait for a worker.
+    pub(crate) fn late(&self) -> usize {
+        self.agenda.late()
+    }
+
     /// Tells the running agents to end, and waits for them as long as `drain` says.
     pub(super) fn drain(&self) {
         let until = Instant::now() + self.limits.drain;

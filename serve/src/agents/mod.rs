@@ -8,7 +8,9 @@
 mod agenda;
 mod brief;
 mod cell;
+mod changes;
 mod live;
+pub(crate) mod tail;
 mod turn;
 mod watch;
 mod work;
@@ -41,9 +43,13 @@ use self::{
     agenda::Agenda,
     brief::{Brief, Digest},
     cell::{Inner, Observed},
+    changes::Changes,
     live::Lives,
 };
-use crate::{access::Access, limits::Limits, problem::Problem, runner::Runner};
+use crate::{
+    access::Access, cursors::Cursors, limits::Limits, metrics::Metrics, problem::Problem,
+    runner::Runner,
+};
 
 pub(crate) use self::{
     brief::{Listed, digest},
@@ -88,6 +94,11 @@ pub(crate) struct Agents {
     /// Tells the people who run the server something.
     notice: Notice,
     cells: RwLock<Cells>,
+    /// Which agents have new entries.
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) metrics: Metrics,
+    /// Where readers of all agents can go on.
+    pub(crate) cursors: Cursors,
     agenda: Agenda,
     lives: Mutex<Lives>,
     /// Which trigger has which token.
@@ -129,6 +140,7 @@ impl Agents {
         notice: Notice,
     ) -> Result<Arc<Self>, Problem> {
         let reads = SqliteFile::open_read_only(file.path())?;
+        let cursors = Cursors::load(&file)?;
         let agents = Arc::new(Self {
             file,
             reads,
@@ -137,6 +149,9 @@ impl Agents {
             runner,
             notice,
             cells: RwLock::default(),
+            changes: Arc::default(),
+            metrics: Metrics::new(&limits),
+            cursors,
             agenda: Agenda::default(),
             lives: Mutex::default(),
             triggers: RwLock::default(),
@@ -149,11 +164,14 @@ impl Agents {
         });
         let version = agents.file.version()?;
         let registered = agents.registered()?;
+        let mut heads = Vec::new();
         for (agent, head) in agents.file.heads()? {
+            heads.push(head);
             let registered = registered.get(agent.as_str());
             let cell = agents.add(agent, head, agents.turns_of(registered));
             cell.put_away(registered.is_some_and(|registered| registered.put_away));
         }
+        agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
         agents.spawn("wakeful-watch", move |agents| agents.watch(version))?;
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
@@ -198,7 +216,8 @@ impl Agents {
         if let Some(cell) = cells.by_id.get(&agent) {
             return Arc::clone(cell);
         }
-        let cell = Arc::new(Cell::new(cells.all.len(), agent.clone(), head, turns));
+        let (number, changes) = (cells.all.len(), Arc::clone(&self.changes));
+        let cell = Arc::new(Cell::new(number, agent.clone(), head, turns, changes));
         cells.all.push(Arc::clone(&cell));
         cells.by_id.insert(agent, Arc::clone(&cell));
         cell
@@ -209,7 +228,7 @@ impl Agents {
         self.cells.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
-    fn numbered(&self, number: usize) -> Option<Arc<Cell>> {
+    pub(crate) fn numbered(&self, number: usize) -> Option<Arc<Cell>> {
         self.cells.read().unwrap_or_else(PoisonError::into_inner).all.get(number).cloned()
     }
 
@@ -237,6 +256,16 @@ impl Agents {
     /// The ledger of an agent for those who only read.
     pub(crate) fn reading(&self, cell: &Cell) -> SqliteLedger {
         self.reads.ledger(&cell.agent)
+    }
+
+    /// The store, for what the server keeps in it besides the ledgers.
+    pub(crate) fn file(&self) -> &SqliteFile {
+        &self.file
+    }
+
+    /// Tells the people who run the server something.
+    pub(crate) fn tell(&self, notice: &str) {
+        (self.notice)(notice);
     }
 
     /// Whether each agent was read, and the store can be used.
@@ -288,7 +317,10 @@ impl Agents {
         let said = self.resident(cell, inner).and_then(|()| {
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
             scheduler.catch_up()?;
-            said(scheduler, fact)
+            let began = Instant::now();
+            let said = said(scheduler, fact);
+            self.metrics.appended(began.elapsed());
+            said
         });
         let mut steps = Vec::new();
         if decides && said.is_ok() && cell.turns() == Some(Turns::Elsewhere) {
@@ -416,6 +448,7 @@ impl Agents {
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.agenda.end();
+        self.changes.ring();
         self.drain();
         for thread in std::mem::take(&mut *held(&self.threads)) {
             // What it did for an agent is in the ledger, or was not acknowledged.

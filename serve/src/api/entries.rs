@@ -23,10 +23,10 @@ use wakeful_host::ledger::SqliteLedger;
 use crate::{agents::Cell, problem::Problem, routes::Asked};
 
 /// The most entries that are read at once.
-const PAGE: u32 = 256;
+pub(super) const PAGE: u32 = 256;
 
 /// The time after which a stream without entries says that it lives.
-const ALIVE: Duration = Duration::from_secs(15);
+pub(super) const ALIVE: Duration = Duration::from_secs(15);
 
 /// The end of a stream.
 #[derive(JsonSchema)]

@@ -39,6 +39,19 @@ pub(crate) struct Delivered {
 }
 
 pub(crate) fn deliver(asked: &Asked) -> Result<Answer, Problem> {
+    let delivered = delivered(asked);
+    let outcome = match &delivered {
+        Ok(outcome) => outcome,
+        Err(problem) if problem.status == StatusCode::NOT_FOUND => "unknown_token",
+        Err(problem) if problem.status < 500 => "refused",
+        Err(_) => "failed",
+    };
+    asked.agents.metrics.delivered(outcome);
+    delivered.map(|_| Answer::with(StatusCode::ACCEPTED, &Delivered { accepted: true }))
+}
+
+/// Records a delivery, and says what became of it in a word.
+fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
     let token = Token::shown(asked.part("token"));
     let hash = token.hash();
     let find = || digest(hash.as_str()).and_then(|digest| asked.agents.trigger(&digest));
@@ -70,7 +83,8 @@ pub(crate) fn deliver(asked: &Asked) -> Result<Answer, Problem> {
         Outcome::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
             Err(unknown())
         }
-        _ => Ok(Answer::with(StatusCode::ACCEPTED, &Delivered { accepted: true })),
+        Outcome::Ignored { .. } => Ok("ignored"),
+        Outcome::Accepted => Ok("accepted"),
     }
 }
 

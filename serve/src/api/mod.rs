@@ -2,6 +2,8 @@
 
 pub(crate) mod agents;
 pub(crate) mod entries;
+pub(crate) mod events;
+pub(crate) mod hooks;
 pub(crate) mod ingress;
 pub(crate) mod projections;
 pub(crate) mod read;

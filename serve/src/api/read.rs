@@ -29,6 +29,14 @@ pub(crate) fn ready(asked: &Asked) -> Result<Answer, Problem> {
     Ok(Answer::ok(&Health { ok: true }))
 }
 
+/// The media type of Prometheus text.
+pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4";
+
+pub(crate) fn metrics(asked: &Asked) -> Result<Answer, Problem> {
+    let text = asked.agents.metrics.text(&asked.agents);
+    Ok(Answer { status: StatusCode::OK, kind: PROMETHEUS, text })
+}
+
 pub(crate) fn openapi(_: &Asked) -> Result<Answer, Problem> {
     Ok(Answer::json(StatusCode::OK, openapi::text()))
 }
