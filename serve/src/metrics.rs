@@ -201,7 +201,7 @@ impl Seen {
             let brief = cell.brief();
             seen.resident += usize::from(cell.used().is_some());
             // One that cannot be read has no posture.
-            if brief.problem.is_some() || brief.listed.is_empty() {
+            if brief.problem.is_some() || !brief.is_read {
                 continue;
             }
             for (posture, count) in &mut seen.postures {

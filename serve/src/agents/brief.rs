@@ -9,14 +9,13 @@ use wakeful_core::{
     derive::{posture::Posture, summary::AgentListEntry},
     host::{Clock, Ledger, Provider, Scheduler},
     id::{AgentId, ExternalTriggerId},
-    json,
     ladder::owed,
     record::{chain::Head, control::AgentKind, queue::envelope::Priority},
     state::{State, autonomy},
     time::Timestamp,
 };
 
-use super::Turns;
+use super::{Cell, Turns};
 use crate::problem::Problem;
 
 /// The hash of a token, in bytes.
@@ -27,8 +26,8 @@ pub(crate) type Digest = [u8; 32];
 pub(crate) struct Brief {
     /// The newest entry that it includes.
     pub(crate) head: Head,
-    /// What the list shows, as JSON.
-    pub(crate) listed: Box<str>,
+    /// Whether the agent was read; otherwise nothing else is known.
+    pub(crate) is_read: bool,
     pub(crate) posture: Posture,
     pub(crate) is_parked: bool,
     /// Whether something is to be done now, or a run or a task is open that only its driver knows.
@@ -76,15 +75,32 @@ pub(crate) struct Listed {
     problem: Option<Problem>,
 }
 
+impl Listed {
+    /// An agent by its brief; `agent` comes from its state.
+    pub(crate) fn new(cell: &Cell, brief: &Brief, agent: Result<AgentListEntry, Problem>) -> Self {
+        let known = brief.problem.as_deref().cloned();
+        let (agent, problem) = match agent {
+            Ok(agent) => (Some(agent), known),
+            Err(problem) => (None, Some(problem)),
+        };
+        Self {
+            agent_id: cell.agent.clone(),
+            turns: cell.turns(),
+            agent,
+            head: brief.head,
+            is_parked: brief.is_parked,
+            next_wake: brief.next_wake,
+            oldest_wait: brief.oldest_wait,
+            problem,
+        }
+    }
+}
+
 impl Brief {
-    pub(crate) fn of<L: Ledger, C: Clock, P: Provider>(
-        scheduler: &mut Scheduler<L, C, P>,
-        turns: Option<Turns>,
-    ) -> Self {
+    pub(crate) fn of<L: Ledger, C: Clock, P: Provider>(scheduler: &mut Scheduler<L, C, P>) -> Self {
         let next_wake = scheduler.next_wake();
         let state = scheduler.state();
-        let agent = AgentListEntry::new(state);
-        let posture = agent.scheduling_posture.posture;
+        let posture = AgentListEntry::new(state).scheduling_posture.posture;
         let is_parked = state.control().parked.is_some() || autonomy::is_parked(state);
         let oldest_wait = oldest_wait(state);
         let owed = owed::all(state);
@@ -94,19 +110,9 @@ impl Brief {
         let is_busy = state.turns().run.is_some() || !state.tasks().active.is_empty();
         let is_closed = state.control().closing.is_some();
         let head = state.head();
-        let listed = Listed {
-            agent_id: state.agent_id().clone(),
-            turns,
-            agent: Some(agent),
-            head,
-            is_parked,
-            next_wake,
-            oldest_wait,
-            problem: None,
-        };
         Self {
             head,
-            listed: json::write(&listed).into(),
+            is_read: true,
             posture,
             is_parked,
             is_unfinished: is_busy || (overdue > 0 && !is_stopped),
@@ -131,26 +137,16 @@ impl Brief {
         }
     }
 
-    /// An agent that cannot be read, and why. What was known of it before stays.
-    pub(crate) fn broken(self, agent_id: &AgentId, turns: Option<Turns>, problem: Problem) -> Self {
-        let listed = Listed {
-            agent_id: agent_id.clone(),
-            turns,
-            agent: None,
-            head: self.head,
-            is_parked: self.is_parked,
-            next_wake: self.next_wake,
-            oldest_wait: self.oldest_wait,
-            problem: Some(problem.clone()),
-        };
-        Self { listed: json::write(&listed).into(), problem: Some(Box::new(problem)), ..self }
+    /// An agent that cannot be read or driven, and why. What was known of it before stays.
+    pub(crate) fn broken(self, problem: Problem) -> Self {
+        Self { is_read: true, problem: Some(Box::new(problem)), ..self }
     }
 
     /// An agent that was not read yet.
     pub(crate) fn unread(head: Head) -> Self {
         Self {
             head,
-            listed: "".into(),
+            is_read: false,
             posture: Posture::Idle,
             is_parked: false,
             is_unfinished: false,

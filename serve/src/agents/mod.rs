@@ -357,20 +357,20 @@ impl Agents {
             inner.scheduler = None;
             if problem.is_lasting() {
                 let brief = Brief::clone(&cell.brief());
-                self.index(cell, brief.broken(&cell.agent, cell.turns(), problem));
+                self.index(cell, brief.broken(problem));
             }
             return;
         }
         let Some(scheduler) = &mut inner.scheduler else { return };
         let head = scheduler.state().head();
         let known = cell.brief();
-        if known.head == head && !known.listed.is_empty() && known.problem.is_none() {
+        if known.head == head && known.is_read && known.problem.is_none() {
             return;
         }
         if scheduler.state().turns().run.is_none() {
             inner.request = None;
         }
-        self.index(cell, Brief::of(scheduler, cell.turns()));
+        self.index(cell, Brief::of(scheduler));
         cell.heard(head.seq);
         if scheduler.state().turns().run.is_some() {
             self.turns.notify_waiters();

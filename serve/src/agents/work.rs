@@ -166,7 +166,7 @@ impl Agents {
             (self.notice)(&format!("{}: {}", cell.agent, problem.detail));
         }
         let brief = Brief::clone(&cell.brief());
-        self.index(cell, brief.broken(&cell.agent, cell.turns(), problem.clone()));
+        self.index(cell, brief.broken(problem.clone()));
         if !self.has_ended.load(Ordering::Acquire) {
             self.agenda.set(cell.number, Some(SystemClock.now().plus_ms(after)));
         }

@@ -5,13 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use wakeful_core::{
-    derive::posture::Posture,
+    derive::{posture::Posture, summary::AgentListEntry},
     id::{AgentId, fault_in},
     machine::Options,
 };
 
 use crate::{
-    agents::Turns,
+    agents::{Listed, Turns},
     problem::Problem,
     routes::{Answer, Asked},
 };
@@ -34,8 +34,7 @@ pub(crate) struct Limit(
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Page {
     /// The agents, sorted by id.
-    #[schemars(with = "Vec<crate::agents::Listed>")]
-    agents: Vec<Box<RawValue>>,
+    agents: Vec<Listed>,
     /// The `cursor` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<AgentId>,
@@ -68,15 +67,16 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
         let brief = cell.brief();
         let is_asked = posture.is_none_or(|posture| posture == brief.posture)
             && parked.is_none_or(|parked| parked == brief.is_parked);
-        if !is_asked || brief.listed.is_empty() {
+        if !is_asked || !brief.is_read {
             continue;
         }
         if agents.len() as u64 == limit {
             next = last;
             break;
         }
-        let listed = RawValue::from_string(brief.listed.clone().into_string());
-        agents.push(listed.map_err(|why| Problem::broken(why.to_string()))?);
+        let state =
+            asked.agents.with(&cell, |scheduler, _| Ok(AgentListEntry::new(scheduler.state())));
+        agents.push(Listed::new(&cell, &brief, state));
         last = Some(cell.agent.clone());
     }
     Ok(Answer::ok(&Page { agents, next }))
