@@ -1,12 +1,12 @@
 //! Cursors of readers of all agents: a position for each agent, in a short text.
 //!
 //! Entries of different agents have no common order, so a cursor needs a position per agent. For
-//! few agents the text has them all. For many, it names a base, which the store keeps, and has only the
-//! agents whose positions differ from it. Readers that are near the newest entries share a base, so
-//! the server writes one now and then, however many read.
+//! few agents the text has them all. For many, it names a base, which the store keeps, and has only
+//! the agents whose positions differ from it. Readers that are near the newest entries share a
+//! base, so the server writes one now and then, however many read.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -29,7 +29,7 @@ const LIST: &str = "cursor_base";
 const POSITIONS: &str = "cursor_base/";
 
 /// The most bases. The oldest is forgotten first.
-const MOST: usize = 64;
+const MOST: usize = 256;
 
 /// The time after which a base is forgotten.
 const AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -60,12 +60,16 @@ struct Made {
 struct Known {
     made: BTreeMap<String, Made>,
     newest: Option<Arc<Base>>,
+    /// Those that more than one reader has named.
+    shared: BTreeSet<String>,
 }
 
 /// The bases of a store.
 pub(crate) struct Cursors {
     file: SqliteFile,
     known: Mutex<Known>,
+    /// Held while a base is made.
+    making: Mutex<()>,
 }
 
 /// A cursor as a client sends it.
@@ -99,7 +103,11 @@ impl Cursors {
                 (id, serde_json::from_str(&text).unwrap_or(oldest))
             })
             .collect();
-        Ok(Self { file: file.clone(), known: Known { made, newest: None }.into() })
+        Ok(Self {
+            file: file.clone(),
+            known: Known { made, ..Known::default() }.into(),
+            making: Mutex::default(),
+        })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -114,6 +122,33 @@ impl Cursors {
     /// The base that was made last by this process.
     pub(crate) fn newest(&self) -> Option<Arc<Base>> {
         self.known().newest.clone()
+    }
+
+    /// While this is held, no other reader makes a base. So readers that wake together share one.
+    pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another reader names this base too.
+    pub(crate) fn share(&self, base: &Base) {
+        self.known().shared.insert(base.id.clone());
+    }
+
+    /// The reader that made this base has long sent its client a newer one. So a reader of a long
+    /// past does not push out the bases of others.
+    pub(crate) fn let_go(&self, id: &str) -> Result<(), SqliteError> {
+        {
+            let mut known = self.known();
+            if known.shared.contains(id) || known.made.remove(id).is_none() {
+                return Ok(());
+            }
+        }
+        self.forget(id)
+    }
+
+    fn forget(&self, id: &str) -> Result<(), SqliteError> {
+        self.file.forget(&format!("{POSITIONS}{id}"), "")?;
+        self.file.forget(LIST, id).map(drop)
     }
 
     /// The positions of a base; `None` if it is not kept, or no longer.
@@ -159,12 +194,12 @@ impl Cursors {
                 .collect();
             for id in &old {
                 known.made.remove(id);
+                known.shared.remove(id);
             }
             old
         };
         for id in old {
-            self.file.forget(&format!("{POSITIONS}{id}"), "")?;
-            self.file.forget(LIST, &id)?;
+            self.forget(&id)?;
         }
         Ok(base)
     }
@@ -202,6 +237,22 @@ mod tests {
         assert!(!cursors.lasts(&made[5]));
         cursors.keep(vec![3], &positions).expect("it writes");
         assert_eq!(file.kept(&format!("{POSITIONS}{}", made[5])).expect("it reads"), []);
+    }
+
+    #[test]
+    fn a_reader_lets_go_what_no_other_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = SqliteFile::open(&folder.path().join("a.sqlite")).expect("a store");
+        let cursors = Cursors::load(&file).expect("it reads");
+        let made: Vec<_> =
+            (0..2).map(|_| cursors.keep(vec![3], &ByAgent::new()).expect("it writes")).collect();
+        cursors.share(&made[1]);
+        for base in &made {
+            cursors.let_go(&base.id).expect("it writes");
+        }
+        let kept = |base: &Base| cursors.find(&base.id).expect("it reads").is_some();
+        assert_eq!((kept(&made[0]), kept(&made[1])), (false, true));
+        assert_eq!(file.kept(LIST).expect("it reads").len(), 1);
     }
 
     #[test]

@@ -172,8 +172,8 @@ fn a_cursor_over_many_agents_is_short_and_outlives_the_server() {
         let count = stream.body_mut().as_reader().read(&mut buffer).expect("it reads");
         assert!(count > 0);
     }
-    assert!(kept(&place) <= before + 8, "before {before}, now {}", kept(&place));
-    assert!(kept(&place) > 0 && kept(&place) < 64);
+    assert!(kept(&place) <= before + 1, "before {before}, now {}", kept(&place));
+    assert!(before > 0);
 }
 
 #[test]

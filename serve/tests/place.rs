@@ -119,8 +119,8 @@ impl Place {
         self.server.take().expect("it runs").stop().expect("it stops");
     }
 
-    /// From here on, the place is what a process leaves that is killed now. The server itself goes on
-    /// with another file.
+    /// From here on, the place is what a process leaves that is killed now. The server itself goes
+    /// on with another file.
     pub(crate) fn dies(&mut self) {
         let left = TempDir::new().expect("a folder");
         for name in ["agents.sqlite", "agents.sqlite-wal"] {

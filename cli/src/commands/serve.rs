@@ -88,9 +88,9 @@ pub(super) struct Serve {
     /// The origin of a page that may ask this server, such as https://desk.example; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// A program that gets each event of an agent as JSON on its standard input, such as that a turn
-    /// ended or that the agent waits for its operator; an event is repeated until the program ends
-    /// with 0
+    /// A program that gets each event of an agent as JSON on its standard input, such as that a
+    /// turn ended or that the agent waits for its operator; an event is repeated until the program
+    /// ends with 0
     #[arg(long, value_name = "PROGRAM")]
     hook_command: Option<PathBuf>,
     /// Let hooks send events without encryption to other machines, such as those of a private

@@ -30,6 +30,10 @@ use crate::{
     routes::Asked,
 };
 
+/// The most bases that a stream keeps for itself: its client may be as far behind as the buffers of
+/// the network reach.
+const MOST_OWN: usize = 16;
+
 /// The bytes of a position in a cursor, besides the id of its agent.
 const POSITION_BYTES: usize = 12;
 
@@ -50,6 +54,8 @@ struct Reading {
     /// The base of the cursor, and the agents whose positions differ from it.
     base: Option<String>,
     moved: BTreeSet<usize>,
+    /// The bases that this stream made, the oldest first.
+    own: VecDeque<String>,
     /// The change after which the list is looked at.
     at: u64,
     /// The agents that are left, with the last entries to read, if the stream ends.
@@ -90,6 +96,7 @@ pub(crate) fn stream(
         positions: vec![0; cells.len()],
         base: None,
         moved: BTreeSet::new(),
+        own: VecDeque::new(),
         at: 0,
         left: None,
         read: VecDeque::new(),
@@ -215,6 +222,8 @@ impl Reading {
         if lasts && self.bytes(&self.moved) <= MOST_BYTES {
             return Ok(());
         }
+        let agents = Arc::clone(&self.agents);
+        let _making = agents.cursors.making();
         if let Some(base) =
             self.agents.cursors.newest().filter(|it| self.agents.cursors.lasts(&it.id))
         {
@@ -224,6 +233,7 @@ impl Reading {
                 (0..most).filter(|number| known(*number) != self.position(*number)).collect();
             // Room is left for those that move next.
             if self.bytes(&differ) <= MOST_BYTES / 2 {
+                self.agents.cursors.share(&base);
                 self.base = Some(base.id.clone());
                 self.moved = differ;
                 return Ok(());
@@ -234,6 +244,12 @@ impl Reading {
         let base = self.agents.cursors.keep(self.positions.clone(), &by_agent)?;
         self.base = Some(base.id.clone());
         self.moved.clear();
+        self.own.push_back(base.id.clone());
+        if self.own.len() > MOST_OWN
+            && let Some(oldest) = self.own.pop_front()
+        {
+            self.agents.cursors.let_go(&oldest)?;
+        }
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! How far a hook is: a position per agent, kept in the store. All positions are one text, and those
-//! that moved since are another, so that an event writes little for any number of agents.
+//! How far a hook is: a position per agent, kept in the store. All positions are one text, and
+//! those that moved since are another, so that an event writes little for any number of agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -35,7 +35,8 @@ pub(crate) use self::event::EventType;
 /// How events are sent to hooks.
 #[derive(Clone, Debug)]
 pub struct HookOptions {
-    /// A program that gets each event as JSON on its standard input, besides the hooks of the store.
+    /// A program that gets each event as JSON on its standard input, besides the hooks of the
+    /// store.
     pub command: Option<PathBuf>,
     /// Whether URLs may begin with `http://` for other machines than this one.
     pub allows_http: bool,

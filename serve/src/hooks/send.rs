@@ -1,5 +1,5 @@
-//! Sending an event: over HTTP to addresses that may be reached, signed by Standard Webhooks, or to a
-//! program. Neither may take long.
+//! Sending an event: over HTTP to addresses that may be reached, signed by Standard Webhooks, or to
+//! a program. Neither may take long.
 
 use std::{
     env,
