@@ -24,6 +24,8 @@ mod program;
 mod run;
 mod sandbox;
 mod seeded;
+#[cfg(unix)]
+mod server;
 #[path = "../../host-native/tests/shared.rs"]
 mod shared;
 mod shown;

@@ -426,6 +426,22 @@ pub const ROUTES: &[Route] = &[
         &[reply(200, "The diagnostics", schema::<Vec<wakeful_core::record::diagnostic::Diagnostic>>)],
         projections::diagnostics,
     ),
+    get(
+        "/v1/agents/{agent}/snapshot",
+        "snapshot",
+        "The newest stored snapshot; the entries after it lead from there to the state now",
+        &[],
+        &[
+            Reply {
+                status: 200,
+                description: "The stored text, as the core reads it",
+                kind: "application/json",
+                schema: None,
+            },
+            NOTHING,
+        ],
+        read::snapshot,
+    ),
     Route {
         does: Does::Streams,
         ..get(

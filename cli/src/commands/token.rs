@@ -31,7 +31,7 @@ use super::{
     \x20 wakeful token --ledger agents.sqlite revoke dashboard")]
 pub(super) struct Token {
     /// The ledger file of the server
-    #[arg(long, value_name = "FILE", global = true, required = true)]
+    #[arg(long, value_name = "FILE", global = true)]
     ledger: Option<PathBuf>,
     /// Print the result as JSON: {name, scopes, agent_id}, for `create` with `token`
     #[arg(long, global = true)]
@@ -87,8 +87,8 @@ impl<'a> Shown<'a> {
 
 impl Token {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        // INVARIANT: clap requires it, before the subcommand or after it.
-        let path = self.ledger.as_deref().unwrap_or_else(|| unreachable!("clap requires it"));
+        // Clap can require it either before the subcommand or after it, and not in both places.
+        let path = self.ledger.as_deref().ok_or(CliError::NoTokenLedger)?;
         match &self.what {
             What::Create { name, scope, agent } => {
                 let file = SqliteFile::open(path)?;
@@ -130,7 +130,15 @@ impl Token {
                     return Ok(Verdict::Differs);
                 }
                 if self.json {
-                    say!("{}", json::write(&Shown { name, scopes: Vec::new(), agent_id: None, token: None }));
+                    say!(
+                        "{}",
+                        json::write(&Shown {
+                            name,
+                            scopes: Vec::new(),
+                            agent_id: None,
+                            token: None
+                        })
+                    );
                 } else {
                     say!("the token `{name}` has ended");
                 }

@@ -33,7 +33,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     clock::SystemClock,
-    ledger::{SqliteFile, SqliteLedger},
+    ledger::{Owner, SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
 
@@ -226,6 +226,11 @@ impl Agents {
     /// The ledger of an agent for those who only read.
     pub(crate) fn reading(&self, cell: &Cell) -> SqliteLedger {
         self.reads.ledger(&cell.agent)
+    }
+
+    /// Who drives which agent.
+    pub(crate) fn owners(&self) -> Result<Vec<Owner>, Problem> {
+        Ok(self.reads.owners()?)
     }
 
     /// Whether each agent was read, and the store can be used.

@@ -1,10 +1,13 @@
 //! Agents as a whole: the list, making them, and putting them away.
 
+use std::collections::BTreeSet;
+
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use wakeful_core::{derive::posture::Posture, id::AgentId, machine::Options};
+use wakeful_core::{derive::posture::Posture, id::AgentId, machine::Options, time::Timestamp};
+use wakeful_host::ledger::Owner;
 
 use crate::{
     agents::Turns,
@@ -20,7 +23,11 @@ const MOST: u64 = 1_000;
 
 /// A number of agents.
 #[derive(JsonSchema)]
-pub(crate) struct Limit(#[schemars(range(min = 1, max = 1000))] #[allow(dead_code)] u64);
+pub(crate) struct Limit(
+    #[schemars(range(min = 1, max = 1000))]
+    #[allow(dead_code)]
+    u64,
+);
 
 /// A page of the list.
 #[derive(Serialize, JsonSchema)]
@@ -28,9 +35,30 @@ pub(crate) struct Page {
     /// The agents, sorted by id.
     #[schemars(with = "Vec<crate::agents::Listed>")]
     agents: Vec<Box<RawValue>>,
+    /// Which of them a process drives, this server among others.
+    driven: Vec<Driven>,
     /// The `cursor` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<AgentId>,
+}
+
+/// An agent that a process drives.
+#[derive(Serialize, JsonSchema)]
+struct Driven {
+    /// The agent.
+    agent_id: AgentId,
+    /// The number of the process.
+    pid: u32,
+    /// The name of its program.
+    program: String,
+    /// Since when it does.
+    since: Timestamp,
+}
+
+impl From<Owner> for Driven {
+    fn from(Owner { agent_id, pid, program, since, .. }: Owner) -> Self {
+        Self { agent_id, pid, program, since }
+    }
 }
 
 pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
@@ -52,7 +80,7 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
         cells.retain(|cell| cell.agent.as_str() > cursor.as_str());
     }
     let (mut agents, mut next) = (Vec::new(), None);
-    let mut last: Option<AgentId> = None;
+    let mut listed = BTreeSet::new();
     for cell in cells {
         if cell.is_put_away() {
             continue;
@@ -64,14 +92,17 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
             continue;
         }
         if agents.len() as u64 == limit {
-            next = last;
+            next = listed.last().cloned();
             break;
         }
-        let listed = RawValue::from_string(brief.listed.clone().into_string());
-        agents.push(listed.map_err(|why| Problem::broken(why.to_string()))?);
-        last = Some(cell.agent.clone());
+        let text = RawValue::from_string(brief.listed.clone().into_string());
+        agents.push(text.map_err(|why| Problem::broken(why.to_string()))?);
+        listed.insert(cell.agent.clone());
     }
-    Ok(Answer::ok(&Page { agents, next }))
+    let mut driven = asked.agents.owners()?;
+    driven.retain(|owner| listed.contains(&owner.agent_id));
+    let driven = driven.into_iter().map(Driven::from).collect();
+    Ok(Answer::ok(&Page { agents, driven, next }))
 }
 
 /// The body of a request for an agent.

@@ -2,7 +2,7 @@
 //! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls from
 //! the store by its cursor: a slow one costs a cursor, and no memory.
 
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
 use axum::{
     http::StatusCode,
@@ -59,9 +59,9 @@ pub(crate) fn stream(
     let cell = asked.cell()?;
     let after = match asked.header("last-event-id").filter(|named| !named.is_empty()) {
         None => asked.number("after")?.unwrap_or(0),
-        Some(after) => after.parse().map_err(|_| {
-            Problem::malformed("`Last-Event-ID` is the number of an entry, from 0")
-        })?,
+        Some(after) => after
+            .parse()
+            .map_err(|_| Problem::malformed("`Last-Event-ID` is the number of an entry, from 0"))?,
     };
     let ends = match asked.query.get("until").map(String::as_str) {
         None => false,
@@ -80,25 +80,25 @@ pub(crate) fn stream(
     let mut ledger = asked.agents.reading(&cell);
     // What cannot be read is told now, and not by a stream that breaks off.
     let first = ledger.read(Seq(after), PAGE).map_err(|why| {
-        Problem::new(StatusCode::GONE, "ledger_failed", format!("entries after {after} cannot be read: {why}"))
+        Problem::new(
+            StatusCode::GONE,
+            "ledger_failed",
+            format!("entries after {after} cannot be read: {why}"),
+        )
     })?;
-    let reading = Reading {
-        cell,
-        ledger,
-        after: Seq(after),
-        read: first.into(),
-        ends,
-        stops,
-        _place: place,
-    };
+    let reading =
+        Reading { cell, ledger, after: Seq(after), read: first.into(), ends, stops, _place: place };
     let events = stream::unfold(reading, next);
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
+    let mut response =
+        Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
     // Proxies such as nginx would hold events back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
 }
 
-async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Reading)> {
+/// What comes next. The error breaks the stream off, so that a client does not take what it has for
+/// the whole.
+async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
     loop {
         if let Some(entry) = reading.read.pop_front() {
             reading.after = reading.after.next();
@@ -110,13 +110,14 @@ async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Readin
         let appended = cell.appended.notified();
         tokio::pin!(appended);
         appended.as_mut().enable();
-        if *reading.stops.borrow() {
+        let has_all = cell.head() <= reading.after;
+        if reading.ends && has_all {
             return None;
         }
-        if cell.head() <= reading.after {
-            if reading.ends {
-                return None;
-            }
+        if *reading.stops.borrow() {
+            return reading.breaks_off("the server ends");
+        }
+        if has_all {
             let mut stops = reading.stops.clone();
             tokio::select! {
                 () = &mut appended => {}
@@ -133,10 +134,21 @@ async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Readin
         reading = back;
         match page {
             // The ledger was set back: what the client has is no longer so.
-            Ok(page) if page.is_empty() => return None,
+            Ok(page) if page.is_empty() => return reading.breaks_off("the ledger was set back"),
             Ok(page) => reading.read = page.into(),
             // The client connects again, and goes on after its last entry.
-            Err(_) => return None,
+            Err(_) => return reading.breaks_off("the store did not answer"),
         }
+    }
+}
+
+impl Reading {
+    /// The end of a stream that has not come to where it ends. One without such an end just stops:
+    /// its clients connect again.
+    fn breaks_off(mut self, why: &str) -> Option<(io::Result<Event>, Self)> {
+        if !std::mem::take(&mut self.ends) {
+            return None;
+        }
+        Some((Err(io::Error::other(why)), self))
     }
 }
