@@ -117,7 +117,7 @@ pub(crate) enum ServerError {
     Redirected {
         /// The URL.
         url: String,
-        /// Where it points.
+        /// The address to which it points.
         to: String,
     },
     /// The stream of entries has a gap, or is damaged.

@@ -1,5 +1,5 @@
-//! The ledger of an agent at a server. Its entries are those that are stored, so whoever reads them
-//! verifies their chain as that of a file.
+//! The ledger of an agent at a server. Its entries are those that are stored, so their chain is
+//! verified as that of a file.
 
 use std::{
     sync::mpsc::{self, Receiver, SyncSender, TryRecvError},

@@ -1,5 +1,5 @@
-//! A client of `wakeful serve`: it reads ledgers over the network as others read a file, and reports
-//! facts.
+//! A client of `wakeful serve`: it reads ledgers over the network as others read a file, and
+//! reports facts.
 
 mod address;
 mod error;
@@ -70,7 +70,7 @@ impl fmt::Display for Server {
 }
 
 /// An agent that a process drives.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Driven {
     pub(crate) agent_id: AgentId,
     pub(crate) pid: u32,
@@ -219,6 +219,11 @@ impl Server {
     ) -> Result<Response<Body>, ServerError> {
         let uri = format!("{}{path}", self.address.base());
         let mut request = Request::builder().method(method).uri(uri);
+        if body.is_some() {
+            // A server that refuses a request may close the connection before it has read the body,
+            // so the next request must not go into that one.
+            request = request.header(header::CONNECTION, "close");
+        }
         for (name, value) in headers {
             request = request.header(name, plain(value)?);
         }
@@ -307,8 +312,8 @@ fn path(agent: &AgentId, of: &str) -> String {
     format!("/v1/agents/{}{of}", escaped(agent.as_str()))
 }
 
-/// A text as a part of a path or a query. Dots are written as numbers too, because `..` as a part of
-/// a path means another one.
+/// A text as a part of a path or a query. Dots are written as numbers too, because `..` as a part
+/// of a path means another one.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

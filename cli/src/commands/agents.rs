@@ -114,7 +114,7 @@ impl Agents {
             }
         }
         let mut drivers: BTreeMap<_, _> = all
-            .driven
+            .driven()?
             .into_iter()
             .map(|Driven { agent_id, pid, program, since }| {
                 (agent_id, Driver { pid, program, since })

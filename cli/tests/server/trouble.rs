@@ -1,15 +1,14 @@
 //! What goes wrong between a command and a server: each error says what is wrong and what to do.
 
 use std::{
-    fs,
     io::{Read, Write},
     net::TcpListener,
     sync::mpsc,
     thread,
 };
 
-use super::place::{Place, driver, program, ran};
-use crate::program::Ran;
+use super::place::{Place, program, ran};
+use crate::program::{Ran, arg, wakeful};
 
 /// A command at an address, with a token.
 fn status(url: &str, token: Option<&str>) -> Ran {
@@ -29,6 +28,13 @@ fn refused(ran: &Ran, parts: &[&str]) {
 
 /// A server that gives one answer to each request, and tells the requests.
 fn answering(answer: &'static str) -> (String, mpsc::Receiver<String>) {
+    answering_by(move |_| answer.to_owned())
+}
+
+/// A server that answers each request by its head, and tells the requests.
+fn answering_by(
+    answer: impl Fn(&str) -> String + Send + 'static,
+) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let (tell, told) = mpsc::channel();
@@ -40,8 +46,10 @@ fn answering(answer: &'static str) -> (String, mpsc::Receiver<String>) {
             while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).expect("it reads") > 0 {
                 request.push(byte[0]);
             }
-            let _ = tell.send(String::from_utf8(request).expect("UTF-8"));
-            stream.write_all(answer.as_bytes()).expect("it writes");
+            let request = String::from_utf8(request).expect("UTF-8");
+            stream.write_all(answer(&request).as_bytes()).expect("it writes");
+            // The test may need no more requests.
+            let _ = tell.send(request);
         }
     });
     (url, told)
@@ -168,31 +176,48 @@ fn what_does_not_answer_like_a_server_is_said() {
 }
 
 #[test]
-fn a_stream_that_breaks_off_is_not_taken_for_the_whole() {
-    // The snapshot is answered in the same way: it is not one that can be used.
-    let (url, _asked) = answering(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\
-         connection: close\r\n\r\n2\r\n:\n\r\n",
-    );
-    let ran = ran(&mut program(["log", "--server", &url, "--agent", "ada"]));
-    refused(&ran, &[&url]);
+fn a_stream_that_breaks_off_or_has_a_gap_is_not_taken_for_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("agents.sqlite");
+    super::place::driver(&file, "ada");
+    let log = wakeful(["log", &arg(&file), "--json"]).out;
+    let first = log.lines().next().expect("an entry").to_owned();
+    let whole = format!("id: 1\ndata: {first}\n\n");
+    for (events, end, why) in [
+        (whole.clone(), "", "it broke off"),
+        (format!("{whole}id: 2\ndata: x"), "0\r\n\r\n", "it broke off"),
+        (format!("{whole}id: 3\ndata: {first}\n\n"), "0\r\n\r\n", "has 3 where entry 2 comes"),
+        (format!("{whole}id: 2\ndata: {first}\n\n"), "0\r\n\r\n", "entry 2"),
+    ] {
+        let (url, _asked) = answering_by(move |request| match request.contains("/snapshot ") {
+            true => "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n".to_owned(),
+            false => format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                 transfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n{events}\r\n{end}",
+                events.len()
+            ),
+        });
+        for command in ["log", "status"] {
+            let told = ran(&mut program([command, "--server", &url, "--agent", "ada"]));
+            refused(&told, &[&url, why]);
+        }
+    }
 }
-
-/// A certificate for `localhost` and 127.0.0.1 that nobody but the tests trusts, and its key.
-const CERTIFICATE: &str = include_str!("localhost.pem");
-const KEY: &str = include_str!("localhost.key");
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_certificate_must_be_trusted() {
+    // It is for `localhost` and 127.0.0.1, and nobody else trusts it or uses its key.
+    const CERTIFICATE: &str = include_str!("localhost.pem");
+    const KEY: &str = include_str!("localhost.key");
     let certificates = tempfile::tempdir().expect("a folder");
     let (certificate, key) =
         (certificates.path().join("cert.pem"), certificates.path().join("key.pem"));
-    fs::write(&certificate, CERTIFICATE).expect("it writes");
-    fs::write(&key, KEY).expect("it writes");
+    std::fs::write(&certificate, CERTIFICATE).expect("it writes");
+    std::fs::write(&key, KEY).expect("it writes");
     let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
     let fill = |folder: &std::path::Path| {
-        driver(&folder.join("agents.sqlite"), "ada");
+        super::place::driver(&folder.join("agents.sqlite"), "ada");
     };
     // Until it is ready, the place asks with these certificates too.
     let place =

@@ -1,6 +1,6 @@
 //! The stream of an agent's stored entries. Each event has the number of its entry and the stored
-//! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls from
-//! the store by its cursor: a slow one costs a cursor, and no memory.
+//! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls
+//! from the store by its cursor: a slow one costs a cursor, and no memory.
 
 use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
@@ -17,7 +17,11 @@ use tokio::{
     sync::{OwnedSemaphorePermit, watch},
     task,
 };
-use wakeful_core::{host::Ledger, id::Seq, record::entry::EntryBytes};
+use wakeful_core::{
+    host::{Ledger, LedgerError},
+    id::Seq,
+    record::entry::EntryBytes,
+};
 use wakeful_host::ledger::SqliteLedger;
 
 use crate::{agents::Cell, problem::Problem, routes::Asked};
@@ -28,7 +32,7 @@ const PAGE: u32 = 256;
 /// The time after which a stream without entries says that it lives.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// Where a stream ends.
+/// The end of a stream.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(dead_code)]
@@ -43,8 +47,8 @@ struct Reading {
     ledger: SqliteLedger,
     after: Seq,
     read: VecDeque<EntryBytes>,
-    /// Whether it ends at the newest entry.
-    ends: bool,
+    /// The entry at which it ends; `None` if it does not end by itself.
+    until: Option<Seq>,
     stops: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
 }
@@ -68,26 +72,26 @@ pub(crate) fn stream(
         Some("head") => true,
         Some(_) => return Err(Problem::malformed("`until` can only be `head`")),
     };
+    let mut ledger = asked.agents.reading(&cell);
+    // What cannot be read is told now, and not by a stream that breaks off.
+    let unread = |why: LedgerError| {
+        let detail = format!("entries after {after} cannot be read: {why}");
+        Problem::new(StatusCode::GONE, "ledger_failed", detail)
+    };
+    // The store knows what another process has appended a moment ago.
+    let head = ledger.head().map_err(unread)?.seq;
     // A cursor from another ledger, or from one that was set back, would wait for ever.
-    if Seq(after) > cell.head() {
-        let head = cell.head();
+    if Seq(after) > head {
         let detail = format!(
             "there is no entry {after}: the newest is {head}; if the ledger was set back, begin \
              again at 0"
         );
         return Err(Problem::new(StatusCode::GONE, "no_such_entry", detail));
     }
-    let mut ledger = asked.agents.reading(&cell);
-    // What cannot be read is told now, and not by a stream that breaks off.
-    let first = ledger.read(Seq(after), PAGE).map_err(|why| {
-        Problem::new(
-            StatusCode::GONE,
-            "ledger_failed",
-            format!("entries after {after} cannot be read: {why}"),
-        )
-    })?;
-    let reading =
-        Reading { cell, ledger, after: Seq(after), read: first.into(), ends, stops, _place: place };
+    let first = ledger.read(Seq(after), PAGE).map_err(unread)?;
+    let until = ends.then_some(head);
+    let (after, read) = (Seq(after), first.into());
+    let reading = Reading { cell, ledger, after, read, until, stops, _place: place };
     let events = stream::unfold(reading, next);
     let mut response =
         Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
@@ -110,8 +114,8 @@ async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
         let appended = cell.appended.notified();
         tokio::pin!(appended);
         appended.as_mut().enable();
-        let has_all = cell.head() <= reading.after;
-        if reading.ends && has_all {
+        let has_all = reading.until.unwrap_or_else(|| cell.head()) <= reading.after;
+        if has_all && reading.until.is_some() {
             return None;
         }
         if *reading.stops.borrow() {
@@ -146,9 +150,7 @@ impl Reading {
     /// The end of a stream that has not come to where it ends. One without such an end just stops:
     /// its clients connect again.
     fn breaks_off(mut self, why: &str) -> Option<(io::Result<Event>, Self)> {
-        if !std::mem::take(&mut self.ends) {
-            return None;
-        }
+        self.until.take()?;
         Some((Err(io::Error::other(why)), self))
     }
 }

@@ -1,5 +1,5 @@
-//! Selects a ledger: a place where agents are, and one of its agents. Commands that only read open a
-//! file read-only.
+//! Selects a ledger: a place where agents are, and one of its agents. Commands that only read open
+//! a file read-only.
 
 mod place;
 
@@ -93,7 +93,7 @@ pub(super) struct AgentsArg {
 }
 
 impl AgentsArg {
-    /// Where the agents are.
+    /// The place of the agents.
     pub(super) fn place(&self) -> Result<Place, CliError> {
         self.server.place(self.ledger.as_deref())
     }
@@ -199,7 +199,8 @@ pub(super) fn verify(
     })
 }
 
-/// Opens a ledger for reading only: the one of the named agent, otherwise the only one in the place.
+/// Opens a ledger for reading only: the one of the named agent, otherwise the only one in the
+/// place.
 pub(super) fn to_read_unverified(
     place: &Place,
     asked: Option<&str>,
@@ -264,8 +265,6 @@ fn existing(path: &Path) -> Result<SqliteFile, CliError> {
 /// All agents in a place; at least one.
 pub(super) struct All {
     pub(super) agents: Vec<AgentId>,
-    /// Who drives which of them. Nobody drives a ledger in lines.
-    pub(super) driven: Vec<Driven>,
     within: Within,
 }
 
@@ -273,31 +272,39 @@ pub(super) struct All {
 enum Within {
     Lines(SqliteLedger),
     File(SqliteFile),
-    Server(Server),
+    Server(Server, Vec<Driven>),
 }
 
 impl All {
     /// Lists the agents.
     pub(super) fn of(place: &Place) -> Result<Self, CliError> {
-        let (agents, driven, within) = match place {
+        let (agents, within) = match place {
             Place::File(path) if Format::from_file(path) == Some(Format::Lines) => {
                 let (agent, ledger) = in_file(path, None)?;
-                (vec![agent], Vec::new(), Within::Lines(ledger))
+                (vec![agent], Within::Lines(ledger))
             }
             Place::File(path) => {
                 let file = existing(path)?;
-                let owners = file.owners()?.into_iter();
-                (file.agents()?, owners.map(Driven::from).collect(), Within::File(file))
+                (file.agents()?, Within::File(file))
             }
             Place::Server(server) => {
                 let listed = server.agents()?;
-                (listed.agents, listed.driven, Within::Server(server.clone()))
+                (listed.agents, Within::Server(server.clone(), listed.driven))
             }
         };
         if agents.is_empty() {
             return Err(CliError::NoAgents(place.to_string()));
         }
-        Ok(Self { agents, driven, within })
+        Ok(Self { agents, within })
+    }
+
+    /// Who drives which of them. Nobody drives a ledger in lines.
+    pub(super) fn driven(&self) -> Result<Vec<Driven>, CliError> {
+        Ok(match &self.within {
+            Within::Lines(_) => Vec::new(),
+            Within::File(file) => file.owners()?.into_iter().map(Driven::from).collect(),
+            Within::Server(_, driven) => driven.clone(),
+        })
     }
 
     /// Opens the ledger of one of the agents for reading only. The caller verifies what it reads.
@@ -305,13 +312,13 @@ impl All {
         Ok(match &self.within {
             Within::Lines(ledger) => Stored::File(ledger.clone()),
             Within::File(file) => Stored::File(file.ledger(agent)),
-            Within::Server(server) => Stored::Server(Box::new(Remote::open(server, agent)?)),
+            Within::Server(server, _) => Stored::Server(Box::new(Remote::open(server, agent)?)),
         })
     }
 }
 
-/// The named agent, otherwise all agents in the place; at least one. That a server has the named one
-/// is seen when it is read.
+/// The named agent, otherwise all agents in the place; at least one. That a server has the named
+/// one is seen when it is read.
 pub(super) fn agents_in(place: &Place, asked: Option<&str>) -> Result<Vec<AgentId>, CliError> {
     match (place, asked) {
         (Place::Server(_), Some(asked)) => Ok(vec![AgentId::from(asked)]),

@@ -1,5 +1,5 @@
-//! Where agents are. A command takes a [`Place`] and reads a [`Stored`] ledger, and does not ask of
-//! which kind they are. A new kind of store is a variant of both.
+//! The places of agents. A command takes a [`Place`] and reads a [`Stored`] ledger, and does not
+//! ask of which kind they are. A new kind of store is a variant of both.
 
 use std::{
     env,
@@ -31,10 +31,10 @@ const TOKEN: &str = "WAKEFUL_SERVER_TOKEN";
 pub(in crate::commands) struct ServerArgs {
     /// Ask the server at this URL instead of a file: https://HOST, http://127.0.0.1:7171, or
     /// unix:FILE.sock [default: the variable WAKEFUL_SERVER, if no ledger is named]
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// Read the token of the server from this file [default: the variable WAKEFUL_SERVER_TOKEN]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
 
@@ -93,7 +93,7 @@ impl ServerArgs {
     }
 }
 
-/// Where agents are.
+/// A place of agents.
 #[derive(Clone)]
 pub(in crate::commands) enum Place {
     /// A file of this machine: SQLite, or JSON lines, which are only read.
@@ -167,8 +167,8 @@ impl Stored {
         }
     }
 
-    /// Where the ledger begins, if its old entries were moved out. A server reads them where they
-    /// are.
+    /// The entry after which the ledger begins, if its old entries were moved out. A server reads
+    /// them in their archive.
     pub(in crate::commands) fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
         match self {
             Self::File(ledger) => ledger.anchor(),
