@@ -7,6 +7,7 @@
 //! `wakeful_agent`.
 
 pub mod case;
+mod client;
 pub mod commands;
 pub mod compare;
 pub mod conformance;

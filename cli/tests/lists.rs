@@ -62,7 +62,7 @@ fn facts() -> Vec<Value> {
     facts
 }
 
-fn file(folder: &Path) -> String {
+pub(crate) fn file(folder: &Path) -> String {
     let path = folder.join("agents.sqlite");
     let file = SqliteFile::open(&path).expect("it opens");
     let mut agent = observed("busy", ledger(&file, "busy"));

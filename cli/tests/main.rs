@@ -25,6 +25,8 @@ mod run;
 mod sandbox;
 mod seeded;
 mod serve;
+#[cfg(unix)]
+mod server;
 #[path = "../../host-native/tests/shared.rs"]
 mod shared;
 mod shown;

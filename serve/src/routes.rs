@@ -394,6 +394,22 @@ pub const ROUTES: &[Route] = &[
         )],
         projections::diagnostics,
     ),
+    get(
+        "/v1/agents/{agent}/snapshot",
+        "snapshot",
+        "The newest stored snapshot; the entries after it lead from there to the state now",
+        &[],
+        &[
+            Reply {
+                status: 200,
+                description: "The stored text, as the core reads it",
+                kind: "application/json",
+                schema: None,
+            },
+            NOTHING,
+        ],
+        read::snapshot,
+    ),
     Route {
         does: Does::Streams(entries::stream),
         ..get(

@@ -3,9 +3,14 @@
 use std::io::Read;
 
 use serde_json::json;
-use wakeful_core::record::{chain::Head, entry::EntryBytes};
+use wakeful_core::{
+    host::Ledger,
+    machine::{Machine, Options},
+    record::{chain::Head, entry::EntryBytes},
+};
+use wakeful_serve::Scope;
 
-use crate::place::{events, place};
+use crate::place::{events, place, told};
 
 #[test]
 fn the_stream_has_the_stored_bytes_and_goes_on_after_any_entry() {
@@ -30,6 +35,58 @@ fn the_stream_has_the_stored_bytes_and_goes_on_after_any_entry() {
         let path = format!("/v1/agents/ada/entries?until=head&after={after}");
         assert_eq!(events(place.get(&path, &place.operator)), all[after..]);
     }
+}
+
+#[test]
+fn a_snapshot_and_the_entries_after_it_are_the_state() {
+    let place = place();
+    let snapshot =
+        |token: &str, agent: &str| place.get(&format!("/v1/agents/{agent}/snapshot"), token);
+    let mut ada = place.driver("ada");
+    let hint = |number: u32| {
+        json!({ "fact": "wake_hint_submitted", "reason": format!("hint {number}") }).to_string()
+    };
+    ada.propose(&hint(0)).expect("it is recorded");
+    assert_eq!(told(snapshot(&place.operator, "ada")), (204, serde_json::Value::Null));
+    for number in 1..=300 {
+        ada.propose(&hint(number)).expect("it is recorded");
+    }
+    let mut answer = snapshot(&place.operator, "ada");
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["content-type"]),
+        (200, &"application/json".parse().expect("a header"))
+    );
+    let text = answer.body_mut().read_to_string().expect("text");
+    let stored = place.file().ledger(&"ada".into()).load_snapshot().expect("it reads");
+    assert_eq!(Some(&text), stored.as_ref());
+    let mut machine = Machine::resume(Options::new("ada".into()), &text).expect("a snapshot");
+    let path = format!("/v1/agents/ada/entries?until=head&after={}", machine.head().seq);
+    let rest = events(place.get(&path, &place.operator));
+    assert!(rest.len() < 100, "{} entries are left", rest.len());
+    for (_, line) in rest {
+        machine.load(&EntryBytes::from_stored(line)).expect("the next entry");
+    }
+    assert_eq!(machine.head(), ada.state().head());
+    let visitor = place.token("visitor", &[Scope::Prompt], None);
+    assert_eq!(told(snapshot(&visitor, "ada")).1["code"], "forbidden");
+    assert_eq!(told(snapshot(&place.operator, "eve")).1["code"], "no_such_agent");
+}
+
+#[test]
+fn the_list_says_who_drives_an_agent() {
+    let place = place();
+    let driven = || place.ask("/v1/agents").1["driven"].clone();
+    assert_eq!(driven(), json!([]));
+    let file = place.file();
+    let owned = file.own(&"bob".into()).expect("it is free");
+    let told = driven();
+    assert_eq!(
+        (&told[0]["agent_id"], &told[0]["pid"]),
+        (&json!("bob"), &json!(std::process::id()))
+    );
+    assert_eq!(place.ask("/v1/agents?limit=1").1["driven"], json!([]), "only those of the page");
+    owned.release().expect("it writes");
+    assert_eq!(driven(), json!([]));
 }
 
 #[test]

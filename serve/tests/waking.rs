@@ -28,6 +28,23 @@ fn a_message_counts_once_under_its_key_and_its_sender() {
 }
 
 #[test]
+fn a_fact_whose_id_has_another_content_is_answered_by_its_receipt() {
+    let place = place();
+    let fact = |reason: &str| {
+        let message = json!({ "id": "m1", "kind": "operator_prompt", "origin": { "kind": "operator" },
+            "trust": "trusted_operator", "body": { "type": "text", "text": reason } });
+        place.report("ada", &json!({ "fact": "message_queued", "message": message }))
+    };
+    assert_eq!(fact("one")["answer"], "accepted");
+    let first = place.lines("ada").len() as u64 - 1;
+    let other = fact("two");
+    assert_eq!(
+        (&other["reason"], &other["because"]),
+        (&json!("conflicting_duplicate"), &json!(first))
+    );
+}
+
+#[test]
 fn a_message_reaches_the_process_that_drives_the_agent() {
     let place = place();
     let mut ada = place.driver("ada");

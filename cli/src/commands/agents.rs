@@ -1,4 +1,4 @@
-//! `wakeful agents`: lists the agents of a file.
+//! `wakeful agents`: lists the agents of a file or a server.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -14,18 +14,15 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
-use wakeful_host::{
-    clock::SystemClock,
-    driver,
-    ledger::{Holder, Owner, SqliteLedger},
-};
+use wakeful_host::{clock::SystemClock, driver, ledger::Holder};
 
 use super::{
     CliError, Verdict, complain,
     explain::word,
-    ledger::{all_to_read, owners_in},
+    ledger::{All, Place, ServerArgs, Stored},
     style::{BAD, FAINT, STRONG, painted},
 };
+use crate::client::Driven;
 
 /// The longest text of a column, in characters.
 const WIDEST: usize = 80;
@@ -46,11 +43,14 @@ const WIDEST: usize = 80;
     Examples:\n\
     \x20 wakeful agents agents.sqlite\n\
     \x20 wakeful agents agents.sqlite --odd\n\
+    \x20 wakeful agents --server http://127.0.0.1:7171\n\
     \x20 wakeful agents agents.sqlite --json | jq -r 'select(.odd != []) | .agent.agent_id'")]
 pub(super) struct Agents {
     /// The ledger file. Other processes may be writing to it
     #[arg(value_name = "LEDGER")]
-    ledger: PathBuf,
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// List only agents about which something is odd
     #[arg(long)]
     odd: bool,
@@ -101,10 +101,10 @@ impl Agents {
         let mut rows = Vec::new();
         let mut parents = BTreeMap::new();
         let mut verdict = Verdict::Well;
-        let all = all_to_read(&self.ledger)?;
-        let ids: Vec<_> = all.iter().map(|(agent, _)| agent.clone()).collect();
-        for (agent, ledger) in all {
-            match self.row(agent, ledger, now, &ids, &mut parents) {
+        let place = self.server.place(self.ledger.as_deref())?;
+        let all = All::of(&place)?;
+        for agent in &all.agents {
+            match row(&place, &all, agent, now, &mut parents) {
                 Ok(row) => rows.push(row),
                 // One that cannot be read does not hide the others.
                 Err(why) => {
@@ -113,13 +113,15 @@ impl Agents {
                 }
             }
         }
-        let owners =
-            owners_in(&self.ledger)?.into_iter().map(|owner| (owner.agent_id.clone(), owner));
-        let mut owners: BTreeMap<_, _> = owners.collect();
+        let mut drivers: BTreeMap<_, _> = all
+            .driven()?
+            .into_iter()
+            .map(|Driven { agent_id, pid, program, since }| {
+                (agent_id, Driver { pid, program, since })
+            })
+            .collect();
         for row in &mut rows {
-            let owner = owners.remove(&row.agent.identity.agent_id);
-            row.driven_by =
-                owner.map(|Owner { pid, program, since, .. }| Driver { pid, program, since });
+            row.driven_by = drivers.remove(&row.agent.identity.agent_id);
             row.parent = parents.remove(&row.agent.identity.agent_id);
         }
         if rows.iter().any(|row| !row.odd.is_empty()) {
@@ -139,45 +141,37 @@ impl Agents {
         }
         Ok(verdict)
     }
+}
 
-    fn row(
-        &self,
-        agent: AgentId,
-        mut ledger: SqliteLedger,
-        now: Timestamp,
-        ids: &[AgentId],
-        parents: &mut BTreeMap<AgentId, Parent>,
-    ) -> Result<Row, CliError> {
-        let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-        let (machine, _) = opened.map_err(|why| CliError::Unreadable {
-            path: self.ledger.clone(),
-            agent,
-            why: Box::new(why),
-        })?;
-        parents.extend(children(machine.state(), &mut ledger, ids));
-        let at = machine.state().at();
-        // A ledger can be ahead of the system clock.
-        let explanation = machine.explain(Boundary::RunLoopIdle, now.max(at));
-        Ok(Row {
-            agent: AgentListEntry::new(machine.state()),
-            // Known only when all ledgers have been read.
-            parent: None,
-            driven_by: None,
-            head: machine.head(),
-            // From the newest entry on, so that an instant that has passed is named.
-            next_wake: machine.next_wake(at),
-            oldest_wait: oldest(machine.summary()),
-            odd: explanation.diagnostics,
-        })
-    }
+fn row(
+    place: &Place,
+    all: &All,
+    agent: &AgentId,
+    now: Timestamp,
+    parents: &mut BTreeMap<AgentId, Parent>,
+) -> Result<Row, CliError> {
+    let mut ledger = all.open(agent)?;
+    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+    let (machine, _) = opened.map_err(|why| place.unreadable(agent, why))?;
+    parents.extend(children(machine.state(), &mut ledger, &all.agents));
+    let at = machine.state().at();
+    // A ledger can be ahead of the system clock.
+    let explanation = machine.explain(Boundary::RunLoopIdle, now.max(at));
+    Ok(Row {
+        agent: AgentListEntry::new(machine.state()),
+        // Known only when all ledgers have been read.
+        parent: None,
+        driven_by: None,
+        head: machine.head(),
+        // From the newest entry on, so that an instant that has passed is named.
+        next_wake: machine.next_wake(at),
+        oldest_wait: oldest(machine.summary()),
+        odd: explanation.diagnostics,
+    })
 }
 
 /// The agents among `others` that this agent supervises or has supervised, each with its parent.
-fn children(
-    state: &State,
-    ledger: &mut SqliteLedger,
-    others: &[AgentId],
-) -> Vec<(AgentId, Parent)> {
+fn children(state: &State, ledger: &mut Stored, others: &[AgentId]) -> Vec<(AgentId, Parent)> {
     let parent = state.agent_id();
     let ids = others.iter().filter_map(|other| Some((other, supervising_task(parent, other)?)));
     let mut children = Vec::new();

@@ -5,8 +5,8 @@ use std::{num::NonZeroU64, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use wakeful_core::{
-    BudgetSummary, LimitSummary, Receipt,
-    fact::{Fact, outcome::Answer},
+    BudgetSummary, LimitSummary,
+    fact::Fact,
     id::{GrantId, WorkItemId},
     json,
     record::budget::{BudgetGranted, BudgetLimits, BudgetSet},
@@ -14,7 +14,12 @@ use wakeful_core::{
 };
 use wakeful_host::clock::SystemClock;
 
-use super::{CliError, Verdict, ledger, send, status::counted};
+use super::{
+    CliError, Verdict,
+    ledger::{Place, ServerArgs, to_read},
+    send,
+    status::counted,
+};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -31,12 +36,15 @@ use super::{CliError, Verdict, ledger, send, status::counted};
     \x20 wakeful budget --ledger agent.sqlite set --item w1 --tokens-total 50000\n\
     \x20 wakeful budget --ledger agent.sqlite set --tokens-per-day none\n\
     \x20 wakeful budget --ledger agent.sqlite show\n\
+    \x20 wakeful budget --server http://127.0.0.1:7171 --agent ada show\n\
     \x20 wakeful budget --ledger agent.sqlite grant --tokens 100000")]
 pub(super) struct Budget {
     /// The ledger file
     #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
-    /// The agent [default: the only one in the file]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The agent [default: the only one]
     #[arg(long, value_name = "ID", global = true)]
     agent: Option<String>,
     /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
@@ -159,21 +167,26 @@ impl Budget {
         fact: impl FnOnce(&State) -> Fact,
     ) -> Result<Verdict, CliError> {
         let agent = self.agent.as_deref();
-        let receipt: Receipt = send::say(&self.ledger, agent, self.is_virtual, |state| {
+        let said = send::say(&self.place()?, agent, self.is_virtual, |state| {
             item.map_or(Ok(()), |item| send::require_item(state, item))?;
             Ok(json::write(&fact(state)))
         })?;
         if self.json {
-            say!("{}", json::write(&receipt));
+            say!("{}", json::write(&said));
         } else {
-            send::print(&receipt);
+            send::print(&said);
         }
-        Ok(if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs })
+        Ok(said.verdict())
+    }
+
+    fn place(&self) -> Result<Place, CliError> {
+        self.server.place(self.ledger.as_deref())
     }
 
     fn show(&self, item: Option<&str>) -> Result<Verdict, CliError> {
-        let (agent, ledger) = ledger::to_read(&self.ledger, self.agent.as_deref())?;
-        let scheduler = send::observed(&self.ledger, &agent, ledger, SystemClock)?;
+        let place = self.place()?;
+        let (agent, ledger) = to_read(&place, self.agent.as_deref())?;
+        let scheduler = send::observed(&place, &agent, ledger, SystemClock)?;
         item.map_or(Ok(()), |item| send::require_item(scheduler.state(), item))?;
         let summary = scheduler.summary();
         let is_asked = |budget: &BudgetSummary| {

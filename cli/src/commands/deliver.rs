@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Args;
+use serde::Serialize;
 use wakeful_core::{
     fact::{
         Fact,
@@ -17,15 +18,23 @@ use wakeful_core::{
     json,
     record::queue::envelope::MessageBody,
 };
-use wakeful_host::{clock::SystemClock, ledger::SqliteLedger, token::Token};
+use wakeful_host::{clock::SystemClock, token::Token};
 
-use super::{CliError, Verdict, ledger, send};
+use super::{
+    CliError, Verdict,
+    ledger::{All, Place, ServerArgs},
+    send,
+    style::{GOOD, painted},
+};
+use crate::client::{Delivery, Server};
 
 #[derive(Args)]
 #[command(after_help = "\
     The token says which agent and which trigger. `wakeful trigger create` and a live agent show \
     one when they make a trigger. A delivery counts once: with --id the same delivery can be \
     repeated until it is known to be recorded.\n\n\
+    A server needs no other token for this. It tells nothing of the agent: a repeated delivery is as \
+    good as the first, and --json prints {accepted}.\n\n\
     Exit codes:\n\
     \x20 0  recorded\n\
     \x20 1  ignored, such as a delivery that is recorded already\n\
@@ -33,11 +42,14 @@ use super::{CliError, Verdict, ledger, send};
     Examples:\n\
     \x20 wakeful deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
     \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... - < build.json\n\
-    \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...")]
+    \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...\n\
+    \x20 wakeful deliver --server https://agents.example.org wkt_4be1... \"the build is green\"")]
 pub(super) struct Deliver {
     /// The ledger file
     #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// The token; leave it out if the variable WAKEFUL_TOKEN has it
     #[arg(value_name = "TOKEN")]
     first: Option<String>,
@@ -107,8 +119,22 @@ impl Deliver {
         let variable = std::env::var(VARIABLE).ok();
         let (token, text) =
             told(self.first.as_deref(), self.second.as_deref(), variable.as_deref())?;
-        let content = self.content(text)?;
-        let (agent, trigger) = find(&self.ledger, &token)?;
+        let text = text.map(given).transpose()?;
+        match self.server.place_without_token(self.ledger.as_deref())? {
+            Place::File(path) => self.deliver_in_file(&path, &token, text.as_deref()),
+            Place::Server(server) => self.deliver_at_server(&server, &token, text.as_deref()),
+        }
+    }
+
+    fn deliver_in_file(
+        &self,
+        path: &Path,
+        token: &Token,
+        text: Option<&str>,
+    ) -> Result<Verdict, CliError> {
+        let content = text.map(|text| body(text, self.content_type.as_deref())).transpose()?;
+        let place = Place::from(path);
+        let (agent, trigger) = find(path, token)?;
         let fact = Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
             external_trigger_id: trigger,
             token_hash: token.hash(),
@@ -121,63 +147,83 @@ impl Deliver {
             source: self.source.clone(),
             event_type: self.event.clone(),
         });
-        let receipt = send::say(&self.ledger, Some(agent.as_str()), self.is_virtual, |_| {
-            Ok(json::write(&fact))
-        })?;
+        let said =
+            send::say(&place, Some(agent.as_str()), self.is_virtual, |_| Ok(json::write(&fact)))?;
         if self.json {
-            say!("{}", json::write(&receipt));
+            say!("{}", json::write(&said));
         } else {
-            send::print(&receipt);
+            send::print(&said);
         }
-        let is_recorded = match receipt.answer {
-            Answer::Accepted => true,
+        match said.answer {
             // Another process took the token away since the ledger was read.
             Answer::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
-                return Err(CliError::NoSuchToken(self.ledger.clone()));
+                Err(CliError::NoSuchToken(path.to_owned()))
             }
-            Answer::Ignored { .. } => false,
-        };
-        Ok(if is_recorded { Verdict::Well } else { Verdict::Differs })
+            _ => Ok(said.verdict()),
+        }
     }
 
-    fn content(&self, text: Option<&str>) -> Result<Option<MessageBody>, CliError> {
-        let text = match text {
-            None => return Ok(None),
-            Some(STANDARD_INPUT) => {
-                let mut text = String::new();
-                io::stdin()
-                    .read_to_string(&mut text)
-                    .map_err(|why| CliError::Read { path: "standard input".into(), why })?;
-                text
-            }
-            Some(text) => text.to_owned(),
-        };
-        body(&text, self.content_type.as_deref()).map(Some)
+    fn deliver_at_server(
+        &self,
+        server: &Server,
+        token: &Token,
+        text: Option<&str>,
+    ) -> Result<Verdict, CliError> {
+        if self.is_virtual {
+            return Err(CliError::OwnClock);
+        }
+        // Checked here too, so that a token is not even sent as content.
+        text.map(|text| body(text, self.content_type.as_deref())).transpose()?;
+        server.deliver(
+            token.as_str(),
+            &Delivery {
+                content: text.unwrap_or_default(),
+                content_type: self.content_type.as_deref(),
+                id: self.id.as_deref(),
+                source: self.source.as_deref(),
+                event: self.event.as_deref(),
+            },
+        )?;
+        if self.json {
+            say!("{}", json::write(&Delivered { accepted: true }));
+        } else {
+            say!("{}", painted(GOOD, "accepted"));
+        }
+        Ok(Verdict::Well)
     }
+}
+
+/// What a server says of a delivery.
+#[derive(Serialize)]
+struct Delivered {
+    accepted: bool,
+}
+
+/// The content that was given, or what standard input has.
+fn given(text: &str) -> Result<String, CliError> {
+    if text != STANDARD_INPUT {
+        return Ok(text.to_owned());
+    }
+    let mut text = String::new();
+    io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|why| CliError::Read { path: "standard input".into(), why })?;
+    Ok(text)
 }
 
 /// The agent and the trigger with this token.
 fn find(path: &Path, token: &Token) -> Result<(AgentId, ExternalTriggerId), CliError> {
     let hash = token.hash();
-    for (agent, ledger) in ledger::all_to_read(path)? {
-        let found = of_agent(path, &agent, ledger, hash.as_str())?;
-        if let Some(trigger) = found {
-            return Ok((agent, trigger));
+    let place = Place::from(path);
+    let all = All::of(&place)?;
+    for agent in &all.agents {
+        let scheduler = send::observed(&place, agent, all.open(agent)?, SystemClock)?;
+        let mut triggers = scheduler.state().external_triggers();
+        if let Some(known) = triggers.find(|trigger| trigger.token_hash == hash.as_str()) {
+            return Ok((agent.clone(), known.external_trigger_id.clone()));
         }
     }
     Err(CliError::NoSuchToken(path.to_owned()))
-}
-
-fn of_agent(
-    path: &Path,
-    agent: &AgentId,
-    ledger: SqliteLedger,
-    hash: &str,
-) -> Result<Option<ExternalTriggerId>, CliError> {
-    let scheduler = send::observed(path, agent, ledger, SystemClock)?;
-    let triggers = scheduler.state().external_triggers();
-    let known = triggers.filter(|trigger| trigger.token_hash == hash);
-    Ok(known.map(|trigger| trigger.external_trigger_id.clone()).next())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use wakeful_host::{clock::VirtualClock, provider::Elsewhere};
 
 use super::{
     CliError, Verdict,
-    ledger::LedgerArg,
+    ledger::AgentsArg,
     rules::edition,
     status::counted,
     style::{self, FAINT, GOOD, painted},
@@ -36,10 +36,11 @@ use super::{
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful diff agent.sqlite --edition 2026-05-08\n\
-    \x20 wakeful diff agent.sqlite --edition 2026-05-08 --json")]
+    \x20 wakeful diff agent.sqlite --edition 2026-05-08 --json\n\
+    \x20 wakeful diff --server http://127.0.0.1:7171 --agent ada --edition 2026-05-08")]
 pub(super) struct Diff {
     #[command(flatten)]
-    ledger: LedgerArg,
+    ledger: AgentsArg,
     /// The edition to compare with
     #[arg(long, value_parser = edition)]
     edition: Edition,
@@ -72,8 +73,9 @@ impl From<&DecisionFrom> for Decided {
 
 impl Diff {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, ledger) = self.ledger.open()?;
-        let unreadable = |why| self.ledger.unreadable(&agent, why);
+        let place = self.ledger.place()?;
+        let (agent, ledger) = self.ledger.open(&place)?;
+        let unreadable = |why| place.unreadable(&agent, why);
         // Nothing is proposed, so no entry gets this time.
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)

@@ -61,7 +61,7 @@ impl Doctor {
 
     fn examine(&self, agent: &AgentId) -> Result<Verdict, CliError> {
         let mut ledger = self.ledger.open_of_unverified(agent)?;
-        let unreadable = |why: LedgerError| self.ledger.unreadable(agent, why);
+        let unreadable = |why: LedgerError| self.ledger.place().unreadable(agent, why);
         let bar = style::progress(ledger.head().map_err(unreadable)?.seq.0);
         let thoroughness = if self.thorough { Thoroughness::Each } else { Thoroughness::Spread };
         let found =

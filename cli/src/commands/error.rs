@@ -5,6 +5,7 @@ use std::{io, path::PathBuf};
 use wakeful_core::{
     host::SchedulerError,
     id::{AgentId, IdFault, Seq},
+    json::JsonError,
     machine::OpenError,
 };
 use wakeful_host::{
@@ -14,7 +15,7 @@ use wakeful_host::{
 };
 
 use super::archive;
-use crate::{case::CaseError, trace::TraceError};
+use crate::{case::CaseError, client::ServerError, trace::TraceError};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -297,44 +298,67 @@ pub(super) enum CliError {
         .0.display()
     )]
     NoLedger(PathBuf),
-    /// The file holds no agent.
-    #[error("`{}` holds no agent yet: start one with `wakeful run`", .0.display())]
-    NoAgents(PathBuf),
-    /// The file holds several agents, and none was named.
-    #[error("`{}` holds {count} agents: name one of them with --agent: {agents}", path.display())]
+    /// A server cannot be asked, or refuses what it is asked.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Neither a ledger nor a server was named.
+    #[error("name a ledger file, or a server with --server URL or in the variable WAKEFUL_SERVER")]
+    NoPlace,
+    /// Both a ledger and a server were named.
+    #[error("--server and --token-file do not go with a ledger file: name one of the two places")]
+    TwoPlaces,
+    /// An option of ledger files was given for a server.
+    #[error("--virtual is for ledger files: a server has a clock of its own")]
+    OwnClock,
+    /// The receipt of a server cannot be read.
+    #[error(
+        "the answer of `{place}` is not a receipt: {why}; the fact may be recorded, which \
+             `wakeful log` shows"
+    )]
+    NoReceipt {
+        /// The server.
+        place: String,
+        /// What is wrong with it.
+        why: JsonError,
+    },
+    /// The place holds no agent.
+    #[error("`{0}` holds no agent yet: start one with `wakeful run`")]
+    NoAgents(String),
+    /// The place holds several agents, and none was named.
+    #[error("`{place}` holds {count} agents: name one of them with --agent: {agents}")]
     SeveralAgents {
-        /// The file.
-        path: PathBuf,
+        /// The file or the server.
+        place: String,
         /// The number of agents.
         count: usize,
         /// Their ids.
         agents: String,
     },
-    /// The file does not hold the agent.
-    #[error("`{}` holds no agent `{asked}`; it holds: {agents}", path.display())]
+    /// The place does not hold the agent.
+    #[error("`{place}` holds no agent `{asked}`; it holds: {agents}")]
     NoSuchAgent {
-        /// The file.
-        path: PathBuf,
+        /// The file or the server.
+        place: String,
         /// The id that was given.
         asked: String,
         /// The ids of the agents in the file.
         agents: String,
     },
     /// The ledger of an agent cannot be read.
-    #[error("`{}`, agent `{agent}`: {why}", path.display())]
+    #[error("`{place}`, agent `{agent}`: {why}")]
     Unreadable {
-        /// The file.
-        path: PathBuf,
+        /// The file or the server.
+        place: String,
         /// The agent.
         agent: AgentId,
         /// Why.
         why: Box<SchedulerError>,
     },
     /// The ledger of an agent is damaged.
-    #[error("`{}`, agent `{agent}`: {why}: run `wakeful doctor` for details", path.display())]
+    #[error("`{place}`, agent `{agent}`: {why}: run `wakeful doctor` for details")]
     Damaged {
         /// The file.
-        path: PathBuf,
+        place: String,
         /// The agent.
         agent: AgentId,
         /// What is wrong, and where.

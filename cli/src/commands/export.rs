@@ -19,7 +19,12 @@ use wakeful_core::{
 };
 use wakeful_host::{clock::VirtualClock, ledger::Format, provider::Elsewhere};
 
-use super::{CliError, Verdict, import::Ledger, ledger::to_read, status::counted};
+use super::{
+    CliError, Verdict,
+    import::Ledger,
+    ledger::{Place, to_read},
+    status::counted,
+};
 use crate::{
     case::{self, CaseKind},
     trace::Tracer,
@@ -136,12 +141,9 @@ impl Export {
     }
 
     fn of_ledger(&self) -> Result<Verdict, CliError> {
-        let (agent, ledger) = to_read(&self.case, self.agent.as_deref())?;
-        let unreadable = |why| CliError::Unreadable {
-            path: self.case.clone(),
-            agent: agent.clone(),
-            why: Box::new(why),
-        };
+        let place = Place::from(self.case.as_path());
+        let (agent, ledger) = to_read(&place, self.agent.as_deref())?;
+        let unreadable = |why| place.unreadable(&agent, why);
         // Nothing is proposed, so no entry gets this time.
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)

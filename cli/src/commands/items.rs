@@ -35,6 +35,7 @@ use super::{
     Examples:\n\
     \x20 wakeful items agents.sqlite\n\
     \x20 wakeful items agents.sqlite --agent reviewer --all\n\
+    \x20 wakeful items --server http://127.0.0.1:7171\n\
     \x20 wakeful items agents.sqlite --json | jq '.groups[] | select(.group == \"blocked\")'")]
 pub(super) struct Items {
     #[command(flatten)]

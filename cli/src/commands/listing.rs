@@ -1,8 +1,6 @@
 //! What `wakeful tasks`, `items` and `waits` have in common: the ledger that they read, groups, and
 //! text that fits a terminal of 80 columns.
 
-use std::path::Path;
-
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
@@ -12,14 +10,11 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
-use wakeful_host::{
-    driver,
-    ledger::{Format, SqliteLedger},
-};
+use wakeful_host::driver;
 
 use super::{
     CliError, Verdict,
-    ledger::{LedgerArg, now, observed},
+    ledger::{AgentsArg, Place, Stored, now, observed},
     status::counted,
     style::{FAINT, STRONG, painted},
 };
@@ -37,7 +32,7 @@ const FREE_TEXT: usize = 280;
 #[derive(Args)]
 pub(super) struct Listing {
     #[command(flatten)]
-    ledger: LedgerArg,
+    ledger: AgentsArg,
     /// List also those that have ended: the newest 50 of each agent
     #[arg(long)]
     all: bool,
@@ -75,9 +70,9 @@ struct Ended<T> {
 /// An agent whose things are listed.
 pub(super) struct Read<'a> {
     pub(super) state: &'a State,
-    pub(super) ledger: &'a mut SqliteLedger,
-    /// The beginning of a command that sends something to the agent; `None` if the file can only
-    /// be read.
+    pub(super) ledger: &'a mut Stored,
+    /// The beginning of a command that sends something to the agent; `None` if the ledger can
+    /// only be read.
     pub(super) send: Option<Vec<String>>,
 }
 
@@ -141,13 +136,13 @@ impl Listing {
                 say!("");
             }
         };
-        self.ledger.for_each(between, |agent| self.show::<T>(agent))
+        let place = self.ledger.place()?;
+        self.ledger.for_each(&place, between, |agent| self.show::<T>(&place, agent))
     }
 
-    fn show<T: Listed>(&self, agent: &AgentId) -> Result<Verdict, CliError> {
-        let path = self.ledger.path();
-        let (machine, _, mut ledger) = observed(path, agent)?;
-        let list = list::<T>(path, &machine, &mut ledger, self.all);
+    fn show<T: Listed>(&self, place: &Place, agent: &AgentId) -> Result<Verdict, CliError> {
+        let (machine, _, mut ledger) = observed(place, agent)?;
+        let list = list::<T>(place, &machine, &mut ledger, self.all);
         if self.json {
             let text = serde_json::to_string(&list)
                 .map_err(|why| CliError::Trace { case: agent.to_string(), why: why.into() })?;
@@ -161,23 +156,18 @@ impl Listing {
 
 /// The list of a running agent, as its command prints it.
 #[cfg(target_os = "linux")]
-pub(super) fn of_ledger<T: Listed>(path: &Path, agent: &AgentId) -> Result<String, CliError> {
-    let (machine, _, mut ledger) = observed(path, agent)?;
-    Ok(page(&list::<T>(path, &machine, &mut ledger, false)))
+pub(super) fn of_ledger<T: Listed>(place: &Place, agent: &AgentId) -> Result<String, CliError> {
+    let (machine, _, mut ledger) = observed(place, agent)?;
+    Ok(page(&list::<T>(place, &machine, &mut ledger, false)))
 }
 
-fn list<T: Listed>(
-    path: &Path,
-    machine: &Machine,
-    ledger: &mut SqliteLedger,
-    all: bool,
-) -> List<T> {
+fn list<T: Listed>(place: &Place, machine: &Machine, ledger: &mut Stored, all: bool) -> List<T> {
     let state = machine.state();
     let now = now(state);
-    let send = (Format::from_file(path) != Some(Format::Lines)).then(|| {
-        let path = path.display().to_string();
+    let send = (!place.is_only_read()).then(|| {
+        let [option, named] = place.options();
         let agent = state.agent_id().to_string();
-        ["wakeful", "send", "--ledger", &path, "--agent", &agent].map(str::to_owned).to_vec()
+        ["wakeful", "send", &option, &named, "--agent", &agent].map(str::to_owned).to_vec()
     });
     let mut read = Read { state, ledger, send };
     let groups = T::groups(&mut read);

@@ -76,7 +76,8 @@ use error::CliError;
         \x20 wakeful crosscheck tests/fixtures --engines native,wasmtime\n\
         \x20 wakeful run --ledger agent.sqlite --story story.toml\n\
         \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model NAME\n\
-        \x20 wakeful log agent.sqlite --follow"
+        \x20 wakeful log agent.sqlite --follow\n\
+        \x20 wakeful status --server http://127.0.0.1:7171 --agent ada"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -91,7 +92,7 @@ enum Command {
     Explain(explain::Explain),
     /// Say in one sentence what an agent does and why, and what would change the decision
     Why(why::Why),
-    /// List all agents of a file: what each does, what it waits for, and what is odd
+    /// List all agents of a file or a server: what each does, what it waits for, and what is odd
     Agents(agents::Agents),
     /// Show the state of an agent on one screen
     Status(status::Status),

@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
+use serde::Serialize;
 use wakeful_core::{
     fact::{
         Fact,
@@ -16,10 +17,11 @@ use wakeful_core::{
         waiting::condition::WaitConditionNamed,
     },
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
-    id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, WaitConditionId, WorkItemId},
-    json,
+    id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, Seq, WaitConditionId, WorkItemId},
+    json::{self, RawJson, Readable},
     machine::Options,
     record::{
+        chain::Head,
         control::WakeHint,
         queue::envelope::{MessageBody, Priority},
         waiting::EndedBy,
@@ -31,19 +33,21 @@ use wakeful_core::{
 use wakeful_host::{
     clock::{SystemClock, VirtualClock},
     engine::EngineError,
-    ledger::SqliteLedger,
     provider::Elsewhere,
 };
 
 use super::{
     CliError, Verdict,
     explain::word,
-    ledger,
+    ledger::{self, Place, ServerArgs},
     style::{BAD, GOOD, painted},
 };
+use crate::client::{Message, Server, ServerError};
 
 #[derive(Args)]
 #[command(after_help = "\
+    At a server this needs a token with the scopes `read` and `operate`. For a prompt to a named \
+    agent, `prompt` is enough; its sender is then the name of the token.\n\n\
     Exit codes:\n\
     \x20 0  accepted\n\
     \x20 1  ignored, such as a message with a known id\n\
@@ -51,12 +55,15 @@ use super::{
     Examples:\n\
     \x20 wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n\
     \x20 wakeful send --ledger agent.sqlite hint \"the pipeline has ended\"\n\
-    \x20 wakeful send --ledger agent.sqlite stop")]
+    \x20 wakeful send --ledger agent.sqlite stop\n\
+    \x20 wakeful send --server http://127.0.0.1:7171 --agent ada prompt \"Ship it.\"")]
 pub(super) struct Send {
     /// The ledger file
     #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
-    /// The agent [default: the only one in the file]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The agent [default: the only one]
     #[arg(long, value_name = "ID", global = true)]
     agent: Option<String>,
     /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
@@ -243,74 +250,143 @@ pub(super) fn new_id() -> String {
     format!("sent-{nanos}-{}", process::id())
 }
 
+/// What became of a fact: a `Receipt`, also as a server sends it.
+#[derive(Serialize)]
+pub(super) struct Said {
+    #[serde(flatten)]
+    pub(super) answer: Answer,
+    head: Head,
+    effects: RawJson,
+}
+
+impl From<Receipt> for Said {
+    fn from(receipt: Receipt) -> Self {
+        let effects = RawJson::from_value(&receipt.effects);
+        Self { answer: receipt.answer, head: receipt.head, effects }
+    }
+}
+
+/// The receipt of a server. It may say more.
+#[derive(Readable)]
+struct Received {
+    reason: Option<Refusal>,
+    because: Option<Seq>,
+    head: Head,
+    effects: RawJson,
+}
+
+impl Said {
+    fn received(server: &Server, text: &str) -> Result<Self, CliError> {
+        let Received { reason, because, head, effects } = json::read(text)
+            .map_err(|why| CliError::NoReceipt { place: server.to_string(), why })?;
+        let answer = match (reason, because) {
+            (Some(reason), Some(because)) => Answer::Ignored { reason, because },
+            _ => Answer::Accepted,
+        };
+        Ok(Self { answer, head, effects })
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        if self.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs }
+    }
+}
+
 /// An observer of an agent. A driver would take the agent over, and interrupt its run and tasks
 /// (contract 5.23).
-pub(super) fn observed<C: Clock>(
-    path: &Path,
+pub(super) fn observed<L: Ledger, C: Clock>(
+    place: &Place,
     agent: &AgentId,
-    ledger: SqliteLedger,
+    ledger: L,
     clock: C,
-) -> Result<Scheduler<SqliteLedger, C, Elsewhere>, CliError> {
+) -> Result<Scheduler<L, C, Elsewhere>, CliError> {
     let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
-    opened.map_err(|why| CliError::Unreadable {
-        path: path.to_owned(),
-        agent: agent.clone(),
-        why: Box::new(why),
-    })
+    opened.map_err(|why| place.unreadable(agent, why))
 }
 
 /// Proposes a fact to an agent that another process may be driving. `fact` makes it from the state.
 /// If `is_virtual`, it has the time of the ledger's newest entry.
 pub(super) fn say(
-    path: &Path,
+    place: &Place,
     agent: Option<&str>,
     is_virtual: bool,
     fact: impl FnOnce(&State) -> Result<String, CliError>,
-) -> Result<Receipt, CliError> {
-    if !is_virtual {
-        return say_at(path, agent, SystemClock, fact);
+) -> Result<Said, CliError> {
+    match place {
+        Place::Server(_) if is_virtual => Err(CliError::OwnClock),
+        Place::Server(server) => {
+            let (agent, ledger) = ledger::to_read(place, agent)?;
+            let scheduler = observed(place, &agent, ledger, SystemClock)?;
+            let fact = fact(scheduler.state())?;
+            Said::received(server, &server.fact(&agent, &fact)?)
+        }
+        Place::File(path) if !is_virtual => say_in(path, agent, SystemClock, fact),
+        Place::File(path) => {
+            // The time is known only when the ledger has been read. It is set before anything is
+            // proposed.
+            let clock = VirtualClock::at(Timestamp::from_nanos(0));
+            say_in(path, agent, clock.clone(), |state| {
+                clock.set(state.at());
+                fact(state)
+            })
+        }
     }
-    // The time is known only when the ledger has been read. It is set before anything is proposed.
-    let clock = VirtualClock::at(Timestamp::from_nanos(0));
-    say_at(path, agent, clock.clone(), |state| {
-        clock.set(state.at());
-        fact(state)
-    })
 }
 
-fn say_at(
+fn say_in(
     path: &Path,
     agent: Option<&str>,
     clock: impl Clock,
     fact: impl FnOnce(&State) -> Result<String, CliError>,
-) -> Result<Receipt, CliError> {
+) -> Result<Said, CliError> {
     let (agent, ledger) = ledger::to_write(path, agent)?;
-    let mut scheduler = observed(path, &agent, ledger, clock)?;
+    let mut scheduler = observed(&Place::from(path), &agent, ledger, clock)?;
     let fact = fact(scheduler.state())?;
     let receipt = said_beside_others(&mut scheduler, &fact);
-    Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
+    Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?.into())
 }
 
 impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let place = self.server.place(self.ledger.as_deref())?;
         let agent = self.agent.as_deref();
-        let receipt = say(&self.ledger, agent, self.is_virtual, |state| {
+        let said = say(&place, agent, self.is_virtual, |state| {
             self.what.require(state)?;
             Ok(self.what.fact(state))
-        })?;
+        });
+        let said = match (said, &place, agent) {
+            // The token may be one that can only prompt.
+            (Err(CliError::Server(why)), Place::Server(server), Some(agent))
+                if why.is_forbidden() =>
+            {
+                self.what.prompt(server, &AgentId::from(agent), why)?
+            }
+            (said, ..) => said?,
+        };
         if self.json {
-            say!("{}", json::write(&receipt));
+            say!("{}", json::write(&said));
         } else {
-            print(&receipt);
+            print(&said);
         }
-        Ok(if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs })
+        Ok(said.verdict())
     }
 }
 
-pub(super) fn print(receipt: &Receipt) {
-    match &receipt.answer {
+impl What {
+    /// Says a prompt with the right to do only that. Anything else stays refused.
+    fn prompt(&self, server: &Server, agent: &AgentId, why: ServerError) -> Result<Said, CliError> {
+        let Self::Prompt { text, lane, item, id } = self else { return Err(why.into()) };
+        let lane = Priority::from(*lane).to_string();
+        let message =
+            Message { text, lane: &lane, work_item_id: item.as_deref(), key: id.as_deref() };
+        let said = server.say(agent, &message);
+        Said::received(server, &said.map_err(|why| ledger::no_such_agent(server, agent, why))?)
+    }
+}
+
+pub(super) fn print(said: &Said) {
+    match &said.answer {
         Answer::Accepted => {
-            say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq)
+            say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), said.head.seq)
         }
         // No entry decides this. The number only says how far the ledger was read.
         Answer::Ignored { reason: Refusal::Unknown, because } => {

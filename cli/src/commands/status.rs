@@ -13,12 +13,12 @@ use wakeful_core::{
     record::{decision::Boundary, task::TaskStatus},
     state::State,
 };
-use wakeful_host::ledger::{Anchor, SqliteLedger};
+use wakeful_host::ledger::Anchor;
 
 use super::{
     CliError, Verdict, budget,
     explain::word,
-    ledger::{LedgerArg, observed},
+    ledger::{AgentsArg, Place, Stored, observed},
     style::{BAD, FAINT, STRONG, painted},
     trigger,
 };
@@ -33,10 +33,11 @@ use super::{
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful status agent.sqlite\n\
-    \x20 wakeful status agents.sqlite --agent reviewer --json")]
+    \x20 wakeful status agents.sqlite --agent reviewer --json\n\
+    \x20 wakeful status --server http://127.0.0.1:7171 --agent ada")]
 pub(super) struct Status {
     #[command(flatten)]
-    ledger: LedgerArg,
+    ledger: AgentsArg,
     /// Print one JSON object per agent: an `AgentSummary` (see `wakeful schema`) and its children
     #[arg(long)]
     json: bool,
@@ -77,11 +78,12 @@ impl Status {
                 say!("");
             }
         };
-        self.ledger.for_each(between, |agent| self.show(agent))
+        let place = self.ledger.place()?;
+        self.ledger.for_each(&place, between, |agent| self.show(&place, agent))
     }
 
-    fn show(&self, agent: &AgentId) -> Result<Verdict, CliError> {
-        let (machine, opening, mut ledger) = observed(self.ledger.path(), agent)?;
+    fn show(&self, place: &Place, agent: &AgentId) -> Result<Verdict, CliError> {
+        let (machine, opening, mut ledger) = observed(place, agent)?;
         let (summary, children) = (machine.summary(), Child::active(machine.state()));
         if self.json {
             let told = Summary { summary, active_children: children };
@@ -92,8 +94,7 @@ impl Status {
         }
         // The time of the newest entry, as `wakeful why` does it.
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at());
-        let past =
-            Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(agent, why))?;
+        let past = Past::from_ledger(&mut ledger).map_err(|why| place.unreadable(agent, why))?;
         super::say::text(format_args!(
             "{}",
             screen(&summary, &children, &explanation, &opening, &past)
@@ -113,20 +114,20 @@ enum Past {
 }
 
 impl Past {
-    fn from_ledger(ledger: &mut SqliteLedger) -> Result<Self, LedgerError> {
+    fn from_ledger(ledger: &mut Stored) -> Result<Self, LedgerError> {
         if let Some(rest) = ledger.goes_on_in()? {
             return Ok(Self::GoesOnIn(rest));
         }
         let Some(anchor) = ledger.anchor()? else { return Ok(Self::Here) };
-        let missing = ledger.archive(&anchor).err().map(|why| why.to_string());
+        let missing = ledger.missing(&anchor).map(|why| why.to_string());
         Ok(Self::In(anchor, missing))
     }
 }
 
 /// The state of a running agent, as `wakeful status` prints it.
 #[cfg(target_os = "linux")]
-pub(super) fn of_ledger(path: &std::path::Path, agent: &AgentId) -> Result<String, CliError> {
-    let (machine, opening, _) = observed(path, agent)?;
+pub(super) fn of_ledger(place: &Place, agent: &AgentId) -> Result<String, CliError> {
+    let (machine, opening, _) = observed(place, agent)?;
     let now = super::ledger::now(machine.state());
     // In a conversation the place of old entries does not matter.
     Ok(screen(

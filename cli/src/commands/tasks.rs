@@ -36,6 +36,7 @@ use super::{
     Examples:\n\
     \x20 wakeful tasks agents.sqlite\n\
     \x20 wakeful tasks agents.sqlite --agent reviewer --all\n\
+    \x20 wakeful tasks --server http://127.0.0.1:7171\n\
     \x20 wakeful tasks agents.sqlite --json | jq '.groups[].members[].id'")]
 pub(super) struct Tasks {
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use serde::Serialize;
 use wakeful_core::{
-    Receipt, TriggerSummary,
+    TriggerSummary,
     fact::{
         Fact,
         ingress::{ExternalTriggerCreated, ExternalTriggerNamed, ExternalTriggerRotated},
@@ -19,7 +19,13 @@ use wakeful_core::{
 };
 use wakeful_host::{clock::SystemClock, token::Token};
 
-use super::{CliError, Verdict, explain::word, ledger, send, status::counted};
+use super::{
+    CliError, Verdict,
+    explain::word,
+    ledger::{self, Place, ServerArgs},
+    send::{self, Said},
+    status::counted,
+};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -33,13 +39,16 @@ use super::{CliError, Verdict, explain::word, ledger, send, status::counted};
     \x20 wakeful trigger --ledger agent.sqlite create build \"the nightly build\"\n\
     \x20 wakeful trigger --ledger agent.sqlite create review --item w1 --once --expires 7d\n\
     \x20 wakeful trigger --ledger agent.sqlite list\n\
+    \x20 wakeful trigger --server http://127.0.0.1:7171 --agent ada list\n\
     \x20 wakeful trigger --ledger agent.sqlite rotate build\n\
     \x20 wakeful trigger --ledger agent.sqlite revoke build")]
 pub(super) struct Trigger {
     /// The ledger file
     #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
-    /// The agent [default: the only one in the file]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The agent [default: the only one]
     #[arg(long, value_name = "ID", global = true)]
     agent: Option<String>,
     /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
@@ -142,13 +151,14 @@ impl What {
 struct Made<'a> {
     external_trigger_id: &'a str,
     token: &'a str,
-    receipt: Receipt,
+    receipt: Said,
 }
 
 impl Trigger {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let place = self.server.place(self.ledger.as_deref())?;
         match &self.what {
-            What::List => self.list(),
+            What::List => self.list(&place),
             What::Create { id, description, mode, item, once, expires, trusted } => {
                 let token = Token::random()?;
                 let created = ExternalTriggerCreated {
@@ -169,7 +179,7 @@ impl Trigger {
                     expires_at: None,
                     expires_in_ms: *expires,
                 };
-                self.make(id, &token, &Fact::ExternalTriggerCreated(created))
+                self.make(&place, id, &token, &Fact::ExternalTriggerCreated(created))
             }
             What::Rotate { id } => {
                 let token = Token::random()?;
@@ -177,40 +187,46 @@ impl Trigger {
                     external_trigger_id: ExternalTriggerId::from(id.as_str()),
                     token_hash: token.hash(),
                 };
-                self.make(id, &token, &Fact::ExternalTriggerRotated(rotated))
+                self.make(&place, id, &token, &Fact::ExternalTriggerRotated(rotated))
             }
             What::Revoke { id } => {
                 let named = ExternalTriggerNamed {
                     external_trigger_id: ExternalTriggerId::from(id.as_str()),
                 };
-                let receipt = self.say(&Fact::ExternalTriggerRevoked(named))?;
+                let said = self.say(&place, &Fact::ExternalTriggerRevoked(named))?;
                 if self.json {
-                    say!("{}", json::write(&receipt));
+                    say!("{}", json::write(&said));
                 } else {
-                    send::print(&receipt);
+                    send::print(&said);
                 }
-                Ok(verdict(&receipt))
+                Ok(said.verdict())
             }
         }
     }
 
-    fn say(&self, fact: &Fact) -> Result<Receipt, CliError> {
+    fn say(&self, place: &Place, fact: &Fact) -> Result<Said, CliError> {
         let agent = self.agent.as_deref();
-        send::say(&self.ledger, agent, self.is_virtual, |state| {
+        send::say(place, agent, self.is_virtual, |state| {
             self.what.require(state)?;
             Ok(json::write(fact))
         })
     }
 
     /// Reports a fact, and shows the token if it was accepted.
-    fn make(&self, id: &str, token: &Token, fact: &Fact) -> Result<Verdict, CliError> {
-        let (agent, ledger) = ledger::to_read(&self.ledger, self.agent.as_deref())?;
+    fn make(
+        &self,
+        place: &Place,
+        id: &str,
+        token: &Token,
+        fact: &Fact,
+    ) -> Result<Verdict, CliError> {
+        let (agent, ledger) = ledger::to_read(place, self.agent.as_deref())?;
         // The triggers of a ledger that no driver has taken over are inert (contract 15.1).
-        if !send::observed(&self.ledger, &agent, ledger, SystemClock)?.state().is_driven() {
+        if !send::observed(place, &agent, ledger, SystemClock)?.state().is_driven() {
             return Err(CliError::NeverRan(agent));
         }
-        let receipt = self.say(fact)?;
-        let outcome = verdict(&receipt);
+        let receipt = self.say(place, fact)?;
+        let outcome = receipt.verdict();
         if receipt.answer != Answer::Accepted {
             send::print(&receipt);
         } else if self.json {
@@ -218,17 +234,17 @@ impl Trigger {
             say!("{}", json::write(&made));
         } else {
             say!("{}", token.as_str());
+            let [option, named] = place.options();
             mention!(
-                "this token is shown once; deliver with: wakeful deliver --ledger {} TOKEN",
-                self.ledger.display()
+                "this token is shown once; deliver with: wakeful deliver {option} {named} TOKEN"
             );
         }
         Ok(outcome)
     }
 
-    fn list(&self) -> Result<Verdict, CliError> {
-        let (agent, ledger) = ledger::to_read(&self.ledger, self.agent.as_deref())?;
-        let scheduler = send::observed(&self.ledger, &agent, ledger, SystemClock)?;
+    fn list(&self, place: &Place) -> Result<Verdict, CliError> {
+        let (agent, ledger) = ledger::to_read(place, self.agent.as_deref())?;
+        let scheduler = send::observed(place, &agent, ledger, SystemClock)?;
         let triggers = active(&scheduler);
         if self.json {
             say!("{}", json::write(&triggers));
@@ -276,10 +292,6 @@ fn active<L: wakeful_core::host::Ledger, C: Clock, P: wakeful_core::host::Provid
     scheduler: &Scheduler<L, C, P>,
 ) -> Vec<TriggerSummary> {
     scheduler.summary().active_external_triggers
-}
-
-fn verdict(receipt: &Receipt) -> Verdict {
-    if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs }
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ use super::{
     Examples:\n\
     \x20 wakeful waits agents.sqlite\n\
     \x20 wakeful waits agents.sqlite --agent reviewer --all\n\
+    \x20 wakeful waits --server http://127.0.0.1:7171\n\
     \x20 wakeful waits agents.sqlite --json | jq -r '.groups[].members[].end_command'")]
 pub(super) struct Waits {
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! `wakeful why`: says what an agent does and why, in one sentence with the entries behind it. With
 //! `--not` it also says what would lead to another decision.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
@@ -16,12 +16,12 @@ use wakeful_core::{
         entry::EntryBytes,
     },
 };
-use wakeful_host::ledger::{Format, SqliteLedger};
+use wakeful_host::ledger::Format;
 
 use super::{
     CliError, Verdict,
     explain::{last_explanation, word},
-    ledger::{agents_in, observed},
+    ledger::{Place, ServerArgs, Stored, agents_in, observed},
     style::{BAD, FAINT, STRONG, painted},
 };
 use crate::{
@@ -39,13 +39,16 @@ use crate::{
     Examples:\n\
     \x20 wakeful why agent.sqlite\n\
     \x20 wakeful why agent.sqlite --not StartModelTurn\n\
-    \x20 wakeful why stuck --not sleep --json")]
+    \x20 wakeful why stuck --not sleep --json\n\
+    \x20 wakeful why --server http://127.0.0.1:7171 --agent ada --not Sleep")]
 pub(super) struct Why {
     /// Fixture folders, stories (`.toml`, `.json`), folders of either, or ledger files, also while
     /// another process writes to them
-    #[arg(required = true, value_name = "CASE|LEDGER")]
+    #[arg(value_name = "CASE|LEDGER")]
     subjects: Vec<PathBuf>,
-    /// The agent of a ledger file [default: all in the file]
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The agent of a ledger file or a server [default: all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Say what would have to change for this decision instead
@@ -72,7 +75,7 @@ struct Subject {
 /// The source of the entries behind an answer.
 enum Entries {
     Played(Vec<String>),
-    Stored(SqliteLedger),
+    Stored(Stored),
 }
 
 impl Entries {
@@ -101,8 +104,13 @@ struct Answer<'a> {
 impl Why {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let mut is_first = true;
-        for path in &self.subjects {
-            for subject in self.subjects_at(path)? {
+        let named = self.subjects.iter().map(|path| self.server.place(Some(path)));
+        let places = match self.subjects.is_empty() {
+            true => vec![self.server.place(None)?],
+            false => named.collect::<Result<_, _>>()?,
+        };
+        for place in places {
+            for subject in self.subjects_at(&place)? {
                 if !is_first && !self.json {
                     say!("");
                 }
@@ -113,12 +121,16 @@ impl Why {
         Ok(Verdict::Well)
     }
 
-    fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
-        if Format::from_file(path).is_some() {
-            let agents = agents_in(path, self.agent.as_deref())?;
-            return agents.iter().map(|agent| of_ledger(path, agent)).collect();
+    fn subjects_at(&self, place: &Place) -> Result<Vec<Subject>, CliError> {
+        match place {
+            Place::File(path) if Format::from_file(path).is_none() => {
+                case::load_all(std::slice::from_ref(path))?.iter().map(of_case).collect()
+            }
+            _ => {
+                let agents = agents_in(place, self.agent.as_deref())?;
+                agents.iter().map(|agent| of_ledger(place, agent)).collect()
+            }
         }
-        case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()
     }
 
     fn answer(&self, mut subject: Subject) -> Result<(), CliError> {
@@ -143,8 +155,12 @@ impl Why {
 /// What a running agent does and why, as `wakeful why` prints it. If a decision is named, also what
 /// would lead to it.
 #[cfg(target_os = "linux")]
-pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
-    let mut subject = of_ledger(path, agent)?;
+pub(super) fn of_live(
+    place: &Place,
+    agent: &AgentId,
+    not: Option<&str>,
+) -> Result<String, CliError> {
+    let mut subject = of_ledger(place, agent)?;
     let now = super::ledger::now(subject.machine.state());
     let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
     let asked = not.and_then(DecisionKind::named);
@@ -161,8 +177,8 @@ fn answer(subject: &mut Subject, explanation: &Explanation, why_not: Option<&Why
     out
 }
 
-fn of_ledger(path: &Path, agent: &AgentId) -> Result<Subject, CliError> {
-    let (machine, _, ledger) = observed(path, agent)?;
+fn of_ledger(place: &Place, agent: &AgentId) -> Result<Subject, CliError> {
+    let (machine, _, ledger) = observed(place, agent)?;
     let shows = format!("after entry {}", machine.head().seq);
     Ok(Subject { name: agent.to_string(), shows, machine, entries: Entries::Stored(ledger) })
 }

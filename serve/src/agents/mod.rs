@@ -35,7 +35,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     clock::SystemClock,
-    ledger::{SqliteFile, SqliteLedger},
+    ledger::{Owner, SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
 
@@ -266,6 +266,11 @@ impl Agents {
     /// Tells the people who run the server something.
     pub(crate) fn tell(&self, notice: &str) {
         (self.notice)(notice);
+    }
+
+    /// Who drives which agent.
+    pub(crate) fn owners(&self) -> Result<Vec<Owner>, Problem> {
+        Ok(self.reads.owners()?)
     }
 
     /// Whether each agent was read, and the store can be used.

@@ -1,5 +1,7 @@
 //! Agents as a whole: the list, making them, and putting them away.
 
+use std::collections::BTreeSet;
+
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,9 @@ use wakeful_core::{
     derive::{posture::Posture, summary::AgentListEntry},
     id::{AgentId, fault_in},
     machine::Options,
+    time::Timestamp,
 };
+use wakeful_host::ledger::Owner;
 
 use crate::{
     agents::{Listed, Turns},
@@ -35,9 +39,30 @@ pub(crate) struct Limit(
 pub(crate) struct Page {
     /// The agents, sorted by id.
     agents: Vec<Listed>,
+    /// Which of them a process drives, this server among others.
+    driven: Vec<Driven>,
     /// The `cursor` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<AgentId>,
+}
+
+/// An agent that a process drives.
+#[derive(Serialize, JsonSchema)]
+struct Driven {
+    /// The agent.
+    agent_id: AgentId,
+    /// The number of the process.
+    pid: u32,
+    /// The name of its program.
+    program: String,
+    /// Since when it does.
+    since: Timestamp,
+}
+
+impl From<Owner> for Driven {
+    fn from(Owner { agent_id, pid, program, since, .. }: Owner) -> Self {
+        Self { agent_id, pid, program, since }
+    }
 }
 
 pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
@@ -59,7 +84,7 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
         cells.retain(|cell| cell.agent.as_str() > cursor.as_str());
     }
     let (mut agents, mut next) = (Vec::new(), None);
-    let mut last: Option<AgentId> = None;
+    let mut listed = BTreeSet::new();
     for cell in cells {
         if cell.is_put_away() {
             continue;
@@ -71,15 +96,18 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
             continue;
         }
         if agents.len() as u64 == limit {
-            next = last;
+            next = listed.last().cloned();
             break;
         }
         let state =
             asked.agents.with(&cell, |scheduler, _| Ok(AgentListEntry::new(scheduler.state())));
         agents.push(Listed::new(&cell, &brief, state));
-        last = Some(cell.agent.clone());
+        listed.insert(cell.agent.clone());
     }
-    Ok(Answer::ok(&Page { agents, next }))
+    let mut driven = asked.agents.owners()?;
+    driven.retain(|owner| listed.contains(&owner.agent_id));
+    let driven = driven.into_iter().map(Driven::from).collect();
+    Ok(Answer::ok(&Page { agents, driven, next }))
 }
 
 /// The body of a request for an agent.

@@ -2,7 +2,7 @@
 //! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls
 //! from the store by its cursor: a slow one costs a cursor, and no memory.
 
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
 use axum::{
     http::StatusCode,
@@ -17,7 +17,11 @@ use tokio::{
     sync::{OwnedSemaphorePermit, watch},
     task,
 };
-use wakeful_core::{host::Ledger, id::Seq, record::entry::EntryBytes};
+use wakeful_core::{
+    host::{Ledger, LedgerError},
+    id::Seq,
+    record::entry::EntryBytes,
+};
 use wakeful_host::ledger::SqliteLedger;
 
 use crate::{agents::Cell, problem::Problem, routes::Asked};
@@ -43,8 +47,8 @@ struct Reading {
     ledger: SqliteLedger,
     after: Seq,
     read: VecDeque<EntryBytes>,
-    /// Whether it ends at the newest entry.
-    ends: bool,
+    /// The entry at which it ends; `None` if it does not end by itself.
+    until: Option<Seq>,
     stops: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
 }
@@ -68,26 +72,26 @@ pub(crate) fn stream(
         Some("head") => true,
         Some(_) => return Err(Problem::malformed("`until` can only be `head`")),
     };
+    let mut ledger = asked.agents.reading(&cell);
+    // What cannot be read is told now, and not by a stream that breaks off.
+    let unread = |why: LedgerError| {
+        let detail = format!("entries after {after} cannot be read: {why}");
+        Problem::new(StatusCode::GONE, "ledger_failed", detail)
+    };
+    // The store knows what another process has appended a moment ago.
+    let head = ledger.head().map_err(unread)?.seq;
     // A cursor from another ledger, or from one that was set back, would wait for ever.
-    if Seq(after) > cell.head() {
-        let head = cell.head();
+    if Seq(after) > head {
         let detail = format!(
             "there is no entry {after}: the newest is {head}; if the ledger was set back, begin \
              again at 0"
         );
         return Err(Problem::new(StatusCode::GONE, "no_such_entry", detail));
     }
-    let mut ledger = asked.agents.reading(&cell);
-    // What cannot be read is told now, and not by a stream that breaks off.
-    let first = ledger.read(Seq(after), PAGE).map_err(|why| {
-        Problem::new(
-            StatusCode::GONE,
-            "ledger_failed",
-            format!("entries after {after} cannot be read: {why}"),
-        )
-    })?;
-    let reading =
-        Reading { cell, ledger, after: Seq(after), read: first.into(), ends, stops, _place: place };
+    let first = ledger.read(Seq(after), PAGE).map_err(unread)?;
+    let until = ends.then_some(head);
+    let (after, read) = (Seq(after), first.into());
+    let reading = Reading { cell, ledger, after, read, until, stops, _place: place };
     let events = stream::unfold(reading, next);
     let mut response =
         Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
@@ -96,7 +100,9 @@ pub(crate) fn stream(
     Ok(response)
 }
 
-async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Reading)> {
+/// What comes next. The error breaks the stream off, so that a client does not take what it has for
+/// the whole.
+async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
     loop {
         if let Some(entry) = reading.read.pop_front() {
             reading.after = reading.after.next();
@@ -108,13 +114,14 @@ async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Readin
         let appended = cell.appended.notified();
         tokio::pin!(appended);
         appended.as_mut().enable();
-        if *reading.stops.borrow() {
+        let has_all = reading.until.unwrap_or_else(|| cell.head()) <= reading.after;
+        if has_all && reading.until.is_some() {
             return None;
         }
-        if cell.head() <= reading.after {
-            if reading.ends {
-                return None;
-            }
+        if *reading.stops.borrow() {
+            return reading.breaks_off("the server ends");
+        }
+        if has_all {
             let mut stops = reading.stops.clone();
             tokio::select! {
                 () = &mut appended => {}
@@ -131,10 +138,19 @@ async fn next(mut reading: Reading) -> Option<(Result<Event, Infallible>, Readin
         reading = back;
         match page {
             // The ledger was set back: what the client has is no longer so.
-            Ok(page) if page.is_empty() => return None,
+            Ok(page) if page.is_empty() => return reading.breaks_off("the ledger was set back"),
             Ok(page) => reading.read = page.into(),
             // The client connects again, and goes on after its last entry.
-            Err(_) => return None,
+            Err(_) => return reading.breaks_off("the store did not answer"),
         }
+    }
+}
+
+impl Reading {
+    /// The end of a stream that has not come to where it ends. One without such an end just stops:
+    /// its clients connect again.
+    fn breaks_off(mut self, why: &str) -> Option<(io::Result<Event>, Self)> {
+        self.until.take()?;
+        Some((Err(io::Error::other(why)), self))
     }
 }

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use wakeful_core::{
+    host::Ledger,
     id::Seq,
     record::decision::{Boundary, DecisionKind},
 };
@@ -39,6 +40,14 @@ pub(crate) fn metrics(asked: &Asked) -> Result<Answer, Problem> {
 
 pub(crate) fn openapi(_: &Asked) -> Result<Answer, Problem> {
     Ok(Answer::json(StatusCode::OK, openapi::text()))
+}
+
+/// The newest snapshot that the store has, as it is stored. It need not be of the newest entry: a
+/// client reads on after it, and so has the state without reading the whole ledger.
+pub(crate) fn snapshot(asked: &Asked) -> Result<Answer, Problem> {
+    let cell = asked.cell()?;
+    let stored = asked.agents.reading(&cell).load_snapshot().map_err(|_| Problem::store())?;
+    Ok(stored.map_or_else(Answer::nothing, |text| Answer::json(StatusCode::OK, text)))
 }
 
 pub(crate) fn agent(asked: &Asked) -> Result<Answer, Problem> {

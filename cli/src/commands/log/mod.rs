@@ -20,11 +20,10 @@ use wakeful_core::{
         entry::{Entry, EntryBytes},
     },
 };
-use wakeful_host::ledger::SqliteLedger;
 
 use super::{
     CliError, Verdict,
-    ledger::LedgerArg,
+    ledger::{AgentsArg, Place, Stored},
     say,
     style::{FAINT, painted},
 };
@@ -39,16 +38,18 @@ const POLL: Duration = Duration::from_millis(100);
 #[command(after_help = "\
     --json prints entries as they are stored: {seq, at, class, record, chain}. `wakeful \
     schema` has the form of each record.\n\n\
+    At a server, --follow connects again after a break, and goes on after the last entry.\n\n\
     Exit codes:\n\
     \x20 0  printed, also if --follow was interrupted\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful log agent.sqlite --limit 20\n\
     \x20 wakeful log agent.sqlite --follow --json\n\
-    \x20 wakeful log agent.sqlite --diagnostics")]
+    \x20 wakeful log agent.sqlite --diagnostics\n\
+    \x20 wakeful log --server http://127.0.0.1:7171 --agent ada --follow")]
 pub(super) struct Log {
     #[command(flatten)]
-    ledger: LedgerArg,
+    ledger: AgentsArg,
     /// Keep printing new entries until Ctrl-C
     #[arg(long)]
     follow: bool,
@@ -68,9 +69,10 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, ledger) = self.ledger.open_unverified()?;
+        let place = self.ledger.place()?;
+        let (agent, ledger) = self.ledger.open_unverified(&place)?;
         let interrupted = self.follow.then(interrupted).transpose()?;
-        let mut reader = Reader { of: &self.ledger, agent, ledger, head: Head::START };
+        let mut reader = Reader { place: &place, agent, ledger, head: Head::START };
         match self.print(&mut reader, interrupted.as_ref()) {
             // The reader has closed the pipe, as `head` does after some lines. That is not an
             // error.
@@ -96,9 +98,13 @@ impl Log {
                 limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
             }
         };
+        let mut follows = false;
         loop {
             self.print_rest(reader, &mut left)?;
             let Some(interrupted) = interrupted.filter(|_| left > 0) else { return Ok(()) };
+            if !std::mem::replace(&mut follows, true) {
+                reader.ledger.follow(|notice| mention!("{notice}"));
+            }
             if interrupted.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout) {
                 return Ok(());
             }
@@ -190,9 +196,9 @@ fn interrupted() -> Result<Receiver<()>, CliError> {
 
 /// Reads a ledger from a position on, and verifies each entry against the one before it.
 struct Reader<'a> {
-    of: &'a LedgerArg,
+    place: &'a Place,
     agent: AgentId,
-    ledger: SqliteLedger,
+    ledger: Stored,
     head: Head,
 }
 
@@ -212,8 +218,7 @@ impl Reader<'_> {
             .map_err(|why| self.unreadable(why))?
             .filter(|anchor| seq <= anchor.head.seq)
         {
-            let missing =
-                if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
+            let missing = if seq < anchor.head.seq { self.ledger.missing(&anchor) } else { None };
             if let Some(why) = &missing {
                 mention!("{why}; printing the entries after them");
             }
@@ -249,6 +254,6 @@ impl Reader<'_> {
     }
 
     fn unreadable(&self, why: impl Into<SchedulerError>) -> CliError {
-        self.of.unreadable(&self.agent, why)
+        self.place.unreadable(&self.agent, why)
     }
 }

@@ -31,6 +31,7 @@ use wakeful_host::text;
 use super::{TOLD_TWICE, patience::Hurry};
 use crate::commands::{
     CliError, items,
+    ledger::Place,
     listing::{self, Listed},
     log, say, status,
     style::{BAD, FAINT, STRONG, painted},
@@ -200,7 +201,7 @@ impl Conversation {
         let (command, rest) = question.split_once(char::is_whitespace).unwrap_or((question, ""));
         match command {
             "/why" => self.why(rest.trim()),
-            "/status" => self.answer(status::of_ledger(&self.0.ledger, &self.0.agent)),
+            "/status" => self.answer(status::of_ledger(&self.place(), &self.0.agent)),
             "/tasks" => self.list::<tasks::Task>(),
             "/items" => self.list::<items::Item>(),
             "/waits" => self.list::<waits::Wait>(),
@@ -212,8 +213,12 @@ impl Conversation {
         }
     }
 
+    fn place(&self) -> Place {
+        Place::from(self.0.ledger.as_path())
+    }
+
     fn list<T: Listed>(&self) {
-        self.answer(listing::of_ledger::<T>(&self.0.ledger, &self.0.agent));
+        self.answer(listing::of_ledger::<T>(&self.place(), &self.0.agent));
     }
 
     fn why(&self, asked: &str) {
@@ -221,7 +226,7 @@ impl Conversation {
         let named = kinds.iter().find(|name| name.eq_ignore_ascii_case(asked)).copied();
         match (asked, named) {
             ("", _) | (_, Some(_)) => {
-                self.answer(why::of_live(&self.0.ledger, &self.0.agent, named))
+                self.answer(why::of_live(&self.place(), &self.0.agent, named))
             }
             (unknown, None) => {
                 let known = kinds.join(", ");

@@ -76,7 +76,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
 }
 
 fn recorded(file: &Path, agent: &AgentId) -> Result<RecordedClock, CliError> {
-    let (_, mut ledger) = ledger::to_read(file, Some(agent.as_str()))?;
+    let (_, mut ledger) = ledger::to_read(&ledger::Place::from(file), Some(agent.as_str()))?;
     let mut entries = Vec::new();
     driver::read(&mut ledger, Head::START, |entry, _| entries.push(entry.clone()))?;
     Ok(RecordedClock::from_entries(&entries))
