@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     problem::Problem,
-    routes::{Id, ROUTES, Reply, Route, schema as schema_of},
+    route::{Id, Reply, Route, schema as schema_of},
+    routes::ROUTES,
 };
 
 /// The document as indented JSON.

@@ -14,7 +14,7 @@ use axum::{
     Router,
     body::{Body, to_bytes},
     extract::{Extension, Path, Query, State},
-    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
@@ -27,15 +27,17 @@ use wakeful_core::id::AgentId;
 use wakeful_host::ledger::SqliteFile;
 
 use crate::{
-    access::Access,
+    access::{Access, Grant},
     agents::{Agents, Notice},
     api::{turns, write},
+    asked::{Answer, Asked},
     auth::{Gate, Peer},
     hooks::{HookOptions, Hooks},
     limits::Limits,
     listen::{self, Socket},
     problem::Problem,
-    routes::{Answer, Asked, Does, ROUTES, Route},
+    route::{Does, Route},
+    routes::ROUTES,
     runner::Runner,
 };
 
@@ -122,6 +124,10 @@ impl Running {
 
 /// The time that requests which have begun get after the end of the server was asked for.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// The longest body of a refused request that is read, and the time for it.
+const UNREAD_BYTES: usize = 16 << 10;
+const UNREAD_TIME: Duration = Duration::from_secs(1);
 
 /// Starts a server.
 ///
@@ -268,6 +274,38 @@ impl IntoResponse for Answer {
     }
 }
 
+/// Checks all of a request but its body: who asks, and what for.
+async fn let_in(
+    door: &Arc<Door>,
+    peer: Peer,
+    route: &'static Route,
+    path: &HashMap<String, String>,
+    parts: &Parts,
+) -> Result<(Option<Arc<Grant>>, HashMap<String, String>), Problem> {
+    door.gate.origin(peer, &parts.uri, &parts.headers)?;
+    if !route.scopes.is_empty() && door.gate.is_new(peer, &parts.headers)? {
+        // Another process may have made the token a moment ago.
+        let agents = Arc::clone(&door.agents);
+        blocking(move || agents.read_access()).await?;
+    }
+    let agent = path.get("agent").map(|agent| AgentId::from(agent.as_str()));
+    let grant = match route.scopes {
+        [] => None,
+        scopes => Some(door.gate.granted(peer, &parts.headers, scopes, agent.as_ref())?),
+    };
+    let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        .map_err(|why| Problem::malformed(why.body_text()))?;
+    Ok((grant, known(route, query.0)?))
+}
+
+/// Reads the short body of a request that is refused. Otherwise the connection would be closed with
+/// the body unread, and its client might lose the answer, or its next request.
+async fn drained(body: Body) {
+    let short = to_bytes(body, UNREAD_BYTES);
+    // A long or a slow one is not worth it.
+    let _ = time::timeout(UNREAD_TIME, short).await;
+}
+
 async fn answered(
     door: &Arc<Door>,
     peer: Peer,
@@ -276,20 +314,13 @@ async fn answered(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    door.gate.origin(peer, &parts.uri, &parts.headers)?;
-    let agent = path.get("agent").map(|agent| AgentId::from(agent.as_str()));
-    if !route.scopes.is_empty() && door.gate.is_new(peer, &parts.headers)? {
-        // Another process may have made the token a moment ago.
-        let agents = Arc::clone(&door.agents);
-        blocking(move || agents.read_access()).await?;
-    }
-    let grant = match route.scopes {
-        [] => None,
-        scopes => Some(door.gate.granted(peer, &parts.headers, scopes, agent.as_ref())?),
+    let (grant, query) = match let_in(door, peer, route, &path, &parts).await {
+        Ok(let_in) => let_in,
+        Err(problem) => {
+            drained(body).await;
+            return Err(problem);
+        }
     };
-    let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
-        .map_err(|why| Problem::malformed(why.body_text()))?;
-    let query = known(route, query.0)?;
     let asked = |body| Asked {
         agents: Arc::clone(&door.agents),
         hooks: Arc::clone(&door.hooks),

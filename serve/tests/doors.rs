@@ -95,3 +95,15 @@ fn a_wrong_body_is_refused_with_its_place_and_changes_nothing() {
     );
     assert_eq!(place.lines("ada").len(), before);
 }
+
+#[test]
+fn a_refused_body_does_not_break_the_connection() {
+    let place = place();
+    let reader = place.token("reader", &[Scope::Read], None);
+    let body = serde_json::json!({ "text": "x".repeat(10_000) }).to_string();
+    for _ in 0..50 {
+        // The client keeps its connection and uses it again.
+        assert_eq!(place.post("/v1/agents/ada/messages", &reader, &body).0, 403);
+        assert_eq!(place.ask("/v1/agents/ada").0, 200);
+    }
+}

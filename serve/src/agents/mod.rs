@@ -97,7 +97,7 @@ pub(crate) struct Agents {
     /// Which agents have new entries.
     pub(crate) changes: Arc<Changes>,
     pub(crate) metrics: Metrics,
-    /// Where readers of all agents can go on.
+    /// The places at which readers of all agents can go on.
     pub(crate) cursors: Cursors,
     agenda: Agenda,
     lives: Mutex<Lives>,

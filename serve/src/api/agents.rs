@@ -16,8 +16,8 @@ use wakeful_host::ledger::Owner;
 
 use crate::{
     agents::{Listed, Turns},
+    asked::{Answer, Asked},
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// The agents of a page, if the request does not say.

@@ -24,7 +24,7 @@ use wakeful_core::{
 };
 use wakeful_host::ledger::SqliteLedger;
 
-use crate::{agents::Cell, problem::Problem, routes::Asked};
+use crate::{agents::Cell, asked::Asked, problem::Problem};
 
 /// The most entries that are read at once.
 pub(super) const PAGE: u32 = 256;

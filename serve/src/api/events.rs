@@ -25,9 +25,9 @@ use wakeful_core::{host::Ledger, id::Seq, json, record::entry::EntryBytes};
 use super::entries::{ALIVE, PAGE};
 use crate::{
     agents::{Agents, Cell},
+    asked::Asked,
     cursors::{ByAgent, Given, MOST_BYTES},
     problem::Problem,
-    routes::Asked,
 };
 
 /// The most bases that a stream keeps for itself: its client may be as far behind as the buffers of

@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 
 use crate::{
+    asked::{Answer, Asked},
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// The most bytes of a name.

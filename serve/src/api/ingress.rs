@@ -18,8 +18,8 @@ use wakeful_host::token::Token;
 use super::write::hex;
 use crate::{
     agents::digest,
+    asked::{Answer, Asked},
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// The headers in which senders name a delivery: Standard Webhooks, GitHub, CloudEvents.

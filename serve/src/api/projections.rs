@@ -13,8 +13,8 @@ use wakeful_core::{
 };
 
 use crate::{
+    asked::{Answer, Asked},
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// A record, and its entry in the ledger.

@@ -10,9 +10,9 @@ use wakeful_core::{
 };
 
 use crate::{
+    asked::{Answer, Asked},
     openapi,
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// The answer to a probe.

@@ -8,8 +8,8 @@ use wakeful_core::id::AgentId;
 
 use crate::{
     agents::Turns,
+    asked::{Answer, Asked},
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// An agent with an open turn.

@@ -30,8 +30,8 @@ use wakeful_host::{driver, ledger::SqliteLedger, token::Token};
 use crate::{
     access::Scope,
     agents::Said,
+    asked::{Answer, Asked},
     problem::Problem,
-    routes::{Answer, Asked},
 };
 
 /// The header by which a client repeats a request safely.
@@ -67,7 +67,7 @@ pub(crate) struct NewMessage {
 
 /// The id of a work item.
 #[derive(Deserialize, JsonSchema)]
-pub(crate) struct WorkItemIdText(#[schemars(with = "crate::routes::Id")] String);
+pub(crate) struct WorkItemIdText(#[schemars(with = "crate::route::Id")] String);
 
 /// Who says something.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -297,7 +297,7 @@ pub(crate) fn control(asked: &Asked) -> Result<Answer, Problem> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTrigger {
     /// Its id, unique within the agent.
-    #[schemars(with = "crate::routes::Id")]
+    #[schemars(with = "crate::route::Id")]
     external_trigger_id: String,
     /// What is delivered, in words; its id if absent.
     #[serde(default)]
