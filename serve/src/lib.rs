@@ -25,6 +25,7 @@ mod route;
 mod routes;
 mod runner;
 mod server;
+mod signing;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
 pub use agents::{Notice, Turns};

@@ -52,6 +52,12 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "no_such_hook", detail)
     }
 
+    pub(crate) fn no_trigger() -> Self {
+        let detail = "the agent has no such trigger or item: `GET …/triggers` and `…/work-items` \
+                      list them";
+        Self::new(StatusCode::NOT_FOUND, "no_such_trigger", detail)
+    }
+
     pub(crate) fn no_runner() -> Self {
         let detail = "this server has no model: start it with `--provider openai`, or let a host \
                       run the turns with `\"turns\": \"elsewhere\"`";

@@ -9,7 +9,7 @@ use wakeful_core::{
 
 use crate::{
     access::Scope,
-    api::{agents, entries, events, hooks, ingress, projections, read, turns, write},
+    api::{agents, entries, events, hooks, ingress, projections, read, signatures, turns, write},
     hooks::{NewHook, ShownHook, Tried},
     route::{
         Body, Does, EntryNumber, Parameter, Reply, Route, body, get, header, operate, query, reply,
@@ -392,6 +392,24 @@ pub const ROUTES: &[Route] = &[
         None,
         &[NOTHING],
         write::revoke_trigger,
+    ),
+    operate(
+        "PUT",
+        "/v1/agents/{agent}/triggers/{trigger}/signature",
+        "signTrigger",
+        "Take deliveries to a trigger only if they are signed",
+        body::<signatures::NewSignature>(),
+        &[reply(200, "How they are signed from now on", schema::<signatures::Signed>)],
+        signatures::put,
+    ),
+    operate(
+        "DELETE",
+        "/v1/agents/{agent}/triggers/{trigger}/signature",
+        "unsignTrigger",
+        "Take deliveries to a trigger without a signature",
+        None,
+        &[NOTHING],
+        signatures::end,
     ),
     operate(
         "GET",

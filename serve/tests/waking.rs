@@ -113,3 +113,36 @@ fn a_trigger_that_another_process_made_is_found_at_once() {
     ada.propose(&created.to_string()).expect("a trigger");
     assert_eq!(place.post(&format!("/in/{}", token.as_str()), "", "").0, 202);
 }
+
+#[test]
+fn a_trigger_may_take_only_what_is_signed() {
+    let place = place();
+    place.make("eva");
+    let made = trigger(&place, "eva", r#"{"external_trigger_id":"build"}"#);
+    let path = made["path"].as_str().expect("a path");
+    let signature = "/v1/agents/eva/triggers/build/signature";
+    let ask = |method: &str, path: &str, body: &str| {
+        place.send(method, path, &place.operator, body, &[])
+    };
+    let secret = "It's a Secret to Everybody";
+    let body = json!({ "scheme": "github", "secret": secret }).to_string();
+    let (status, signed) = ask("PUT", signature, &body);
+    assert_eq!((status, signed), (200, json!({ "scheme": "github" })));
+    let text = "Hello, World!";
+    let code = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+    let unsigned = place.post(path, "", text);
+    assert_eq!((unsigned.0, &unsigned.1["code"]), (401, &json!("wrong_signature")));
+    let with = |code: &str, text: &str| {
+        place.send("POST", path, "", text, &[("x-hub-signature-256", code)]).0
+    };
+    assert_eq!(with(code, "Hello, World?"), 401);
+    assert_eq!(with(code, text), 202);
+    let (_, new) = ask("PUT", signature, r#"{"scheme":"standard_webhooks"}"#);
+    assert!(new["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{new}");
+    assert_eq!(with(code, text), 401);
+    assert_eq!(ask("PUT", signature, r#"{"scheme":"github","secret":"short"}"#).0, 422);
+    let other = "/v1/agents/eva/triggers/none/signature";
+    assert_eq!(ask("PUT", other, r#"{"scheme":"github"}"#).1["code"], "no_such_trigger");
+    assert_eq!(ask("DELETE", signature, "").0, 204);
+    assert_eq!(place.post(path, "", text).0, 202);
+}

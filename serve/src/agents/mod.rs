@@ -48,7 +48,7 @@ use self::{
 };
 use crate::{
     access::Access, cursors::Cursors, limits::Limits, metrics::Metrics, problem::Problem,
-    runner::Runner,
+    runner::Runner, signing::Checks,
 };
 
 pub(crate) use self::{
@@ -90,6 +90,8 @@ pub(crate) struct Agents {
     limits: Limits,
     /// The tokens, which are read again when another process changes them.
     access: Arc<Access>,
+    /// How deliveries are signed.
+    pub(crate) checks: Checks,
     runner: Option<Arc<dyn Runner>>,
     /// Tells the people who run the server something.
     notice: Notice,
@@ -146,6 +148,7 @@ impl Agents {
             reads,
             limits,
             access,
+            checks: Checks::default(),
             runner,
             notice,
             cells: RwLock::default(),
@@ -163,6 +166,7 @@ impl Agents {
             turns: Notify::new(),
         });
         let version = agents.file.version()?;
+        agents.checks.read(&agents.file)?;
         let registered = agents.registered()?;
         let mut heads = Vec::new();
         for (agent, head) in agents.file.heads()? {
@@ -238,9 +242,10 @@ impl Agents {
         cells.by_id.get(agent).cloned().ok_or_else(|| Problem::no_agent(agent.as_str()))
     }
 
-    /// Reads again who may do what.
+    /// Reads again who may do what, and how deliveries are signed.
     pub(crate) fn read_access(&self) -> Result<(), Problem> {
-        Ok(self.access.read(&self.file)?)
+        self.access.read(&self.file)?;
+        Ok(self.checks.read(&self.file)?)
     }
 
     /// Whether turns can be run in this process.

@@ -1,5 +1,5 @@
 //! Deliveries from outside (contract 15.2). The token of the path says which agent and which
-//! trigger; nothing else is asked of the sender.
+//! trigger; nothing else is asked of the sender, unless its deliveries must be signed.
 
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -65,6 +65,11 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
             find().ok_or_else(unknown)?
         }
     };
+    if let Some(check) = asked.agents.checks.of(&cell.agent, &trigger) {
+        check.passes(&asked.headers, &asked.body).map_err(|why| {
+            Problem::new(StatusCode::UNAUTHORIZED, "wrong_signature", why)
+        })?;
+    }
     let named = |names: &[&str]| {
         names.iter().find_map(|name| asked.header(name)).filter(|it| !it.is_empty())
     };

@@ -7,5 +7,6 @@ pub(crate) mod hooks;
 pub(crate) mod ingress;
 pub(crate) mod projections;
 pub(crate) mod read;
+pub(crate) mod signatures;
 pub(crate) mod turns;
 pub(crate) mod write;

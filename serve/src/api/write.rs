@@ -402,11 +402,11 @@ fn with_token(
 
 pub(crate) fn revoke_trigger(asked: &Asked) -> Result<Answer, Problem> {
     let cell = asked.cell()?;
-    let named = ExternalTriggerNamed {
-        external_trigger_id: ExternalTriggerId::from(asked.part("trigger")),
-    };
+    let id = ExternalTriggerId::from(asked.part("trigger"));
+    let named = ExternalTriggerNamed { external_trigger_id: id.clone() };
     let fact = json::write(&Fact::ExternalTriggerRevoked(named));
     accepted(asked.agents.say(&cell, &fact, true)?)?;
+    asked.agents.checks.forget(asked.agents.file(), &asked.agent(), &id)?;
     Ok(Answer::nothing())
 }
 
@@ -429,11 +429,7 @@ fn accepted(said: Said) -> Result<(), Problem> {
         Outcome::Ignored { reason, because } => (reason, because),
     };
     Err(match reason {
-        Refusal::Unknown => Problem::new(
-            StatusCode::NOT_FOUND,
-            "no_such_trigger",
-            "the agent has no such trigger or item: `GET …/triggers` and `…/work-items` list them",
-        ),
+        Refusal::Unknown => Problem::no_trigger(),
         Refusal::Duplicate | Refusal::ConflictingDuplicate => Problem::new(
             StatusCode::CONFLICT,
             "taken",

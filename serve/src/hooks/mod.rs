@@ -28,7 +28,7 @@ use self::{
     cursor::{Cursor, Positions},
     send::Sender,
 };
-use crate::{agents::Agents, api::write::hex, problem::Problem};
+use crate::{agents::Agents, api::write::hex, problem::Problem, signing};
 
 pub(crate) use self::event::EventType;
 
@@ -275,7 +275,7 @@ impl Hooks {
             let detail = format!("there are {MOST} hooks already: delete one first");
             return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
         }
-        let secret = send::new_secret().map_err(|_| Problem::store())?;
+        let secret = signing::new_secret().map_err(|_| Problem::store())?;
         let hook = Hook { id: random()?, url, events, agent_id, secret: secret.clone() };
         Cursor::begin(self.file(), name, &self.heads())?;
         self.file().keep(KEPT, name, &json::write(&hook))?;

@@ -12,9 +12,6 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
 use ureq::{
     Agent,
     config::Config,
@@ -27,6 +24,7 @@ use ureq::{
 };
 
 use super::{Hook, event::Event};
+use crate::signing;
 
 /// The time that a receiver has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,30 +41,11 @@ const ENVIRONMENT: [&str; 5] = ["HOME", "LANG", "PATH", "TMPDIR", "TZ"];
 /// The most bytes that are read of an answer.
 const ANSWER_BYTES: u64 = 16 << 10;
 
-/// The beginning of a secret, as Standard Webhooks writes it.
-const SECRET: &str = "whsec_";
-
 /// The addresses of the data of a machine in a cloud, besides the link-local ones.
 const METADATA: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
-
-/// A secret with which requests are signed.
-pub(super) fn new_secret() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)?;
-    Ok(format!("{SECRET}{}", STANDARD.encode(bytes)))
-}
-
-/// The signature of an event at a time.
-fn signature(secret: &str, event: &Event, timestamp: u64) -> Result<String, String> {
-    let key = secret.strip_prefix(SECRET).and_then(|text| STANDARD.decode(text).ok());
-    let key = key.ok_or("the hook's secret cannot be read: delete the hook and make it again")?;
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&key).map_err(|why| why.to_string())?;
-    mac.update(format!("{}.{timestamp}.{}", event.id, event.body).as_bytes());
-    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
-}
 
 /// Why no hook may have this URL; `None` if one may.
 pub(super) fn fault_in(url: &str, allows_http: bool) -> Option<String> {
@@ -194,12 +173,14 @@ impl Sender {
 
 fn post(agent: &Agent, url: &str, secret: &str, event: &Event) -> Result<(), String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let signed = signing::signature(secret, &event.id, now, event.body.as_bytes())
+        .ok_or("the hook's secret cannot be read: delete the hook and make it again")?;
     let sent = agent
         .post(url)
         .header("content-type", "application/cloudevents+json; charset=utf-8")
         .header("webhook-id", &event.id)
         .header("webhook-timestamp", now.to_string())
-        .header("webhook-signature", signature(secret, event, now)?)
+        .header("webhook-signature", signed)
         .send(&event.body);
     let mut answer = sent.map_err(|why| why.to_string())?;
     let status = answer.status();
@@ -249,17 +230,6 @@ fn run(program: &Path, event: &Event, patience: Duration) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_is_signed_as_the_specification_does() {
-        // The example of the Standard Webhooks libraries.
-        let event = Event {
-            id: "msg_p5jXN8AQM9LWM0D4loKWxJek".into(),
-            body: r#"{"test": 2432232314}"#.into(),
-        };
-        let signed = signature("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", &event, 1_614_265_330);
-        assert_eq!(signed, Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".into()));
-    }
 
     #[test]
     fn events_go_encrypted_and_not_to_links() {
