@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
 use wakeful_core::{id::AgentId, json};
 
@@ -83,6 +83,8 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
     pub(crate) text: String,
+    /// What the browser of a page keeps.
+    pub(crate) cookie: Option<HeaderValue>,
 }
 
 impl Answer {
@@ -95,10 +97,10 @@ impl Answer {
     }
 
     pub(crate) fn json(status: StatusCode, text: String) -> Self {
-        Self { status, kind: "application/json", text }
+        Self { status, kind: "application/json", text, cookie: None }
     }
 
     pub(crate) fn nothing() -> Self {
-        Self { status: StatusCode::NO_CONTENT, kind: "", text: String::new() }
+        Self { status: StatusCode::NO_CONTENT, kind: "", text: String::new(), cookie: None }
     }
 }

@@ -14,6 +14,7 @@ use wakeful_core::id::AgentId;
 use crate::{
     access::{Access, Grant, Scope},
     limits::Limits,
+    page,
     problem::Problem,
 };
 
@@ -119,10 +120,7 @@ impl Gate {
     }
 
     fn is_here(&self, host: &str) -> bool {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let is_loopback = bare.eq_ignore_ascii_case("localhost")
-            || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-        is_loopback || self.hosts.contains(&bare.to_ascii_lowercase())
+        is_loopback(host) || self.hosts.contains(&bare(host).to_ascii_lowercase())
     }
 
     /// The grant of a request that needs one of these scopes for this agent.
@@ -133,7 +131,7 @@ impl Gate {
         scopes: &[Scope],
         agent: Option<&AgentId>,
     ) -> Result<Arc<Grant>, Problem> {
-        let grant = match (peer, bearer(headers)) {
+        let grant = match (peer, shown(headers)) {
             (Peer::Own, None) => Arc::clone(&self.own),
             (_, token) => self.known(token)?,
         };
@@ -164,7 +162,7 @@ impl Gate {
             Peer::Own | Peer::Other => None,
         };
         // One with a right token is let in, whatever others at its address have tried.
-        let is_new = bearer(headers).is_some_and(|token| self.access.of(token).is_none());
+        let is_new = shown(headers).is_some_and(|token| self.access.of(token).is_none());
         if is_new && self.wrong.check_key(&address).is_err() {
             return Err(Problem::busy("too many wrong tokens came from this address"));
         }
@@ -185,8 +183,24 @@ impl Gate {
     }
 }
 
-/// The token of a request.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// A host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// Whether a host is this machine itself.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    bare(host).eq_ignore_ascii_case("localhost")
+        || bare(host).parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// The token of a request: in its header, or in the cookie of our own page.
+fn shown(headers: &HeaderMap) -> Option<&str> {
+    bearer(headers).or_else(|| page::token(headers))
+}
+
+/// The token in the header of a request.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

@@ -20,6 +20,7 @@ mod metrics;
 #[cfg(target_os = "linux")]
 mod model;
 mod openapi;
+mod page;
 mod problem;
 mod route;
 mod routes;
@@ -35,6 +36,7 @@ pub use listen::{Socket, Tls, TlsError};
 #[cfg(target_os = "linux")]
 pub use model::{Folders, Models};
 pub use openapi::document;
+pub use page::{Page, PageError};
 pub use problem::Problem;
 pub use route::{Parameter, Route};
 pub use routes::ROUTES;

@@ -9,7 +9,7 @@ use wakeful_core::{
 
 use crate::{
     access::Scope,
-    api::{agents, entries, events, hooks, ingress, projections, read, signatures, turns, write},
+    api::{agents, entries, events, hooks, ingress, projections, read, session, signatures, turns, write},
     hooks::{NewHook, ShownHook, Tried},
     route::{
         Body, Does, EntryNumber, Parameter, Reply, Route, body, get, header, operate, query, reply,
@@ -101,6 +101,30 @@ pub const ROUTES: &[Route] = &[
         }],
         read::metrics,
     ),
+    Route {
+        scopes: &[Scope::Read, Scope::Prompt, Scope::Operate, Scope::Ingress],
+        ..operate(
+            "POST",
+            "/session",
+            "beginSession",
+            "Begin the session of a page of this server: the token becomes a cookie",
+            None,
+            &[NOTHING],
+            session::begin,
+        )
+    },
+    Route {
+        scopes: &[],
+        ..operate(
+            "DELETE",
+            "/session",
+            "endSession",
+            "End the session of a page",
+            None,
+            &[NOTHING],
+            session::end,
+        )
+    },
     get(
         "/v1/agents",
         "listAgents",

@@ -35,6 +35,7 @@ use crate::{
     hooks::{HookOptions, Hooks},
     limits::Limits,
     listen::{self, Socket},
+    page::Page,
     problem::Problem,
     route::{Does, Route},
     routes::ROUTES,
@@ -59,6 +60,8 @@ pub struct Options {
     pub origins: BTreeSet<String>,
     /// How hooks are told.
     pub hooks: HookOptions,
+    /// The page that is handed out at `/`; it may be empty.
+    pub page: Page,
     /// Tells the people who run the server something, such as that an agent fails.
     pub notice: Notice,
 }
@@ -79,6 +82,7 @@ pub(crate) struct Door {
     agents: Arc<Agents>,
     hooks: Arc<Hooks>,
     gate: Gate,
+    page: Page,
     stops: watch::Receiver<bool>,
     /// Places for requests that are answered now.
     requests: Arc<Semaphore>,
@@ -149,6 +153,7 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         agents: Arc::clone(&agents),
         hooks: Arc::clone(&hooks),
         gate: Gate::new(access, &limits, options.host_names, options.origins),
+        page: options.page,
         stops: stops.clone(),
         requests: Arc::new(Semaphore::new(limits.requests_at_once)),
     });
@@ -231,6 +236,16 @@ fn refusal(door: &Door, peer: Peer, request: &Request<Body>, status: StatusCode)
     if let Err(problem) = door.gate.origin(peer, request.uri(), request.headers()) {
         return problem.into_response();
     }
+    if [Method::GET, Method::HEAD].contains(request.method())
+        && let Some(file) = door.page.file(request.uri().path())
+    {
+        return file;
+    }
+    if request.uri().path() == "/" {
+        let detail = "this program has no workbench: start the server with `--workbench \
+                      web-demo/dist`; `/openapi.json` lists what there is";
+        return Problem::new(StatusCode::NOT_FOUND, "no_such_path", detail).into_response();
+    }
     if request.method() == Method::OPTIONS && door.gate.allowed_origin(request.headers()).is_some()
     {
         let headers = [
@@ -267,10 +282,14 @@ fn shared(door: &Door, asked: &HeaderMap, mut response: Response) -> Response {
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
-        match self.kind {
+        let mut response = match self.kind {
             "" => self.status.into_response(),
             kind => (self.status, [(header::CONTENT_TYPE, kind)], self.text).into_response(),
+        };
+        if let Some(cookie) = self.cookie {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
+        response
     }
 }
 

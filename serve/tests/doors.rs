@@ -1,9 +1,9 @@
 //! Who is let in, and what is refused.
 
 use serde_json::json;
-use wakeful_serve::Scope;
+use wakeful_serve::{Page, Scope};
 
-use crate::place::{BODY_BYTES, place, told};
+use crate::place::{BODY_BYTES, Place, With, place, told};
 
 #[test]
 fn a_request_needs_a_token_with_the_scope_for_the_agent() {
@@ -106,4 +106,49 @@ fn a_refused_body_does_not_break_the_connection() {
         assert_eq!(place.post("/v1/agents/ada/messages", &reader, &body).0, 403);
         assert_eq!(place.ask("/v1/agents/ada").0, 200);
     }
+}
+
+#[test]
+fn the_page_is_public_and_its_session_is_a_cookie_of_this_site_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("assets")).expect("a folder");
+    assert!(Page::read(folder.path()).is_err(), "there is no page in it");
+    let page = "<html><head></head><body>bench</body></html>";
+    std::fs::write(folder.path().join("index.html"), page).expect("a file");
+    std::fs::write(folder.path().join("assets/a-1.js"), "1").expect("a file");
+    let page = Page::read(folder.path()).expect("a page");
+    let place = Place::with(With { page, ..With::default() });
+    let get = |path: &str, headers: &[(&str, &str)]| {
+        let mut asked = place.client.get(place.url(path));
+        for (name, value) in headers {
+            asked = asked.header(*name, *value);
+        }
+        asked.call().expect("an answer")
+    };
+    let mut page = get("/", &[]);
+    assert_eq!(page.status(), 200);
+    let policy = page.headers()["content-security-policy"].to_str().expect("text").to_owned();
+    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
+    let text = page.body_mut().read_to_string().expect("text");
+    assert!(text.contains(r#"name="wakeful-server""#), "{text}");
+    let script = get("/assets/a-1.js", &[]);
+    assert_eq!(script.headers()["content-type"], "text/javascript; charset=utf-8");
+    for path in ["/assets/../index.html", "/assets/b.js", "/..%2findex.html"] {
+        assert_ne!(get(path, &[]).status(), 200, "{path}");
+    }
+    let begun = place.client.post(place.url("/session"));
+    let begun = begun.header("authorization", format!("Bearer {}", place.operator));
+    let begun = begun.send_empty().expect("an answer");
+    assert_eq!(begun.status(), 204);
+    let cookie = begun.headers()["set-cookie"].to_str().expect("text").to_owned();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
+    let cookie = cookie.split(';').next().expect("a cookie");
+    let status = |site: &str| {
+        get("/v1/agents", &[("cookie", cookie), ("sec-fetch-site", site)]).status().as_u16()
+    };
+    assert_eq!(status("same-origin"), 200);
+    for site in ["same-site", "cross-site", "none"] {
+        assert_eq!(status(site), 401, "{site}");
+    }
+    assert_eq!(get("/v1/agents", &[("cookie", cookie)]).status(), 401);
 }

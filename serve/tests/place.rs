@@ -18,7 +18,7 @@ use wakeful_host::{
     ledger::{SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
-use wakeful_serve::{HookOptions, Limits, Options, Running, Scope, Socket, Tls, grant, start};
+use wakeful_serve::{HookOptions, Limits, Options, Page, Running, Scope, Socket, Tls, grant, start};
 
 /// A scheduler of this process, as another program would have it.
 pub(crate) type Driver = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
@@ -42,6 +42,7 @@ pub(crate) struct With {
     pub(crate) host_names: BTreeSet<String>,
     pub(crate) origins: BTreeSet<String>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) page: Page,
     pub(crate) hooks: HookOptions,
 }
 
@@ -50,7 +51,7 @@ impl Default for With {
         let limits =
             Limits { body_bytes: BODY_BYTES, drain: Duration::from_secs(5), ..Limits::default() };
         let hooks = HookOptions { first_wait: Duration::from_millis(50), ..HookOptions::default() };
-        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None, hooks }
+        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None, page: Page::default(), hooks }
     }
 }
 
@@ -107,6 +108,7 @@ impl Place {
             host_names: with.host_names,
             origins: with.origins,
             hooks: with.hooks,
+            page: with.page,
             notice: Arc::new(|notice| println!("{notice}")),
         };
         let server = start(options).expect("it starts");

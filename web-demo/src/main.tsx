@@ -8,6 +8,7 @@ import "./style/panes.css";
 import "./style/json.css";
 import "./style/narrow.css";
 import { paintFirst } from "./parts/theme-switch.tsx";
+import { serverAddress, sessionFromAddress } from "./server/client.ts";
 import { Workbench } from "./workbench.tsx";
 
 const root = document.getElementById("root");
@@ -15,6 +16,11 @@ if (root === null) {
   throw new Error("index.html has no element `root`");
 }
 paintFirst();
+const server = serverAddress();
+if (server !== null) {
+  // Without a session the page asks for a token.
+  await sessionFromAddress(server).catch(() => undefined);
+}
 createRoot(root).render(
   <StrictMode>
     <Workbench />

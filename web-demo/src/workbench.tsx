@@ -27,6 +27,8 @@ import { onAddress, readAddress, writeAddress } from "./parts/address.ts";
 import { keepOffline } from "./parts/offline.ts";
 import { carried } from "./parts/permalink.ts";
 import { SelectEntry } from "./parts/seq-link.tsx";
+import { ServedList } from "./server/served-list.tsx";
+import { useServed, type Served } from "./server/use-served.ts";
 import { Tabs, type Chosen } from "./parts/tabs.tsx";
 
 /** The case that is shown to those who ask for none: it has a bit of everything. */
@@ -37,6 +39,7 @@ export function Workbench() {
   const { cases, broken } = useBundle();
   const { open, opening, failed, show, follow, fail, cancel, dismiss } = useDocuments();
   const live = useLive();
+  const served = useServed();
   const [{ why, what }] = useState(() => readAddress().view);
   const tabs = { why: useState(why ?? null), what: useState(what ?? null) };
   const [chosen, setChosen] = useState<string | null>(null);
@@ -76,14 +79,16 @@ export function Workbench() {
   );
   const arriving = useArrivals(openFiles, fail);
   const isLoaded = open !== null;
+  const isServed = served !== null;
   useEffect(() => {
     // At this point the worker and the guest are loaded too.
-    if (isLoaded) {
+    // What a server hands out must not be kept in a cache of this browser.
+    if (isLoaded && !isServed) {
       keepOffline().catch((error: unknown) =>
         console.info("the page is not kept for offline use:", error),
       );
     }
-  }, [isLoaded]);
+  }, [isLoaded, isServed]);
 
   useEffect(() => {
     if (cases === null) {
@@ -101,12 +106,17 @@ export function Workbench() {
         new Error("the link is cut or changed: ask for it again, or for the file"),
       );
     }
+    if (isServed && (readAddress().name ?? AGENT).startsWith(AGENT)) {
+      return;
+    }
     const named = (name: string | null) => cases.find((entry) => entry.case === name);
     const first = named(readAddress().name) ?? named(INTRODUCTION) ?? cases[0];
     if (first !== undefined) {
       choose(first.case);
     }
-  }, [cases, choose, showSource, fail]);
+  }, [cases, choose, showSource, fail, isServed]);
+  const openAgent = useOpenAgent(served, showSource, fail);
+  useFollowed(served, open, follow);
   const isLive = open?.kind === "live";
   const watch = useCallback(
     () =>
@@ -136,6 +146,17 @@ export function Workbench() {
         cases={cases}
         chosen={(opening ?? open)?.name ?? chosen}
         choose={choose}
+        served={
+          served &&
+          ((search) => (
+            <ServedList
+              served={served}
+              chosen={agentOf((opening ?? open)?.name ?? chosen)}
+              search={search}
+              open={openAgent}
+            />
+          ))
+        }
         openFiles={openFiles}
         fail={fail}
         open={open}
@@ -164,6 +185,81 @@ export function Workbench() {
       </main>
     </div>
   );
+}
+
+/** The names of the documents of served agents begin with this. */
+const AGENT = "agent ";
+
+/** The agent of a document's name; null if it is not of a served agent. */
+function agentOf(name: string | null): string | null {
+  return name?.startsWith(AGENT) === true ? name.slice(AGENT.length) : null;
+}
+
+/**
+ * Opens agents of the server. At first it opens the one that the address names, else one that
+ * waits for a person, else the first.
+ */
+function useOpenAgent(
+  served: Served | null,
+  show: (source: Source) => void,
+  fail: (name: string, error: unknown) => void,
+): (id: string) => void {
+  const watch = served?.watch;
+  const openAgent = useCallback(
+    (id: string) => {
+      watch?.(id).then(
+        (lines) =>
+          show({
+            kind: "served",
+            name: `${AGENT}${id}`,
+            shows: "An agent of this server. New entries appear as they are recorded.",
+            lines: [...lines],
+          }),
+        (error: unknown) => {
+          // Another one was chosen meanwhile.
+          if (!(error instanceof DOMException && error.name === "AbortError")) {
+            fail(`${AGENT}${id}`, error);
+          }
+        },
+      );
+    },
+    [watch, show, fail],
+  );
+  const isFirst = useRef(true);
+  const agents = served?.agents ?? null;
+  useEffect(() => {
+    if (agents === null || agents.length === 0 || !isFirst.current) {
+      return;
+    }
+    isFirst.current = false;
+    const named = readAddress().name;
+    if (named !== null && agentOf(named) === null) {
+      return;
+    }
+    const first =
+      agents.find(({ id }) => id === agentOf(named)) ??
+      agents.find(({ posture }) => posture === "waiting_for_operator") ??
+      agents[0];
+    if (first !== undefined) {
+      openAgent(first.id);
+    }
+  }, [agents, openAgent]);
+  return openAgent;
+}
+
+/** Adds to the open document what the server says of its agent. */
+function useFollowed(
+  served: Served | null,
+  open: Open | null,
+  follow: (lines: readonly string[]) => void,
+) {
+  const watched = served?.watched ?? null;
+  const isOpen = open?.kind === "served" && watched !== null && agentOf(open.name) === watched.id;
+  useEffect(() => {
+    if (isOpen && watched !== null) {
+      follow(watched.lines);
+    }
+  }, [isOpen, watched, follow]);
 }
 
 function Opening({

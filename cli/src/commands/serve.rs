@@ -20,7 +20,7 @@ use wakeful_core::{
 use wakeful_host::{ledger::SqliteFile, text};
 #[cfg(target_os = "linux")]
 use wakeful_serve::{Folders, Models, Runner};
-use wakeful_serve::{HookOptions, Limits, Options, Scope, ServeError, Socket, Tls, TlsError};
+use wakeful_serve::{HookOptions, Limits, Options, Page, Scope, ServeError, Socket, Tls, TlsError};
 
 use super::{CliError, Verdict, run::signalled, status::counted};
 #[cfg(target_os = "linux")]
@@ -97,6 +97,9 @@ pub(super) struct Serve {
     /// network
     #[arg(long)]
     allow_http_hooks: bool,
+    /// The built workbench to hand out at `/` [default: the one in this program, if it has one]
+    #[arg(long, value_name = "DIR")]
+    workbench: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
     #[cfg(target_os = "linux")]
@@ -268,6 +271,9 @@ pub(in crate::commands) enum CannotServe {
          own, --workspace DIR is one folder for all"
     )]
     NoWorkspace,
+    /// The workbench cannot be handed out.
+    #[error(transparent)]
+    Page(#[from] wakeful_serve::PageError),
     /// The server cannot start.
     #[error(transparent)]
     Start(#[from] ServeError),
@@ -319,6 +325,11 @@ impl Serve {
         {
             limits.turns_at_once = usize::try_from(self.model.turns_at_once).unwrap_or(usize::MAX);
         }
+        let page = match &self.workbench {
+            Some(folder) => Page::read(folder).map_err(CannotServe::from)?,
+            None => Page::embedded(),
+        };
+        let has_page = page.is_there();
         let host_names = self.host_name.iter().map(|name| name.to_ascii_lowercase()).collect();
         let server = wakeful_serve::start(Options {
             file: file.clone(),
@@ -332,6 +343,7 @@ impl Serve {
                 allows_http: self.allow_http_hooks,
                 ..HookOptions::default()
             },
+            page,
             notice: Arc::new(|notice| mention!("{notice}")),
         })
         .map_err(CannotServe::from)?;
@@ -344,8 +356,18 @@ impl Serve {
             say!("listening on the socket {}", socket.path.display());
         }
         match &token {
-            Some(token) => say!("{}", first_steps(&format!("{scheme}://{address}"), token)),
-            None => say!("tokens: wakeful token list --ledger {}", self.ledger.display()),
+            Some(token) => {
+                say!("{}", first_steps(&format!("{scheme}://{address}"), token));
+                if has_page {
+                    say!("\nthe workbench: {scheme}://{address}/#token={token}");
+                }
+            }
+            None => {
+                say!("tokens: wakeful token list --ledger {}", self.ledger.display());
+                if has_page {
+                    say!("the workbench: {scheme}://{address}/");
+                }
+            }
         }
         let lost = loop {
             match signals.recv_timeout(Duration::from_secs(1)) {

@@ -7,6 +7,7 @@ pub(crate) mod hooks;
 pub(crate) mod ingress;
 pub(crate) mod projections;
 pub(crate) mod read;
+pub(crate) mod session;
 pub(crate) mod signatures;
 pub(crate) mod turns;
 pub(crate) mod write;

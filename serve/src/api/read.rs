@@ -35,7 +35,7 @@ pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4";
 
 pub(crate) fn metrics(asked: &Asked) -> Result<Answer, Problem> {
     let text = asked.agents.metrics.text(&asked.agents);
-    Ok(Answer { status: StatusCode::OK, kind: PROMETHEUS, text })
+    Ok(Answer { status: StatusCode::OK, kind: PROMETHEUS, text, cookie: None })
 }
 
 pub(crate) fn openapi(_: &Asked) -> Result<Answer, Problem> {

@@ -128,6 +128,7 @@ function linesOf(
     }
     case "fork":
     case "live":
+    case "served":
       return { lines: [...source.lines], agentId: agentOf(source.lines), verdict: none };
     case "fixture":
     case "story": {

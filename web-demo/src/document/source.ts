@@ -10,7 +10,7 @@ export type Source = { name: string; shows: string } & (
   | { kind: "story"; story: string; trace?: Trace | null | undefined }
   | { kind: "ledger"; text: string }
   | { kind: "fork"; of: string; after: number; lines: string[]; facts: string[] }
-  | { kind: "live"; lines: string[] }
+  | { kind: "live" | "served"; lines: string[] }
 );
 
 /** The kinds of sources. */

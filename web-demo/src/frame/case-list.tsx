@@ -1,5 +1,12 @@
 // The list of sources: files of this computer, and the bundled cases with a search.
-import { useDeferredValue, useRef, useState, type ChangeEvent, type KeyboardEvent } from "react";
+import {
+  useDeferredValue,
+  useRef,
+  useState,
+  type ChangeEvent,
+  type KeyboardEvent,
+  type ReactNode,
+} from "react";
 
 import type { CaseLine } from "../case/bundle.ts";
 import { chosen as chosenFiles, type Files } from "../document/source.ts";
@@ -19,6 +26,8 @@ export function CaseList(props: {
   openFiles: (name: string, files: Files) => void;
   fail: (name: string, error: unknown) => void;
   open: Open | null;
+  /** The agents of the server that match a search; null if no server handed out this page. */
+  served: ((search: string) => ReactNode) | null;
 }) {
   const { cases, chosen, choose, open } = props;
   const [search, setSearch] = useState("");
@@ -61,6 +70,7 @@ export function CaseList(props: {
         />
       </header>
       <div className="cases-body">
+        {props.served?.(search)}
         {cases === null && <p className="note pad">Loading the guest</p>}
         {cases !== null && found.length === 0 && <p className="note pad">No case matches.</p>}
         {GROUPS.map(({ kind, title }) => (
@@ -76,7 +86,11 @@ export function CaseList(props: {
       <footer className="cases-foot note">
         {open === null
           ? "\u00a0"
-          : `Opened in ${open.took_ms.toFixed(0)} ms. Nothing leaves this page.`}
+          : `Opened in ${open.took_ms.toFixed(0)} ms. ${
+              props.served === null
+                ? "Nothing leaves this page."
+                : "What you open stays in this page."
+            }`}
       </footer>
     </nav>
   );
