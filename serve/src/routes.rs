@@ -9,7 +9,10 @@ use wakeful_core::{
 
 use crate::{
     access::Scope,
-    api::{agents, entries, events, hooks, ingress, projections, read, session, signatures, turns, write},
+    api::{
+        agents, entries, events, hooks, ingress, projections, read, session, signatures, turns,
+        write,
+    },
     hooks::{NewHook, ShownHook, Tried},
     route::{
         Body, Does, EntryNumber, Parameter, Reply, Route, body, get, header, operate, query, reply,

@@ -18,7 +18,9 @@ use wakeful_host::{
     ledger::{SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
-use wakeful_serve::{HookOptions, Limits, Options, Page, Running, Scope, Socket, Tls, grant, start};
+use wakeful_serve::{
+    HookOptions, Limits, Options, Page, Running, Scope, Socket, Tls, grant, start,
+};
 
 /// A scheduler of this process, as another program would have it.
 pub(crate) type Driver = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
@@ -51,7 +53,14 @@ impl Default for With {
         let limits =
             Limits { body_bytes: BODY_BYTES, drain: Duration::from_secs(5), ..Limits::default() };
         let hooks = HookOptions { first_wait: Duration::from_millis(50), ..HookOptions::default() };
-        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None, page: Page::default(), hooks }
+        Self {
+            limits,
+            host_names: BTreeSet::new(),
+            origins: BTreeSet::new(),
+            tls: None,
+            page: Page::default(),
+            hooks,
+        }
     }
 }
 

@@ -309,7 +309,7 @@ mod tests {
         // The system reads these as 169.254.169.254, and a check of the text would not.
         for url in ["http://2852039166/", "http://0xa9.0xfe.0xa9.0xfe/", "http://169.254.43518/"] {
             let event = Event { id: "evt_1".into(), body: "{}".into() };
-            let secret = new_secret().expect("bytes");
+            let secret = signing::new_secret().expect("bytes");
             let why = over(url, &secret, &event).expect_err(url);
             assert!(why.contains("an address that no hook may reach"), "{url}: {why}");
         }
