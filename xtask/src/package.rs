@@ -13,11 +13,11 @@ use std::{
 
 use crate::{
     call::{Call, Failure},
-    copy, guests,
+    copy, guests, native, packages,
     paths::{Paths, program},
     set_up,
     stage::{bold, stage},
-    tools,
+    tools, web_demo,
 };
 
 /// A published crate.
@@ -50,7 +50,7 @@ const CRATES: [Crate; 7] = [
         ],
     },
     Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },
-    Crate { name: "wakeful-serve", folder: "serve", holds: &["LICENSE", "README.md"] },
+    Crate { name: "wakeful-serve", folder: SERVER, holds: &["LICENSE", "README.md", PAGE] },
     Crate { name: "wakeful", folder: "cli", holds: &["LICENSE", "README.md"] },
 ];
 
@@ -59,6 +59,12 @@ const HOST: &str = "host-native";
 
 /// The path of the guest in the packed host.
 const GUEST: &str = "guest/wakeful.component.wasm";
+
+/// The folder of the server.
+const SERVER: &str = "serve";
+
+/// The page of the workbench in the packed server.
+const PAGE: &str = "workbench/index.html";
 
 /// The versions of the world that the host is compiled against.
 const WORLDS: [&str; 2] = ["0.1.0", "0.2.0"];
@@ -72,7 +78,11 @@ const MOVED: [[&str; 3]; 4] = [
         "\ndefault = [\"sandbox\", \"sqlite\"]\n",
         "\ndefault = [\"sandbox\", \"sqlite\", \"embed-guest\"]\n",
     ],
-    ["cli/Cargo.toml", "\n[features]\n", "\n[features]\ndefault = [\"embed-guest\"]\n"],
+    [
+        "cli/Cargo.toml",
+        "\n[features]\n",
+        "\n[features]\ndefault = [\"embed-guest\", \"embed-workbench\"]\n",
+    ],
 ];
 
 /// Packs the crates. Then installs the program from them and uses it, unless `--no-install` is
@@ -81,6 +91,12 @@ pub(crate) fn package(paths: &Paths, installs: bool) -> Result<ExitCode, Failure
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
     stage("guests", "building the component", || guests::build(paths))?;
+    stage("workbench", "building the page that the server hands out", || {
+        packages::install(paths, &paths.web_demo())?;
+        native::build_programs(paths, &["wakeful"])?;
+        web_demo::bundle(paths)?;
+        web_demo::script(paths, "build").build()
+    })?;
     anstream::print!("{}", stage("pack", "packing the crates", || pack(paths))?);
     if installs {
         stage("install", "installing the program from the packed crates", || install(paths))?;
@@ -121,6 +137,14 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
             put(&file.path(), &host.join("wit").join(version).join(file.file_name()))?;
         }
     }
+    let page = paths.web_demo().join("dist");
+    if !page.join("index.html").is_file() {
+        return Err(Failure::new(format!(
+            "{} is not built: run `npm run build` in web-demo",
+            page.display()
+        )));
+    }
+    put_folder(&page, &tree.at(SERVER).join("workbench"))?;
     for [file, from, to] in MOVED {
         let file = tree.at(file);
         let unread = |why| Failure::new(format!("cannot change {}: {why}", file.display()));
@@ -133,6 +157,19 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
             )));
         }
         fs::write(&file, text.replace(from, to)).map_err(unread)?;
+    }
+    Ok(())
+}
+
+/// Copies a folder with everything in it.
+fn put_folder(from: &Path, to: &Path) -> Result<(), Failure> {
+    // Files of an earlier build have other names, and would stay.
+    let _ = fs::remove_dir_all(to);
+    let unread = |why| Failure::new(format!("cannot read {}: {why}", from.display()));
+    for entry in fs::read_dir(from).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        let there = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() { put_folder(&path, &there)? } else { put(&path, &there)? }
     }
     Ok(())
 }

@@ -221,14 +221,6 @@ pub(super) const STAGES: [Stage; 35] = [
         work: Work::Check(|ground| load::share(ground.paths)),
     },
     Stage {
-        name: "crates",
-        does: "packed and checked",
-        needs: &["guests"],
-        work: Work::Check(|ground| {
-            package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))
-        }),
-    },
-    Stage {
         name: "wasm tests, Node",
         does: "the web module's tests in Node",
         needs: &["set-up", "tools"],
@@ -337,6 +329,14 @@ pub(super) const STAGES: [Stage; 35] = [
                 ground,
                 web_demo::script(ground.paths, "e2e").env("WAKEFUL", ground.paths.wakeful()),
             ))
+        }),
+    },
+    Stage {
+        name: "crates",
+        does: "packed and checked",
+        needs: &["guests", "workbench in a browser"],
+        work: Work::Check(|ground| {
+            package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))
         }),
     },
 ];
