@@ -10,10 +10,15 @@ use crate::{
 
 /// Makes the environment, unless it was made for the same requirements.
 pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
-    let requirements = paths.at("wasm/python/requirements.txt");
+    environment(paths, "python", "wasm/python/requirements.txt")
+}
+
+/// Makes an environment in target/`name` with these requirements, unless it was made for the same.
+fn environment(paths: &Paths, name: &str, requirements: &str) -> Result<(), Failure> {
+    let requirements = paths.at(requirements);
     let wanted = fs::read_to_string(&requirements)
         .map_err(|why| Failure::new(format!("cannot read {}: {why}", requirements.display())))?;
-    let folder = paths.target().join("python");
+    let folder = paths.target().join(name);
     let made_for = folder.join("requirements.txt");
     if fs::read_to_string(&made_for).is_ok_and(|then| then == wanted) {
         return Ok(());
@@ -25,19 +30,35 @@ pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
         ),
         ..failure
     };
-    Call::new(paths, "python-venv", "python3")
+    Call::new(paths, &format!("{name}-venv"), "python3")
         // An interrupted run or older requirements may have left packages there.
         .args(["-m", "venv", "--clear"])
         .arg(&folder)
         .build()
         .map_err(how)?;
-    Call::new(paths, "python-pip", program(&folder))
+    Call::new(paths, &format!("{name}-pip"), program(&folder))
         .args(["-m", "pip", "install", "--quiet", "--requirement"])
         .arg(&requirements)
         .build()?;
     // Last, so that an interrupted installation is repeated.
     fs::write(&made_for, wanted)
         .map_err(|why| Failure::new(format!("cannot write {}: {why}", made_for.display())))
+}
+
+/// The examples of each operation that Schemathesis tries in every test run.
+const EXAMPLES: &str = "10";
+
+/// Tries the server with clients that nobody here wrote. Prints what they did.
+pub(crate) fn server_clients(paths: &Paths) -> Result<(), Failure> {
+    environment(paths, "python-server", "serve/clients/requirements.txt")?;
+    let printed =
+        Call::new(paths, "server-clients", program(&paths.target().join("python-server")))
+            .arg(paths.at("serve/clients/check.py"))
+            .arg(paths.wakeful())
+            .arg(EXAMPLES)
+            .answer()?;
+    anstream::eprint!("{printed}");
+    Ok(())
 }
 
 /// Runs the example twice over one ledger. The second process continues where the first one ended.

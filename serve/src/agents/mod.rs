@@ -335,11 +335,17 @@ impl Agents {
         let mut steps = Vec::new();
         if decides && said.is_ok() && cell.turns() == Some(Turns::Elsewhere) {
             // What fails now is decided by a worker: the fact itself is recorded.
-            if let Ok(taken) = self.drive(cell, inner, work::safe_point(fact)) {
+            let driven = self.drive(cell, inner, work::safe_point(fact));
+            self.settle(cell, inner, &said);
+            if let Ok(taken) = driven {
                 steps = taken;
+                if inner.owned.is_some() {
+                    self.agenda.set(cell.number, cell.brief().next_wake);
+                }
             }
+        } else {
+            self.settle(cell, inner, &said);
         }
-        self.settle(cell, inner, &said);
         Ok(Said { receipt: said?, steps })
     }
 
@@ -429,7 +435,7 @@ impl Agents {
             self.settle(&cell, &mut inner, &driven);
             driven?;
         } else {
-            self.look(&cell);
+            self.look(&cell, &mut cell.inner());
         }
         self.agenda.now(cell.number);
         Ok((cell, is_new))

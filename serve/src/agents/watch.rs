@@ -70,11 +70,13 @@ impl Agents {
     }
 
     fn first_look(self: &Arc<Self>, cell: &Arc<super::Cell>) {
-        let Some(brief) = self.look(cell) else { return };
+        let mut inner = cell.inner();
+        let Some(brief) = self.look(cell, &mut inner) else { return };
         if cell.turns().is_some() && !brief.is_unfinished && !brief.is_closed {
-            cell.inner().rested_at = Some(brief.head);
+            inner.rested_at = Some(brief.head);
             self.agenda.set(cell.number, brief.next_wake);
         }
+        drop(inner);
         // Only what is asked for stays in memory.
         cell.drop_state();
     }
@@ -110,7 +112,7 @@ impl Agents {
         self.look_again()?;
         for cell in self.all() {
             if cell.head() != cell.brief().head.seq {
-                self.look(&cell);
+                self.look(&cell, &mut cell.inner());
             }
         }
         Ok(())

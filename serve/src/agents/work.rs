@@ -39,27 +39,33 @@ impl Agents {
         }
     }
 
+    /// Looks after an agent that is due. Its next time is put on the agenda while it is held, so that
+    /// what is said to it meanwhile is not forgotten.
     fn tend(self: &Arc<Self>, number: Number) {
         let Some(cell) = self.numbered(number) else { return };
+        let mut inner = cell.inner();
         match cell.turns() {
             None => {
-                self.look(&cell);
+                self.look(&cell, &mut inner);
             }
-            Some(Turns::Model) => self.tend_model(&cell),
+            Some(Turns::Model) => {
+                let is_due = self.is_due_to_live(&cell, &mut inner);
+                drop(inner);
+                if is_due {
+                    self.live(&cell);
+                }
+            }
             Some(Turns::Elsewhere) => {
-                let mut inner = cell.inner();
                 let driven = self.drive(&cell, &mut inner, None);
                 self.settle(&cell, &mut inner, &driven);
                 match driven {
                     Ok(_) if inner.owned.is_some() => {
                         inner.failures = 0;
-                        drop(inner);
                         self.agenda.set(number, cell.brief().next_wake);
                     }
                     Ok(_) => {
                         // Another process drives it, and may end without a word.
                         let after = again_ms(&mut inner);
-                        drop(inner);
                         self.agenda.set(number, Some(SystemClock.now().plus_ms(after)));
                     }
                     Err(why) => {
@@ -71,36 +77,32 @@ impl Agents {
         }
     }
 
-    fn tend_model(self: &Arc<Self>, cell: &Arc<Cell>) {
-        let Some(brief) = self.look(cell) else { return };
+    /// Whether an agent of a runner has something to do. Otherwise its next time is on the agenda.
+    fn is_due_to_live(&self, cell: &Arc<Cell>, inner: &mut Inner) -> bool {
+        let Some(brief) = self.look(cell, inner) else { return false };
         // Its parent drives a child.
         if brief.is_child {
-            return;
+            return false;
         }
-        let rested_at = {
-            let mut inner = cell.inner();
-            if inner.rested_at.is_none() && !brief.is_unfinished && !brief.is_closed {
-                inner.rested_at = Some(brief.head);
-            }
-            inner.rested_at
-        };
-        let is_due = brief.next_wake.is_some_and(|at| at <= SystemClock.now());
-        if rested_at != Some(brief.head) || is_due {
-            self.live(cell);
-        } else {
-            self.agenda.set(cell.number, brief.next_wake);
+        if inner.rested_at.is_none() && !brief.is_unfinished && !brief.is_closed {
+            inner.rested_at = Some(brief.head);
         }
+        let is_late = brief.next_wake.is_some_and(|at| at <= SystemClock.now());
+        if inner.rested_at != Some(brief.head) || is_late {
+            return true;
+        }
+        self.agenda.set(cell.number, brief.next_wake);
+        false
     }
 
     /// Reads what others appended. `None` if the agent cannot be read, which is told to those who
     /// ask for it.
-    pub(super) fn look(&self, cell: &Arc<Cell>) -> Option<Arc<Brief>> {
-        let mut inner = cell.inner();
-        let looked = self.resident(cell, &mut inner).and_then(|()| {
+    pub(super) fn look(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Option<Arc<Brief>> {
+        let looked = self.resident(cell, inner).and_then(|()| {
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
             scheduler.catch_up()
         });
-        self.settle(cell, &mut inner, &looked);
+        self.settle(cell, inner, &looked);
         looked.is_ok().then(|| cell.brief())
     }
 

@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 35] = [
+pub(super) const STAGES: [Stage; 36] = [
     Stage {
         name: "tidy",
         does: "what no compiler checks",
@@ -270,6 +270,12 @@ pub(super) const STAGES: [Stage; 35] = [
             python::example(ground.paths)?;
             Ok(python::hostile(ground.paths))
         }),
+    },
+    Stage {
+        name: "clients of the server",
+        does: "Schemathesis, and the library of Standard Webhooks",
+        needs: &["native"],
+        work: Work::Check(|ground| python::server_clients(ground.paths)),
     },
     Stage {
         name: "crosscheck",
