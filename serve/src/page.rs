@@ -1,5 +1,5 @@
-//! The workbench as the server hands it out. The page itself is public; what it shows needs a token,
-//! which it exchanges for a cookie that no script can read.
+//! The workbench as the server hands it out. The page itself is public; what it shows needs a
+//! token, which it exchanges for a cookie that no script can read.
 
 use std::{
     borrow::Cow,

@@ -39,8 +39,8 @@ impl Agents {
         }
     }
 
-    /// Looks after an agent that is due. Its next time is put on the agenda while it is held, so that
-    /// what is said to it meanwhile is not forgotten.
+    /// Looks after an agent that is due. Its next time is put on the agenda while it is held, so
+    /// that what is said to it meanwhile is not forgotten.
     fn tend(self: &Arc<Self>, number: Number) {
         let Some(cell) = self.numbered(number) else { return };
         let mut inner = cell.inner();
