@@ -108,7 +108,7 @@ fn following_ends_when_it_cannot_go_on() {
     place.stop("-KILL");
     // The token ends while there is no server.
     let file = place.file().display().to_string();
-    assert_eq!(crate::program::wakeful(["token", "--ledger", &file, "revoke", "operator"]).code, 0);
+    assert_eq!(crate::program::wakeful(["token", "revoke", "operator", "--ledger", &file]).code, 0);
     place.token = place.grant("other", &["read"], None);
     place.start();
     let code = following.process.wait().expect("it ends").code();

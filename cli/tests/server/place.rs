@@ -146,7 +146,7 @@ impl Place {
     /// Makes a token.
     pub(super) fn grant(&self, name: &str, scopes: &[&str], agent: Option<&str>) -> String {
         let file = arg(&self.file());
-        let mut args = vec!["token", "--ledger", &file, "create", name];
+        let mut args = vec!["token", "create", name, "--ledger", &file];
         args.extend(scopes.iter().flat_map(|scope| ["--scope", scope]));
         args.extend(agent.iter().flat_map(|agent| ["--agent", agent]));
         let made = wakeful(args);
