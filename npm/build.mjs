@@ -6,6 +6,8 @@ import { execFileSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
+import { build } from "esbuild";
+
 import { weighed, WORKBENCH } from "./weigh.mjs";
 
 const here = new URL("./", import.meta.url);
@@ -13,6 +15,7 @@ const root = new URL("../", here);
 const guest = new URL("target/guest/npm/", root);
 const fast = new URL("target/guest/npm-fast/", root);
 const stage = new URL("target/npm/stage/guest/", root);
+const clientStage = new URL("target/npm/stage/client/", root);
 const made = new URL("target/npm/package/", root);
 
 /**
@@ -94,6 +97,35 @@ async function stageGuest() {
   await cp(new URL("wakeful_web_bg.wasm", fast), new URL("core-fast.wasm", made));
 }
 
+/** What the client takes of the module below. */
+const BLAKE3_TYPES = `/** BLAKE3, which the chain of a ledger is made with. */
+export declare const blake3: {
+  create(): { update(bytes: Uint8Array): unknown; digest(): Uint8Array };
+};
+`;
+
+/** The one hash that the client needs, with its licence, so that the package has no dependency. */
+async function stageHash() {
+  const licence = await readFile(new URL("node_modules/@noble/hashes/LICENSE", here), "utf8");
+  const code = await build({
+    stdin: {
+      contents: 'export { blake3 } from "@noble/hashes/blake3.js";',
+      resolveDir: fileURLToPath(here),
+    },
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    banner: { js: `/*! @noble/hashes\n\n${licence.trim()}\n*/` },
+    write: false,
+  });
+  for (const folder of [clientStage, new URL("dist/client/", made)]) {
+    await mkdir(folder, { recursive: true });
+    await writeFile(new URL("blake3.js", folder), code.outputFiles[0].contents);
+    await writeFile(new URL("blake3.d.ts", folder), BLAKE3_TYPES);
+  }
+}
+
 function compile() {
   execFileSync(
     process.execPath,
@@ -112,7 +144,7 @@ async function pack() {
   } = JSON.parse(await readFile(new URL("package.json", here), "utf8"));
   await writeFile(new URL("package.json", made), `${JSON.stringify(published, null, 2)}\n`);
   // The compiler does not copy declarations that it did not make.
-  for (const name of ["payloads.d.ts", "core-module.d.ts"]) {
+  for (const name of ["payloads.d.ts", "core-module.d.ts", "client/api.d.ts"]) {
     await cp(new URL(`src/${name}`, here), new URL(`dist/${name}`, made));
   }
   // For bundlers that do not read `exports`, as `main` in package.json is.
@@ -147,5 +179,6 @@ async function sizes(packed) {
 }
 
 await stageGuest();
+await stageHash();
 compile();
 await sizes(await pack());

@@ -1,4 +1,5 @@
-//! The JSON Schema of every payload, made from the core's types. `wakeful schema` prints it.
+//! The JSON Schema of every payload, made from the core's types, and the OpenAPI document of the
+//! server. `wakeful schema` prints them.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
@@ -57,4 +58,12 @@ struct Payloads {
 pub fn text() -> Result<String, serde_json::Error> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Payloads>();
     Ok(serde_json::to_string_pretty(&schema)? + "\n")
+}
+
+/// Returns the OpenAPI document of `wakeful serve` as indented JSON that ends in a newline.
+///
+/// # Errors
+/// If the document cannot be written, which would be a defect of its types.
+pub fn http() -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(&wakeful_serve::document())? + "\n")
 }

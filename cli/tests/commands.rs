@@ -366,6 +366,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
         &["why", &story],
         &["trace", &story],
         &["schema"],
+        &["schema", "--http"],
         &["completions", "bash"],
     ] {
         let run = |out: Stdio| {

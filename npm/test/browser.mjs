@@ -65,6 +65,8 @@ export async function openBrowser(folders = {}, headers = {}) {
   const troubles = [];
   return {
     troubles,
+    /** The origin of the pages. */
+    address: server.address,
     /** Opens a tab with this path. */
     async tab(path) {
       const page = await context.newPage();

@@ -235,6 +235,7 @@ import core from "@wakeful/scheduler/core.wasm";
 import fast from "@wakeful/scheduler/core-fast.wasm";
 import { Scheduler as Inline } from "@wakeful/scheduler/inline";
 import { LogLedger, type SyncFile } from "@wakeful/scheduler/log";
+import { type Heard, type StoredEntry, WakefulClient, WakefulProblem } from "@wakeful/scheduler/client";
 
 declare const host: Host;
 declare const slow: AsyncHost;
@@ -252,9 +253,40 @@ Scheduler.drive({ agent_id: "a" }, host).propose({ fact: "nothing_happened" });
 Scheduler.drive({ agent_id: 7 }, host);
 // @ts-expect-error: a clock returns a bigint.
 const wrong: Host = { ...host, clock: { now: () => 7 } };
+const client = new WakefulClient({ url: "http://127.0.0.1:7171", token: "t" });
+const ada = client.agent("ada");
+const heard: Heard = await ada.say("look", { key: "k", wait: 30, lane: "next" });
+if (heard.answer === "ignored") {
+  const because: number = heard.because;
+}
+await ada.put({ turns: "elsewhere", policy: { ...{}, lane_burst: 3 } });
+// The facts of the package and of its client are of one type.
+await ada.report(fact);
+for await (const { run_id, message } of ada.turns({ signal: new AbortController().signal })) {
+  await ada.report({ fact: "turn_terminal", run_id, kind: "completed", last_assistant_message: message.id });
+}
+const entries: AsyncGenerator<StoredEntry, void, undefined> = ada.entries({ after: heard.head, until: "head" });
+const hooks = await client.ask("GET /v1/hooks");
+const names: string[] = hooks.map((hook) => hook.name);
+const summary = await client.ask("GET /v1/agents/{agent}", { path: { agent: "ada" } });
+await ada.summary().catch((why) => (why instanceof WakefulProblem && why.status === 404 ? why.place?.line : undefined));
+// @ts-expect-error: this fact does not exist.
+ada.report({ fact: "nothing_happened" });
+// @ts-expect-error: there is no such lane.
+ada.say("look", { lane: "fast" });
+// @ts-expect-error: there is no such action.
+ada.control("pause");
+// @ts-expect-error: there is no such route.
+client.ask("GET /v1/nothing");
+// @ts-expect-error: the route needs the agent.
+client.ask("GET /v1/agents/{agent}");
+// @ts-expect-error: a delivery has no client.
+client.ask("POST /in/{token}", { path: { token: "t" } });
+// @ts-expect-error: the address is missing.
+new WakefulClient({ token: "t" });
 type IsAny<T> = 0 extends 1 & T ? true : false;
-const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>, IsAny<typeof core>] = [false, false, false, false];
-export { later, none, same, source, wrong };
+const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>, IsAny<typeof core>, IsAny<typeof hooks>, IsAny<typeof summary>] = [false, false, false, false, false, false];
+export { entries, later, names, none, same, source, wrong };
 `;
   const options = {
     strict: true,
@@ -313,6 +345,7 @@ test("publint and arethetypeswrong find nothing in the tarball", async () => {
     "scheduler",
     "scheduler/slim",
     "scheduler/inline",
+    "scheduler/client",
     "scheduler/log",
     "scheduler/opfs",
     "scheduler/indexeddb",

@@ -1,10 +1,13 @@
 // The snippets of npm/README.md run, and print what the page shows.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { openBrowser } from "./browser.mjs";
 import { node, project, root, script } from "./package.mjs";
+import { Served } from "./served.mjs";
 
 const page = await readFile(new URL("npm/README.md", root), "utf8");
 
@@ -21,6 +24,7 @@ test("every snippet has its test", () => {
     "js worker",
     "js page",
     "js slim",
+    "js client",
   ]);
 });
 
@@ -73,6 +77,28 @@ test("the snippets for a worker, for a page and for the slim entry run, built by
     assert.deepEqual(browser.troubles, []);
   } finally {
     await browser.close();
+  }
+});
+
+test("the snippet of the client has at most 15 lines, runs a turn and reads its entries", async () => {
+  const program = blocks["js client"];
+  assert.ok(program.trim().split("\n").length <= 15);
+  const served = await Served.start();
+  try {
+    const folder = await project("readme-client", {
+      "main.mjs": program.replace("http://127.0.0.1:7171", served.url),
+    });
+    const env = { ...process.env, TOKEN: served.token };
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["main.mjs"], {
+      cwd: fileURLToPath(folder),
+      env,
+      encoding: "utf8",
+    });
+    assert.deepEqual([status, stderr], [0, ""]);
+    assert.match(stdout, /^ask the model about "look at the build"\n1 control\n2 .*\n/);
+    assert.match(stdout, /\n\d+ turns\n/);
+  } finally {
+    await served.end();
   }
 });
 

@@ -233,7 +233,7 @@ fn its_own_everywhere_is_another() {
             "{found:?}"
         );
         assert!(
-            !found.contains(&"sources::the_published_schema_is_what_the_types_say".to_owned()),
+            !found.contains(&"sources::the_published_schemas_are_what_the_types_say".to_owned()),
             "{found:?}"
         );
     }

@@ -293,7 +293,7 @@ pub const ROUTES: &[Route] = &[
             "The stored entries as a stream of server-sent events",
             &[
                 query("after", schema::<EntryNumber>, "Only entries after this one"),
-                query("until", schema::<entries::Until>, "Where the stream ends; never if absent"),
+                query("until", schema::<entries::Until>, "Its end; without it, new entries are waited for"),
                 header("Last-Event-ID", schema::<EntryNumber>, "As `after`; it goes before"),
             ],
             STREAM,
@@ -309,8 +309,8 @@ pub const ROUTES: &[Route] = &[
              agent; for a token of all agents",
             &[
                 query("after", schema::<String>, "Only what comes after this `id` of an event"),
-                query("from", schema::<events::From>, "Where the stream begins without an `id`"),
-                query("until", schema::<entries::Until>, "Where the stream ends; never if absent"),
+                query("from", schema::<events::From>, "Its beginning without an `id`"),
+                query("until", schema::<entries::Until>, "Its end; without it, new entries are waited for"),
                 header("Last-Event-ID", schema::<String>, "As `after`; it goes before"),
             ],
             &[Reply {

@@ -14,14 +14,15 @@ fn the_component_imports_exactly_ledger_clock_and_provider() {
 }
 
 #[test]
-fn the_published_schema_is_what_the_types_say() {
-    let committed = fs::read_to_string(paths::root().join("docs/wakeful.schema.json"))
-        .expect("docs/wakeful.schema.json");
-    let printed = wakeful::schema::text().expect("the schema prints");
-    assert!(
-        printed == committed,
-        "docs/wakeful.schema.json is stale: run `wakeful schema > docs/wakeful.schema.json`"
-    );
+fn the_published_schemas_are_what_the_types_say() {
+    for (file, command, printed) in [
+        ("docs/wakeful.schema.json", "wakeful schema", wakeful::schema::text()),
+        ("docs/wakeful.openapi.json", "wakeful schema --http", wakeful::schema::http()),
+    ] {
+        let committed = fs::read_to_string(paths::root().join(file)).expect(file);
+        let printed = printed.expect("the schema prints");
+        assert!(printed == committed, "{file} is stale: run `{command} > {file}`");
+    }
 }
 
 /// The fenced code blocks of a page in one language.

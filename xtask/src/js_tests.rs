@@ -13,8 +13,8 @@ pub(crate) fn call(paths: &Paths) -> Result<Call, Failure> {
     Ok(Call::new(paths, "web-js-tests", "node").arg("--test").args(files(paths)?))
 }
 
-/// The call that fails if payloads.d.ts differs from docs/wakeful.schema.json. A native test
-/// compares the schema with the types.
+/// The call that fails if the generated types differ from docs/wakeful.schema.json or
+/// docs/wakeful.openapi.json. A native test compares these with the types and routes.
 pub(crate) fn payload_types(paths: &Paths) -> Call {
     Call::new(paths, "payload-types", "node").args(["npm/generate-types.mjs", "--check"])
 }

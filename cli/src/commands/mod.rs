@@ -154,8 +154,13 @@ enum Command {
         Exit codes:\n\
         \x20 0  printed\n\n\
         Examples:\n\
-        \x20 wakeful schema > wakeful.schema.json")]
-    Schema,
+        \x20 wakeful schema > wakeful.schema.json\n\
+        \x20 wakeful schema --http > wakeful.openapi.json")]
+    Schema {
+        /// Print the OpenAPI document of `wakeful serve` instead
+        #[arg(long)]
+        http: bool,
+    },
     /// Print a completion script for a shell
     #[command(after_help = "\
         Exit codes:\n\
@@ -236,10 +241,13 @@ pub fn main() -> ExitCode {
         Command::Rules(command) => command.run(),
         Command::Versions(command) => command.run(),
         Command::Man(command) => command.run(),
-        Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
-            say::text(format_args!("{text}"));
-            Verdict::Well
-        }),
+        Command::Schema { http } => {
+            let text = if http { schema::http() } else { schema::text() };
+            text.map_err(|why| CliError::Engine(why.into())).map(|text| {
+                say::text(format_args!("{text}"));
+                Verdict::Well
+            })
+        }
         Command::Completions { shell } => {
             // Into memory first: clap panics if it cannot write, and a reader may close the pipe
             // early.

@@ -19,6 +19,7 @@ use crate::{
 
 /// A record, and its entry in the ledger.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}AndEntry")]
 pub(crate) struct Behind<T> {
     /// The entry of the newest record.
     entry: Seq,

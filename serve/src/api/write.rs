@@ -42,6 +42,8 @@ const KEY_BYTES: usize = 255;
 
 /// A key.
 #[derive(JsonSchema)]
+// The document has the core's type of this name too.
+#[schemars(rename = "IdempotencyKey")]
 pub(crate) struct Key(
     #[schemars(length(min = 1, max = 255))]
     #[allow(dead_code)]
@@ -51,6 +53,8 @@ pub(crate) struct Key(
 /// What is said to an agent.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// The document has the core's type of this name too.
+#[schemars(rename = "SpokenMessage")]
 pub(crate) struct NewMessage {
     /// What is said.
     text: String,

@@ -289,7 +289,7 @@ pub(super) const STAGES: [Stage; 36] = [
     },
     Stage {
         name: "payload types",
-        does: "the TypeScript types match the published schema",
+        does: "the TypeScript types match the published schemas",
         needs: &["npm packages"],
         work: Work::Check(|ground| js_tests::payload_types(ground.paths).build()),
     },
