@@ -11,8 +11,18 @@ use std::{
 use crate::program::source;
 
 /// Programs in the pages that are not ours.
-const OTHERS: [&str; 6] =
-    ["export", "npm", "ollama", "OLLAMA_CONTEXT_LENGTH=32768", "llama-server", "vllm"];
+const OTHERS: [&str; 10] = [
+    "curl",
+    "export",
+    "npm",
+    "ollama",
+    "OLLAMA_CONTEXT_LENGTH=32768",
+    "llama-server",
+    "podman",
+    "sqlite3",
+    "sudo",
+    "vllm",
+];
 
 /// The languages of fenced blocks. Each is checked by a test or a compiler.
 const BLOCKS: [&str; 10] =
