@@ -122,6 +122,10 @@ export type Said = {
  */
 export type Action = "start" | "stop" | "wake" | "restart";
 /**
+ * How the sender of a delivery signs it.
+ */
+export type Scheme = "standard_webhooks" | "github";
+/**
  * What a hook can learn.
  */
 export type EventType =
@@ -158,6 +162,18 @@ export interface Routes {
    */
   "GET /metrics": {
     answer: string;
+  };
+  /**
+   * Begin the session of a page of this server: the token becomes a cookie. Needs the scope read or prompt or operate or ingress.
+   */
+  "POST /session": {
+    answer: undefined;
+  };
+  /**
+   * End the session of a page.
+   */
+  "DELETE /session": {
+    answer: undefined;
   };
   /**
    * The agents, each in short, sorted by id. Needs the scope read.
@@ -461,6 +477,27 @@ export interface Routes {
    * End an external trigger. Needs the scope operate.
    */
   "DELETE /v1/agents/{agent}/triggers/{trigger}": {
+    path: {
+      agent: Id;
+      trigger: Id;
+    };
+    answer: undefined;
+  };
+  /**
+   * Take deliveries to a trigger only if they are signed. Needs the scope operate.
+   */
+  "PUT /v1/agents/{agent}/triggers/{trigger}/signature": {
+    path: {
+      agent: Id;
+      trigger: Id;
+    };
+    body: NewSignature;
+    answer: Signed;
+  };
+  /**
+   * Take deliveries to a trigger without a signature. Needs the scope operate.
+   */
+  "DELETE /v1/agents/{agent}/triggers/{trigger}/signature": {
     path: {
       agent: Id;
       trigger: Id;
@@ -829,6 +866,32 @@ export interface OpenTurn {
    * The agent. `GET /v1/agents/{agent}/turn` says what the turn is about.
    */
   agent_id: AgentId;
+}
+/**
+ * How deliveries must be signed.
+ */
+export interface NewSignature {
+  /**
+   * How the sender signs.
+   */
+  scheme: Scheme;
+  /**
+   * The secret that the sender has; a new one if absent.
+   */
+  secret?: string | null;
+}
+/**
+ * How deliveries are signed from now on.
+ */
+export interface Signed {
+  /**
+   * How the sender signs.
+   */
+  scheme: Scheme;
+  /**
+   * The secret for the sender. It is shown once, and only if it is new.
+   */
+  secret?: string | null;
 }
 /**
  * A hook as it is shown.
