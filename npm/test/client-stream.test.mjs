@@ -287,6 +287,72 @@ test("entries go on over the death of the server", async () => {
   }
 });
 
+test("what passes is tried again once the server has answered, and what lasts is thrown", async () => {
+  const agent = client.agent("retried");
+  await agent.put({ turns: "elsewhere" });
+  const lines = await served.lines("retried");
+  const event = (seq) => `id: ${seq}\ndata: ${lines[seq - 1]}\n\n`;
+  const stream = (text) => new Response(text, { headers: { "content-type": "text/event-stream" } });
+  const problem = (status, code, headers = {}) =>
+    Response.json({ status, code, detail: "a sentence that says what to do" }, { status, headers });
+  const passing = [
+    () => problem(503, "not_ready", { "retry-after": "1" }),
+    () => problem(429, "busy"),
+    () => new Response("<h1>Bad Gateway</h1>", { status: 502 }),
+    () => Promise.reject(new TypeError("fetch failed")),
+    () => stream(""),
+    () => stream(event(2).slice(0, -1)),
+  ];
+  const over = async (answers) => {
+    const asked = [];
+    const fetch = async (_, { headers }) => {
+      asked.push(headers.get("last-event-id"));
+      return answers.shift()();
+    };
+    const url = "http://127.0.0.1:9";
+    const entries = new WakefulClient({ url, fetch }).agent("retried").entries();
+    const read = [];
+    try {
+      for await (const { text } of entries) {
+        read.push(text);
+      }
+    } catch (why) {
+      return { read, asked, why };
+    }
+  };
+  const began = Date.now();
+  const last = () => problem(410, "no_such_entry");
+  const { read, asked, why } = await over([
+    () => stream(event(1)),
+    ...passing,
+    () => stream(event(2) + event(3)),
+    last,
+  ]);
+  assert.deepEqual(read, lines.slice(0, 3));
+  assert.deepEqual(asked, ["0", "1", "1", "1", "1", "1", "1", "1", "3"]);
+  assert.equal(why.code, "no_such_entry");
+  assert.ok(Date.now() - began >= 1_000, "`Retry-After` was not heeded");
+  for (const answer of passing.slice(0, 4)) {
+    const first = await over([answer]);
+    assert.deepEqual([first.read, first.asked], [[], ["0"]]);
+    assert.notEqual(first.why, undefined);
+  }
+  for (const status of [400, 401, 403, 404, 500]) {
+    const lasting = await over([() => stream(event(1)), () => problem(status, "any")]);
+    assert.deepEqual([lasting.read, lasting.why.status], [lines.slice(0, 1), status]);
+  }
+  // A server that sends what was sent already, or leaves something out, is found.
+  for (const wrong of [
+    event(1),
+    event(3),
+    event(2).replace("id: 2", "id: 3"),
+    `data: ${lines[1]}\n\n`,
+  ]) {
+    const found = await over([() => stream(event(1)), () => stream(wrong)]);
+    assert.deepEqual([found.why.name, found.why.seq], ["EntryError", 2], wrong);
+  }
+});
+
 test("a connection that falls silent is lost, and the time of the caller does not count", async () => {
   const watched = new Watched(undefined, 50);
   assert.equal(await watched.hears(async () => 7), 7);

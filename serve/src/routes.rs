@@ -293,11 +293,7 @@ pub const ROUTES: &[Route] = &[
             "The stored entries as a stream of server-sent events",
             &[
                 query("after", schema::<EntryNumber>, "Only entries after this one"),
-                query(
-                    "until",
-                    schema::<entries::Until>,
-                    "Its end; without it, new entries are waited for",
-                ),
+                query("until", schema::<entries::Until>, "Its end; it has none if absent"),
                 header("Last-Event-ID", schema::<EntryNumber>, "As `after`; it goes before"),
             ],
             STREAM,
@@ -314,11 +310,7 @@ pub const ROUTES: &[Route] = &[
             &[
                 query("after", schema::<String>, "Only what comes after this `id` of an event"),
                 query("from", schema::<events::From>, "Its beginning without an `id`"),
-                query(
-                    "until",
-                    schema::<entries::Until>,
-                    "Its end; without it, new entries are waited for",
-                ),
+                query("until", schema::<entries::Until>, "Its end; it has none if absent"),
                 header("Last-Event-ID", schema::<String>, "As `after`; it goes before"),
             ],
             &[Reply {

@@ -364,7 +364,7 @@ export interface Routes {
        */
       after?: EntryNumber;
       /**
-       * Its end; without it, new entries are waited for
+       * Its end; it has none if absent
        */
       until?: Until;
     };
@@ -390,7 +390,7 @@ export interface Routes {
        */
       from?: From;
       /**
-       * Its end; without it, new entries are waited for
+       * Its end; it has none if absent
        */
       until?: Until;
     };
