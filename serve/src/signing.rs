@@ -206,9 +206,12 @@ mod tests {
     const AT: u64 = 1_614_265_330;
 
     fn headers(named: &[(&'static str, &str)]) -> HeaderMap {
-        named.iter().map(|(name, value)| {
-            ((*name).parse().expect("a name"), value.parse().expect("a value"))
-        }).collect()
+        named
+            .iter()
+            .map(|(name, value)| {
+                ((*name).parse().expect("a name"), value.parse().expect("a value"))
+            })
+            .collect()
     }
 
     #[test]
@@ -250,8 +253,7 @@ mod tests {
         // The example of GitHub's documentation.
         let check = Check::new(Scheme::Github, Some("It's a Secret to Everybody".into()));
         let check = check.expect("a secret");
-        let signed =
-            "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+        let signed = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         let of = |signed: &str| headers(&[("x-hub-signature-256", signed)]);
         assert_eq!(check.passes_at(0, &of(signed), b"Hello, World!"), Ok(()));
         assert!(check.passes_at(0, &of(signed), b"Hello, World").is_err());

@@ -121,9 +121,8 @@ fn a_trigger_may_take_only_what_is_signed() {
     let made = trigger(&place, "eva", r#"{"external_trigger_id":"build"}"#);
     let path = made["path"].as_str().expect("a path");
     let signature = "/v1/agents/eva/triggers/build/signature";
-    let ask = |method: &str, path: &str, body: &str| {
-        place.send(method, path, &place.operator, body, &[])
-    };
+    let ask =
+        |method: &str, path: &str, body: &str| place.send(method, path, &place.operator, body, &[]);
     let secret = "It's a Secret to Everybody";
     let body = json!({ "scheme": "github", "secret": secret }).to_string();
     let (status, signed) = ask("PUT", signature, &body);

@@ -66,9 +66,9 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
         }
     };
     if let Some(check) = asked.agents.checks.of(&cell.agent, &trigger) {
-        check.passes(&asked.headers, &asked.body).map_err(|why| {
-            Problem::new(StatusCode::UNAUTHORIZED, "wrong_signature", why)
-        })?;
+        check
+            .passes(&asked.headers, &asked.body)
+            .map_err(|why| Problem::new(StatusCode::UNAUTHORIZED, "wrong_signature", why))?;
     }
     let named = |names: &[&str]| {
         names.iter().find_map(|name| asked.header(name)).filter(|it| !it.is_empty())
