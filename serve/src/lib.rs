@@ -20,12 +20,14 @@ mod metrics;
 #[cfg(target_os = "linux")]
 mod model;
 mod openapi;
+mod outgoing;
 mod problem;
 mod route;
 mod routes;
 mod runner;
 mod server;
 mod signing;
+mod traces;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
 pub use agents::{Notice, Turns};
@@ -40,3 +42,4 @@ pub use route::{Parameter, Route};
 pub use routes::ROUTES;
 pub use runner::{Runner, RunnerError, Watch};
 pub use server::{Options, Running, ServeError, start};
+pub use traces::{CONVENTIONS, TraceError, TraceOptions};

@@ -18,7 +18,9 @@ use wakeful_host::{
     ledger::{SqliteFile, SqliteLedger},
     provider::Elsewhere,
 };
-use wakeful_serve::{HookOptions, Limits, Options, Running, Scope, Socket, Tls, grant, start};
+use wakeful_serve::{
+    HookOptions, Limits, Options, Running, Scope, Socket, Tls, TraceOptions, grant, start,
+};
 
 /// A scheduler of this process, as another program would have it.
 pub(crate) type Driver = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
@@ -43,6 +45,7 @@ pub(crate) struct With {
     pub(crate) origins: BTreeSet<String>,
     pub(crate) tls: Option<Tls>,
     pub(crate) hooks: HookOptions,
+    pub(crate) traces: Option<TraceOptions>,
 }
 
 impl Default for With {
@@ -50,7 +53,14 @@ impl Default for With {
         let limits =
             Limits { body_bytes: BODY_BYTES, drain: Duration::from_secs(5), ..Limits::default() };
         let hooks = HookOptions { first_wait: Duration::from_millis(50), ..HookOptions::default() };
-        Self { limits, host_names: BTreeSet::new(), origins: BTreeSet::new(), tls: None, hooks }
+        Self {
+            limits,
+            host_names: BTreeSet::new(),
+            origins: BTreeSet::new(),
+            tls: None,
+            hooks,
+            traces: None,
+        }
     }
 }
 
@@ -95,6 +105,13 @@ impl Place {
 
     /// Starts the server, and waits until it is ready.
     pub(crate) fn start(&mut self, with: With) {
+        let server = self.second(with);
+        self.address = server.addresses()[0];
+        self.server = Some(server);
+    }
+
+    /// Starts another server over the same store, and waits until it is ready.
+    pub(crate) fn second(&self, with: With) -> Running {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let options = Options {
             file: self.file(),
@@ -107,12 +124,12 @@ impl Place {
             host_names: with.host_names,
             origins: with.origins,
             hooks: with.hooks,
+            traces: with.traces,
             notice: Arc::new(|notice| println!("{notice}")),
         };
         let server = start(options).expect("it starts");
-        self.address = server.addresses()[0];
-        self.server = Some(server);
-        until("the server is ready", || self.server.as_ref().is_some_and(Running::is_ready));
+        until("the server is ready", || server.is_ready());
+        server
     }
 
     pub(crate) fn stop(&mut self) {
