@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -49,12 +50,17 @@ impl Served {
 
     /// Starts the server at a free port, and waits until it has said where it listens.
     pub(crate) fn start(&mut self, args: &[&str]) {
+        self.start_with(args, &[]);
+    }
+
+    fn start_with(&mut self, args: &[&str], variables: &[(&str, &str)]) {
         let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
             .args(["serve", "--listen", "127.0.0.1:0", "--ledger"])
             .arg(self.ledger())
             .args(args)
             .env_remove("WAKEFUL_GUEST")
             .env("WAKEFUL_API_KEY", "sk-test-4c1f0b77a9d24e6b")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -232,6 +238,64 @@ fn a_server_that_cannot_start_says_why_and_what_to_do() {
     let tls = ["--listen", "0.0.0.0:0", "--tls-cert", "none.pem", "--tls-key", "none.pem"];
     let missing = serve(&other, &tls);
     assert!(missing.contains("cannot read `none.pem`"), "{missing}");
+    let nowhere = serve(&other, &["--otlp-endpoint", "localhost:4318"]);
+    assert!(nowhere.contains("write it as http://localhost:4318"), "{nowhere}");
+}
+
+#[test]
+fn the_variables_of_opentelemetry_say_where_traces_go() {
+    let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("http://{}", collector.local_addr().expect("an address"));
+    let mut served = Served::new(&[]);
+    served.stop();
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b"),
+        ("OTEL_SERVICE_NAME", "the-desk"),
+    ];
+    served.start_with(&[], &variables);
+    let body = json!({ "turns": "elsewhere" });
+    assert_eq!(served.request("PUT", "/v1/agents/ada", &body).0, 201);
+    let said = json!({ "text": "hello" });
+    assert_eq!(served.request("POST", "/v1/agents/ada/messages", &said).0, 200);
+    let run = served.get("/v1/agents/ada/turn").1["run_id"].clone();
+    let ended = json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" });
+    assert_eq!(served.request("POST", "/v1/agents/ada/facts", &ended).0, 200);
+    let (stream, _) = collector.accept().expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).expect("a header") > 0, "{head}");
+    }
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("x-key: a b\r\n"), "{head}");
+    let mut body = Vec::new();
+    while !contains(&body, "invoke_agent ada") || !contains(&body, "the-desk") {
+        let more = reader.fill_buf().expect("a body").to_vec();
+        assert!(!more.is_empty(), "the body ended");
+        reader.consume(more.len());
+        body.extend(more);
+    }
+    // Nobody answers it, and the server ends all the same.
+    served.stop();
+    // An empty variable is as good as none, and a wrong header is told without its value.
+    served.start_with(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "")]);
+    let wrong = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--ledger", "none.sqlite"])
+        .current_dir(served.folder.path())
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)
+        .env("OTEL_EXPORTER_OTLP_HEADERS", "a=b,hunter2")
+        .output()
+        .expect("wakeful starts");
+    let told = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{told}");
+    assert!(told.contains("header 2 for the collector"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 #[cfg(unix)]

@@ -1,71 +1,75 @@
 """Clients of the server that nobody here wrote: Schemathesis over the whole OpenAPI document, the
-library of Standard Webhooks for deliveries, and curl over a connection that breaks.
+library of Standard Webhooks for deliveries, and OpenTelemetry's own messages for traces.
 
 usage: check.py WAKEFUL [EXAMPLES]
 """
 
 import base64
 import datetime
+import http.server
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as otlp
+from opentelemetry.proto.trace.v1 import trace_pb2
 from standardwebhooks.webhooks import Webhook
+
+from server import Server, require, turn
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-class Server:
-    """`wakeful serve` over a new store."""
+class Collector(http.server.ThreadingHTTPServer):
+    """A collector of traces. It reads requests with the messages that OpenTelemetry publishes."""
 
-    def __init__(self, program, folder):
-        self.process = subprocess.Popen(
-            [program, "serve", "--listen", "127.0.0.1:0", "--no-socket", "--allow-http-hooks",
-             "--requests-per-second", "1000000", "--wrong-tokens-per-second", "1000000",
-             "--ledger", os.path.join(folder, "agents.sqlite")],
-            stdout=subprocess.PIPE, text=True)
-        self.url = self.token = None
-        for line in self.process.stdout:
-            if line.startswith("listening on http"):
-                self.url = line.split()[-1]
-            if line.strip().startswith("wks_"):
-                self.token = line.strip()
-            if "/turn" in line:
-                break
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
-        while self.ask("GET", "/readyz")[0] != 200:
-            time.sleep(0.05)
-
-    def ask(self, method, path, body=None, headers=None):
-        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=data, method=method)
-        request.add_header("Authorization", "Bearer " + self.token)
-        request.add_header("Content-Type", "application/json")
-        for name, value in (headers or {}).items():
-            request.add_header(name, value)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                text = answer.read()
-                return answer.status, json.loads(text) if text else None
-        except urllib.error.HTTPError as refused:
-            return refused.code, json.loads(refused.read() or b"null")
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=60)
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Export)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.spans = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-def require(is_so, what):
-    if not is_so:
-        sys.exit(f"FAILED: {what}")
+class Export(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        request = otlp.ExportTraceServiceRequest.FromString(body)
+        is_right = (self.path == "/v1/traces"
+                    and self.headers["Content-Type"] == "application/x-protobuf"
+                    and not any(map(unknown, every(request))))
+        if is_right:
+            self.server.spans += [(resource.resource, span) for resource in request.resource_spans
+                                  for scope in resource.scope_spans for span in scope.spans]
+        answer = otlp.ExportTraceServiceResponse().SerializeToString()
+        self.send_response(200 if is_right else 400)
+        self.send_header("Content-Type", "application/x-protobuf")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+def unknown(message):
+    """Whether a message has fields that its definition does not."""
+    return len(UnknownFieldSet(message)) > 0
+
+
+def every(message):
+    """A message and all messages in it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type:
+            repeated = not isinstance(value, type(message)) and hasattr(value, "__len__")
+            for part in value if repeated else [value]:
+                yield from every(part)
 
 
 def schemathesis(server, examples):
@@ -109,12 +113,39 @@ def webhooks(server):
     print(f"standardwebhooks: {count} deliveries, each accepted or refused as its signature is")
 
 
+def traces(server, collector):
+    """Turns that the messages of OpenTelemetry read as they were."""
+    require(server.ask("PUT", "/v1/agents/traced", {"turns": "elsewhere"})[0] == 201, "an agent")
+    runs = [turn(server, "traced", kind) for kind in ["completed"] * 9 + ["aborted"]]
+    until = time.time() + 30
+    while len(collector.spans) < 40 and time.time() < until:
+        time.sleep(0.05)
+    require(len(collector.spans) == 40, f"{len(collector.spans)} spans of 10 turns")
+    require(len({span.span_id for _, span in collector.spans}) == 40, "each span has its id")
+    roots = [span for _, span in collector.spans if not span.parent_span_id]
+    named = [{it.key: it.value for it in root.attributes} for root in roots]
+    require([it["wakeful.run_id"].string_value for it in named] == runs, "a trace of each run")
+    failed = [root.status.code == trace_pb2.Status.STATUS_CODE_ERROR for root in roots]
+    require(failed == [False] * 9 + [True], "the last one failed")
+    for resource, span in collector.spans:
+        names = [it.value.string_value for it in resource.attributes if it.key == "service.name"]
+        root = next(root for root in roots if root.trace_id == span.trace_id)
+        require(names == ["wakeful"], "the service")
+        require((len(span.trace_id), len(span.span_id)) == (16, 8), "the lengths of ids")
+        require(span.parent_span_id in (b"", root.span_id), "its parent")
+        require(root.start_time_unix_nano <= span.start_time_unix_nano
+                <= span.end_time_unix_nano <= root.end_time_unix_nano, "its time is in the turn")
+    print("opentelemetry-proto: 40 spans of 10 turns, without an unknown field")
+
+
 def main():
     program, examples = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(program, folder)
+        collector = Collector()
+        server = Server(program, folder, "--otlp-endpoint", collector.url)
         try:
             webhooks(server)
+            traces(server, collector)
             schemathesis(server, examples)
             require(server.ask("GET", "/readyz")[0] == 200, "the server is well after all that")
         finally:

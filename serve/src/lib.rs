@@ -20,6 +20,7 @@ mod metrics;
 #[cfg(target_os = "linux")]
 mod model;
 mod openapi;
+mod outgoing;
 mod page;
 mod problem;
 mod route;
@@ -27,6 +28,7 @@ mod routes;
 mod runner;
 mod server;
 mod signing;
+mod traces;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
 pub use agents::{Notice, Turns};
@@ -42,3 +44,4 @@ pub use route::{Parameter, Route};
 pub use routes::ROUTES;
 pub use runner::{Runner, RunnerError, Watch};
 pub use server::{Options, Running, ServeError, start};
+pub use traces::{CONVENTIONS, TraceError, TraceOptions};

@@ -54,6 +54,8 @@ const INGRESS: &str = "wakeful_ingress_total";
 const STREAMS: &str = "wakeful_streams";
 const REQUESTS: &str = "wakeful_requests_total";
 const HOOKS: &str = "wakeful_hook_deliveries_total";
+const SPANS_SENT: &str = "wakeful_spans_sent_total";
+const SPANS_DROPPED: &str = "wakeful_spans_dropped_total";
 
 /// What the server measures.
 pub(crate) struct Metrics {
@@ -142,6 +144,12 @@ impl Metrics {
     /// What became of an event that was to be sent to a hook.
     pub(crate) fn sent(&self, outcome: &'static str) {
         self.count(HOOKS, vec![Label::from_static_parts("outcome", outcome)], 1);
+    }
+
+    /// Spans that a collector took, and those that it will never get.
+    pub(crate) fn spans(&self, sent: usize, dropped: usize) {
+        self.count(SPANS_SENT, Vec::new(), sent as u64);
+        self.count(SPANS_DROPPED, Vec::new(), dropped as u64);
     }
 
     fn count(&self, name: &'static str, labels: Vec<Label>, by: u64) {
@@ -236,6 +244,8 @@ fn describe() {
     describe_gauge!(STREAMS, "Open streams.");
     describe_counter!(REQUESTS, "Requests that were answered, by route and status.");
     describe_counter!(HOOKS, "Events that were sent to hooks, by what became of them.");
+    describe_counter!(SPANS_SENT, "Spans that the collector of traces took.");
+    describe_counter!(SPANS_DROPPED, "Spans that the collector of traces will not get.");
 }
 
 fn set(gauge: metrics::Gauge, count: usize) {

@@ -40,6 +40,7 @@ use crate::{
     route::{Does, Route},
     routes::ROUTES,
     runner::Runner,
+    traces::{TraceOptions, Traces},
 };
 
 /// What a server needs.
@@ -62,6 +63,8 @@ pub struct Options {
     pub hooks: HookOptions,
     /// The page that is handed out at `/`; it may be empty.
     pub page: Page,
+    /// Where spans of turns are sent to, if anywhere.
+    pub traces: Option<TraceOptions>,
     /// Tells the people who run the server something, such as that an agent fails.
     pub notice: Notice,
 }
@@ -93,6 +96,7 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     agents: Arc<Agents>,
     hooks: Arc<Hooks>,
+    traces: Option<Traces>,
     stop: watch::Sender<bool>,
     thread: thread::JoinHandle<io::Result<()>>,
 }
@@ -122,6 +126,10 @@ impl Running {
             self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the server panicked")));
         self.hooks.end();
         self.agents.end();
+        // Only now the last turns have ended.
+        if let Some(traces) = self.traces {
+            traces.end();
+        }
         served
     }
 }
@@ -144,10 +152,11 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
     let limits = options.limits;
     let addresses = options.sockets.iter().filter_map(Socket::address).collect();
     let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let agents =
+    let (agents, heads) =
         Agents::start(options.file, options.runner, limits, Arc::clone(&access), options.notice)
             .map_err(failed)?;
     let hooks = Hooks::start(Arc::clone(&agents), options.hooks).map_err(failed)?;
+    let traces = options.traces.map(|traces| Traces::start(&agents, heads, traces)).transpose()?;
     let (stop, stops) = watch::channel(false);
     let door = Arc::new(Door {
         agents: Arc::clone(&agents),
@@ -166,7 +175,7 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         runtime.shutdown_timeout(LAST_ANSWERS);
         served
     });
-    Ok(Running { addresses, agents, hooks, stop, thread: served? })
+    Ok(Running { addresses, agents, hooks, traces, stop, thread: served? })
 }
 
 /// Forgets now and then who asked.

@@ -8,4 +8,5 @@ mod hooks;
 mod measures;
 mod place;
 mod streams;
+mod traces;
 mod waking;

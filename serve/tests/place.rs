@@ -19,7 +19,7 @@ use wakeful_host::{
     provider::Elsewhere,
 };
 use wakeful_serve::{
-    HookOptions, Limits, Options, Page, Running, Scope, Socket, Tls, grant, start,
+    HookOptions, Limits, Options, Page, Running, Scope, Socket, Tls, TraceOptions, grant, start,
 };
 
 /// A scheduler of this process, as another program would have it.
@@ -46,6 +46,7 @@ pub(crate) struct With {
     pub(crate) tls: Option<Tls>,
     pub(crate) page: Page,
     pub(crate) hooks: HookOptions,
+    pub(crate) traces: Option<TraceOptions>,
 }
 
 impl Default for With {
@@ -60,6 +61,7 @@ impl Default for With {
             tls: None,
             page: Page::default(),
             hooks,
+            traces: None,
         }
     }
 }
@@ -105,6 +107,13 @@ impl Place {
 
     /// Starts the server, and waits until it is ready.
     pub(crate) fn start(&mut self, with: With) {
+        let server = self.second(with);
+        self.address = server.addresses()[0];
+        self.server = Some(server);
+    }
+
+    /// Starts another server over the same store, and waits until it is ready.
+    pub(crate) fn second(&self, with: With) -> Running {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let options = Options {
             file: self.file(),
@@ -118,12 +127,12 @@ impl Place {
             origins: with.origins,
             hooks: with.hooks,
             page: with.page,
+            traces: with.traces,
             notice: Arc::new(|notice| println!("{notice}")),
         };
         let server = start(options).expect("it starts");
-        self.address = server.addresses()[0];
-        self.server = Some(server);
-        until("the server is ready", || self.server.as_ref().is_some_and(Running::is_ready));
+        until("the server is ready", || server.is_ready());
+        server
     }
 
     pub(crate) fn stop(&mut self) {

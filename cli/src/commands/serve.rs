@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    env, fs, io,
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     sync::Arc,
@@ -20,7 +20,10 @@ use wakeful_core::{
 use wakeful_host::{ledger::SqliteFile, text};
 #[cfg(target_os = "linux")]
 use wakeful_serve::{Folders, Models, Runner};
-use wakeful_serve::{HookOptions, Limits, Options, Page, Scope, ServeError, Socket, Tls, TlsError};
+use wakeful_serve::{
+    HookOptions, Limits, Options, Page, Scope, ServeError, Socket, Tls, TlsError, TraceError,
+    TraceOptions,
+};
 
 use super::{CliError, Verdict, run::signalled, status::counted};
 #[cfg(target_os = "linux")]
@@ -32,6 +35,11 @@ use super::{
 
 /// The address of a server to which nothing else is said.
 const LISTEN: &str = "127.0.0.1:7171";
+
+/// The variables that name the collector of traces, as all programs with OpenTelemetry read them.
+const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const OTLP_HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const OTLP_SERVICE: &str = "OTEL_SERVICE_NAME";
 
 /// The name of the token that the first start makes.
 const FIRST: &str = "operator";
@@ -100,6 +108,10 @@ pub(super) struct Serve {
     /// The built workbench to hand out at `/` [default: the one in this program, if it has one]
     #[arg(long, value_name = "DIR")]
     workbench: Option<PathBuf>,
+    /// The collector to which a trace of each turn is sent, such as http://localhost:4318 (OTLP
+    /// over HTTP); OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME are read too
+    #[arg(long, value_name = "URL", env = OTLP_ENDPOINT)]
+    otlp_endpoint: Option<String>,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
     #[cfg(target_os = "linux")]
@@ -264,6 +276,9 @@ pub(in crate::commands) enum CannotServe {
     /// An origin is not one.
     #[error("`{0}` is not an origin: write it as a browser does, such as https://desk.example")]
     Origin(String),
+    /// Traces cannot be sent.
+    #[error(transparent)]
+    Traces(#[from] TraceError),
     /// It is not said where commands work.
     #[cfg(target_os = "linux")]
     #[error(
@@ -295,6 +310,7 @@ impl Serve {
         let origins = self.allow_origin.iter().map(|origin| origin_of(origin));
         let origins = origins.collect::<Result<BTreeSet<_>, _>>()?;
         let tls = self.tls()?;
+        let traces = self.traces()?;
         let is_open = !self.listen.ip().is_loopback();
         if is_open && tls.is_none() && !self.behind_proxy {
             return Err(CannotServe::Plain(self.listen).into());
@@ -344,6 +360,7 @@ impl Serve {
                 ..HookOptions::default()
             },
             page,
+            traces,
             notice: Arc::new(|notice| mention!("{notice}")),
         })
         .map_err(CannotServe::from)?;
@@ -388,6 +405,17 @@ impl Serve {
                 Ok(Verdict::Well)
             }
         }
+    }
+
+    /// Where traces are sent to, if anywhere. An empty variable is as good as none.
+    fn traces(&self) -> Result<Option<TraceOptions>, CliError> {
+        let endpoint = self.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+        let Some(endpoint) = endpoint else { return Ok(None) };
+        let read = |name| env::var_os(name).unwrap_or_default().to_string_lossy().into_owned();
+        let service = Some(read(OTLP_SERVICE)).filter(|name| !name.is_empty());
+        let service = service.as_deref().unwrap_or("wakeful");
+        let options = TraceOptions::new(endpoint, &read(OTLP_HEADERS), service);
+        Ok(Some(options.map_err(CannotServe::from)?))
     }
 
     fn tls(&self) -> Result<Option<Tls>, CliError> {

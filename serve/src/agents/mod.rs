@@ -133,14 +133,15 @@ pub(crate) struct Said {
 }
 
 impl Agents {
-    /// The agents of a store. Threads begin to look after them.
+    /// The agents of a store, and the heads at which they were found. Threads begin to look after
+    /// them.
     pub(crate) fn start(
         file: SqliteFile,
         runner: Option<Arc<dyn Runner>>,
         limits: Limits,
         access: Arc<Access>,
         notice: Notice,
-    ) -> Result<Arc<Self>, Problem> {
+    ) -> Result<(Arc<Self>, Vec<Head>), Problem> {
         let reads = SqliteFile::open_read_only(file.path())?;
         let cursors = Cursors::load(&file)?;
         let agents = Arc::new(Self {
@@ -175,12 +176,13 @@ impl Agents {
             let cell = agents.add(agent, head, agents.turns_of(registered));
             cell.put_away(registered.is_some_and(|registered| registered.put_away));
         }
+        let found = heads.clone();
         agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
         agents.spawn("wakeful-watch", move |agents| agents.watch(version))?;
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
         }
-        Ok(agents)
+        Ok((agents, found))
     }
 
     fn spawn(

@@ -1,17 +1,19 @@
-//! The tail: it reads the new entries of all agents, each once and in order, for what counts them.
+//! The tail: it reads the new entries of all agents, each once and in order, for those who count or
+//! trace them.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
 use wakeful_core::{
     host::{Ledger, LedgerError},
+    id::Seq,
     record::{
         chain::Head,
         entry::{Entry, EntryBytes, EntryError},
     },
+};
+use wakeful_host::{
+    driver::{self, DriveError},
+    ledger::SqliteLedger,
 };
 
 use super::{Agents, Cell, agenda::Number};
@@ -19,7 +21,7 @@ use super::{Agents, Cell, agenda::Number};
 /// The most entries that are read of one agent before others have their turn.
 const PAGE: u32 = 256;
 
-/// The longest wait, after which the tail sees that the server ends.
+/// The longest wait, after which a reader sees that it ends.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Why a ledger cannot be read on.
@@ -47,18 +49,46 @@ pub(crate) fn read_on(
         *head = entry.head();
         each(&entry, bytes);
     }
-    Ok(page.len() == PAGE as usize)
+    // A page of long entries ends before it is full.
+    Ok(page.len() == PAGE as usize || !page.is_empty() && head.seq < cell.head())
+}
+
+/// The head of a ledger at one of its entries.
+pub(crate) fn head_at(ledger: &mut SqliteLedger, seq: Seq) -> Result<Head, Stop> {
+    driver::head_at(ledger, seq).map_err(|why| match why {
+        DriveError::Ledger(why) => Stop::Store(why),
+        _ => Stop::Broken(EntryError::BrokenChain { seq }),
+    })
 }
 
 impl Agents {
-    /// Reads what is new until the end. `heads` are those at which the server found its agents:
-    /// what comes after them happens while it lives.
-    pub(super) fn tail(self: &Arc<Self>, heads: Vec<Head>) {
+    /// Counts what is new until the end.
+    pub(super) fn tail(&self, heads: Vec<Head>) {
+        let has_ended = |_| self.has_ended.load(Ordering::Acquire);
+        self.follow(heads, "counted", has_ended, |cell, entry| {
+            self.metrics.entry(&entry.record, cell.brief().model.as_deref());
+        });
+    }
+
+    /// Reads the new entries of all agents, each once and in the order of its agent. `heads` are
+    /// those at which the server found its agents: what comes after them happens while it lives.
+    /// `ends` is asked whether that was enough, and told whether everything was read. `done` says
+    /// what is no longer done with the entries of a broken ledger.
+    pub(crate) fn follow(
+        &self,
+        heads: Vec<Head>,
+        done: &str,
+        ends: impl Fn(bool) -> bool,
+        mut each: impl FnMut(&Cell, &Entry),
+    ) {
         let mut heads: HashMap<Number, Option<Head>> =
             heads.into_iter().map(Some).enumerate().collect();
         let mut at = 0;
-        while !self.has_ended.load(Ordering::Acquire) {
+        while !ends(false) {
             let Some((turn, number)) = self.changes.next(at) else {
+                if ends(true) {
+                    return;
+                }
                 at = self.changes.wait(at, LONGEST);
                 continue;
             };
@@ -67,18 +97,14 @@ impl Agents {
             // An agent that came later began while this process lives.
             let kept = heads.entry(number).or_insert(Some(Head::START));
             let Some(head) = kept else { continue };
-            let model = cell.brief().model.clone();
             loop {
-                let read = read_on(self, &cell, head, |entry, _| {
-                    self.metrics.entry(&entry.record, model.as_deref());
-                });
-                match read {
-                    Ok(true) if !self.has_ended.load(Ordering::Acquire) => {}
+                match read_on(self, &cell, head, |entry, _| each(&cell, entry)) {
+                    Ok(true) if !ends(false) => {}
                     // What the store does not give now is read with the next entry.
                     Ok(_) | Err(Stop::Store(_)) => break,
                     Err(why @ Stop::Broken(_)) => {
-                        (self.notice)(&format!(
-                            "{}: its entries are not counted: {why}",
+                        self.tell(&format!(
+                            "{}: its entries are no longer {done}: {why}",
                             cell.agent
                         ));
                         *kept = None;

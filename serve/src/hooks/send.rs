@@ -7,7 +7,6 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Arc,
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -16,7 +15,6 @@ use ureq::{
     Agent,
     config::Config,
     http::Uri,
-    tls::{RootCerts, TlsConfig},
     unversioned::{
         resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
         transport::{DefaultConnector, NextTimeout},
@@ -24,10 +22,10 @@ use ureq::{
 };
 
 use super::{Hook, event::Event};
-use crate::signing;
-
-/// The time that a receiver has to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::{
+    outgoing::{ANSWER_BYTES, client},
+    signing,
+};
 
 /// The time that a program has for an event.
 const PROGRAM_PATIENCE: Duration = Duration::from_secs(30);
@@ -37,9 +35,6 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What a program gets of the environment of the server, which may hold the key of a provider.
 const ENVIRONMENT: [&str; 5] = ["HOME", "LANG", "PATH", "TMPDIR", "TZ"];
-
-/// The most bytes that are read of an answer.
-const ANSWER_BYTES: u64 = 16 << 10;
 
 /// The addresses of the data of a machine in a cloud, besides the link-local ones.
 const METADATA: [IpAddr; 2] = [
@@ -142,20 +137,8 @@ pub(super) enum Sender {
 
 impl Sender {
     pub(super) fn over_http(allows_http: bool) -> Self {
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .build();
-        let config = Agent::config_builder()
-            .tls_config(tls)
-            // A proxy would resolve the name itself.
-            .proxy(None)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_global(Some(PATIENCE))
-            .max_response_header_size(ANSWER_BYTES as usize)
-            .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
-            .build();
+        // A proxy would resolve the name itself.
+        let config = client().proxy(None).build();
         let resolver = Guarded { allows_http };
         let agent = Agent::with_parts(config, DefaultConnector::default(), resolver);
         Self::Http(Box::new(agent))
@@ -230,6 +213,7 @@ fn run(program: &Path, event: &Event, patience: Duration) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signing::new_secret;
 
     #[test]
     fn events_go_encrypted_and_not_to_links() {

@@ -6,12 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{
-    host::Clock,
-    record::{chain::Head, entry::EntryError},
-    time::Timestamp,
-};
-use wakeful_host::{clock::SystemClock, driver};
+use wakeful_core::{host::Clock, record::chain::Head, time::Timestamp};
+use wakeful_host::clock::SystemClock;
 
 use super::{
     Hook, HookOptions, Watched,
@@ -19,9 +15,12 @@ use super::{
     event::{self, Event},
     send::Sender,
 };
-use crate::agents::{
-    Agents, Cell,
-    tail::{self, Stop},
+use crate::{
+    agents::{
+        Agents, Cell,
+        tail::{self, Stop},
+    },
+    outgoing::jittered,
 };
 
 /// The longest wait for news.
@@ -209,11 +208,7 @@ impl Worker<'_> {
         if position >= newest.seq {
             return Ok(newest);
         }
-        match driver::head_at(&mut ledger, position) {
-            Ok(head) => Ok(head),
-            Err(driver::DriveError::Ledger(why)) => Err(Stop::Store(why)),
-            Err(_) => Err(Stop::Broken(EntryError::BrokenChain { seq: position })),
-        }
+        tail::head_at(&mut ledger, position)
     }
 
     /// Sends an event until it is delivered or given up.
@@ -308,14 +303,6 @@ impl Worker<'_> {
             self.agents.tell(&format!("the hook `{}` works again", self.watched.name));
         }
     }
-}
-
-/// Half of the wait to all of it, so that hooks which failed together do not come back together.
-fn jittered(wait: Duration) -> Duration {
-    let mut byte = [0];
-    // Without random bytes the wait is only as long as that of others.
-    let _ = getrandom::fill(&mut byte);
-    wait.mul_f64(0.5 + f64::from(byte[0]) / 512.0)
 }
 
 fn age(since: Timestamp, now: Timestamp) -> Duration {
