@@ -213,7 +213,6 @@ fn run(program: &Path, event: &Event, patience: Duration) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signing::new_secret;
 
     #[test]
     fn events_go_encrypted_and_not_to_links() {
