@@ -60,7 +60,7 @@ pub struct Options {
     pub origins: BTreeSet<String>,
     /// How hooks are told.
     pub hooks: HookOptions,
-    /// Where spans of turns are sent to, if anywhere.
+    /// The collector to which spans of turns are sent, if there is one.
     pub traces: Option<TraceOptions>,
     /// Tells the people who run the server something, such as that an agent fails.
     pub notice: Notice,
