@@ -2,7 +2,6 @@
 
 use std::{
     io::{BufRead, BufReader},
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -242,12 +241,13 @@ fn a_server_that_cannot_start_says_why_and_what_to_do() {
     assert!(nowhere.contains("write it as http://localhost:4318"), "{nowhere}");
 }
 
+#[cfg(unix)]
 #[test]
 fn the_variables_of_opentelemetry_say_where_traces_go() {
-    let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let collector = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let endpoint = format!("http://{}", collector.local_addr().expect("an address"));
     let mut served = Served::new(&[]);
-    served.stop();
+    assert_eq!(served.signal(rustix::process::Signal::INT), Some(0));
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b"),
@@ -258,6 +258,7 @@ fn the_variables_of_opentelemetry_say_where_traces_go() {
     assert_eq!(served.request("PUT", "/v1/agents/ada", &body).0, 201);
     let said = json!({ "text": "hello" });
     assert_eq!(served.request("POST", "/v1/agents/ada/messages", &said).0, 200);
+    served.until("a turn is open", |served| served.get("/v1/agents/ada/turn").0 == 200);
     let run = served.get("/v1/agents/ada/turn").1["run_id"].clone();
     let ended = json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" });
     assert_eq!(served.request("POST", "/v1/agents/ada/facts", &ended).0, 200);
@@ -278,7 +279,7 @@ fn the_variables_of_opentelemetry_say_where_traces_go() {
         body.extend(more);
     }
     // Nobody answers it, and the server ends all the same.
-    served.stop();
+    assert_eq!(served.signal(rustix::process::Signal::INT), Some(0));
     // An empty variable is as good as none, and a wrong header is told without its value.
     served.start_with(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "")]);
     let wrong = Command::new(env!("CARGO_BIN_EXE_wakeful"))
@@ -294,6 +295,7 @@ fn the_variables_of_opentelemetry_say_where_traces_go() {
     assert!(!told.contains("hunter2"), "{told}");
 }
 
+#[cfg(unix)]
 fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }

@@ -63,7 +63,7 @@ pub struct Options {
     pub hooks: HookOptions,
     /// The page that is handed out at `/`; it may be empty.
     pub page: Page,
-    /// Where spans of turns are sent to, if anywhere.
+    /// The collector to which spans of turns are sent, if there is one.
     pub traces: Option<TraceOptions>,
     /// Tells the people who run the server something, such as that an agent fails.
     pub notice: Notice,

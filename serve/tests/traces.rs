@@ -260,7 +260,7 @@ fn a_turn_with_rounds_a_tool_a_failure_and_a_retry_is_traced() {
     report(
         &place,
         "eva",
-        &json!({ "fact": "policy_set", "policy": { "failed_turn_backoff_ms": [1] } }),
+        &json!({ "fact": "policy_set", "policy": { "failed_turn_backoff_ms": [500] } }),
     );
     report(
         &place,
@@ -305,8 +305,11 @@ fn a_turn_with_rounds_a_tool_a_failure_and_a_retry_is_traced() {
     // What each is made of.
     let entries = entries(&place, "eva");
     let begins = |run: &Value| {
-        let is_it = |entry: &&Entry| matches!(&entry.record, Record::Turn(turn) if json!(turn.run_id) == *run);
-        let found: Vec<_> = entries.iter().filter(is_it).collect();
+        let of = |record: &Record| match record {
+            Record::Turn(turn) => json!(turn.run_id),
+            _ => Value::Null,
+        };
+        let found: Vec<_> = entries.iter().filter(|entry| of(&entry.record) == *run).collect();
         assert_eq!(found.len(), 2, "a beginning and an end");
         (found[0], found[1])
     };

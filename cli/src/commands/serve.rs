@@ -407,7 +407,7 @@ impl Serve {
         }
     }
 
-    /// Where traces are sent to, if anywhere. An empty variable is as good as none.
+    /// The collector of traces, if there is one. An empty variable is as good as none.
     fn traces(&self) -> Result<Option<TraceOptions>, CliError> {
         let endpoint = self.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
         let Some(endpoint) = endpoint else { return Ok(None) };

@@ -32,7 +32,7 @@ const MOST_SPANS: usize = 8_192;
 /// The time that traces have at the end of the server.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Where spans are sent to.
+/// The collector of spans, and how it is spoken to.
 #[derive(Clone)]
 pub struct TraceOptions {
     url: String,

@@ -2,7 +2,7 @@
 //!
 //! The ids are the beginning of the chain of an entry: the one that began the turn for its trace
 //! and its own span, the one that ended it for a round or a tool. So a span that is sent twice is
-//! the same span, no two stores share an id, and whoever sees an id finds the entry.
+//! the same span, no two stores share an id, and an id leads to its entry.
 
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
