@@ -377,6 +377,10 @@ impl Serve {
                 say!("{}", first_steps(&format!("{scheme}://{address}"), token));
                 if has_page {
                     say!("\nthe workbench: {scheme}://{address}/#token={token}");
+                } else {
+                    say!(
+                        "\nno workbench is in this program; --workbench DIR hands out a built one"
+                    );
                 }
             }
             None => {
@@ -511,7 +515,7 @@ fn first_steps(url: &str, token: &str) -> String {
          this token is shown once; it may do everything:\n\
          \x20 {token}\n\n\
          three commands to try in another terminal:\n\
-         \x20 export TOKEN={token}\n\
+         \x20 export URL={url} TOKEN={token}\n\
          \x20 curl -X PUT -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada\n\
          \x20 curl -X POST -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada/messages -d '{{\"text\":\"hello\"}}'\n\
          \x20 curl -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada/turn"
