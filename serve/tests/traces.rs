@@ -260,7 +260,7 @@ fn a_turn_with_rounds_a_tool_a_failure_and_a_retry_is_traced() {
     report(
         &place,
         "eva",
-        &json!({ "fact": "policy_set", "policy": { "failed_turn_backoff_ms": [1] } }),
+        &json!({ "fact": "policy_set", "policy": { "failed_turn_backoff_ms": [500] } }),
     );
     report(
         &place,
