@@ -11,6 +11,7 @@ use crate::{
     agents::{Agents, Cell},
     hooks::Hooks,
     problem::Problem,
+    route::HIGHEST,
 };
 
 /// A request that was let in, for a handler that may block.
@@ -65,8 +66,7 @@ impl Asked {
 
     /// A number of the query, if it is there.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
-        let read = self.query.get(name).map(|text| text.parse()).transpose();
-        read.map_err(|_| Problem::malformed(format!("`{name}` must be a whole number from 0")))
+        self.query.get(name).map(|text| number(name, text)).transpose()
     }
 
     /// A name of the query, such as that of a decision.
@@ -75,6 +75,14 @@ impl Asked {
         let read = self.query.get(name).map(read).transpose();
         read.map_err(|why| Problem::malformed(format!("`{name}`: {why}")))
     }
+}
+
+/// A number, as the document limits it.
+pub(crate) fn number(name: &str, text: &str) -> Result<u64, Problem> {
+    let read = text.parse().ok().filter(|number| *number <= HIGHEST);
+    read.ok_or_else(|| {
+        Problem::malformed(format!("`{name}` must be a whole number from 0 to {HIGHEST}"))
+    })
 }
 
 /// An answer: its status and its text.

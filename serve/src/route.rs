@@ -32,6 +32,18 @@ pub(crate) struct EntryNumber(
     u64,
 );
 
+/// The highest number that is read: numbers above it are not exact in JavaScript.
+pub(crate) const HIGHEST: u64 = 9_007_199_254_740_991;
+
+/// The place in a stream, as one of its events named it.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+pub(crate) struct Cursor(
+    #[schemars(length(min = 1))]
+    #[allow(dead_code)]
+    String,
+);
+
 /// The id of a thing, as a path names it.
 #[derive(JsonSchema)]
 #[schemars(transparent)]

@@ -15,8 +15,8 @@ use crate::{
     },
     hooks::{NewHook, ShownHook, Tried},
     route::{
-        Body, Does, EntryNumber, Parameter, Reply, Route, body, get, header, operate, query, reply,
-        schema,
+        Body, Cursor, Does, EntryNumber, Parameter, Reply, Route, body, get, header, operate,
+        query, reply, schema,
     },
 };
 
@@ -308,7 +308,7 @@ pub const ROUTES: &[Route] = &[
             "The stored entries of all agents as a stream of server-sent events, in order for each \
              agent; for a token of all agents",
             &[
-                query("after", schema::<String>, "Only what comes after this `id` of an event"),
+                query("after", schema::<Cursor>, "Only what comes after this `id` of an event"),
                 query("from", schema::<events::From>, "Its beginning without an `id`"),
                 query("until", schema::<entries::Until>, "Its end; it has none if absent"),
                 header("Last-Event-ID", schema::<String>, "As `after`; it goes before"),

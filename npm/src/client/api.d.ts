@@ -30,6 +30,10 @@ export type WorkItemIdText = Id;
  */
 export type Until = "head";
 /**
+ * The place in a stream, as one of its events named it.
+ */
+export type Cursor = string;
+/**
  * The place at which a stream without a cursor begins.
  */
 export type From = "now";
@@ -384,7 +388,7 @@ export interface Routes {
       /**
        * Only what comes after this `id` of an event
        */
-      after?: string;
+      after?: Cursor;
       /**
        * Its beginning without an `id`
        */

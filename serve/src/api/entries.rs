@@ -24,7 +24,11 @@ use wakeful_core::{
 };
 use wakeful_host::ledger::SqliteLedger;
 
-use crate::{agents::Cell, asked::Asked, problem::Problem};
+use crate::{
+    agents::Cell,
+    asked::{self, Asked},
+    problem::Problem,
+};
 
 /// The most entries that are read at once.
 pub(super) const PAGE: u32 = 256;
@@ -61,11 +65,11 @@ pub(crate) fn stream(
     place: OwnedSemaphorePermit,
 ) -> Result<Response, Problem> {
     let cell = asked.cell()?;
+    // Read in any case, so that a wrong one is told.
+    let named = asked.number("after")?.unwrap_or(0);
     let after = match asked.header("last-event-id").filter(|named| !named.is_empty()) {
-        None => asked.number("after")?.unwrap_or(0),
-        Some(after) => after
-            .parse()
-            .map_err(|_| Problem::malformed("`Last-Event-ID` is the number of an entry, from 0"))?,
+        None => named,
+        Some(after) => asked::number("Last-Event-ID", after)?,
     };
     let ends = match asked.query.get("until").map(String::as_str) {
         None => false,

@@ -129,9 +129,7 @@ impl Reading {
     /// Goes on after a cursor.
     fn go_on(&mut self, after: &str) -> Result<(), Problem> {
         let given = Given::read(after).ok_or_else(|| {
-            Problem::malformed(
-                "`Last-Event-ID` and `after` are the `id` of an event of this stream",
-            )
+            Problem::unfit("`Last-Event-ID` and `after` are the `id` of an event of this stream")
         })?;
         let mut all = match &given.base {
             None => ByAgent::new(),

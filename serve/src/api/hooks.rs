@@ -21,7 +21,7 @@ pub(crate) fn put(asked: &Asked) -> Result<Answer, Problem> {
         let detail = format!(
             "the name of a hook has 1 to {NAME_BYTES} letters of a to z, digits, `-`, `_` and `.`"
         );
-        return Err(Problem::malformed(detail));
+        return Err(Problem::unfit(detail));
     }
     let (hook, is_new) = asked.hooks.put(name, asked.json()?)?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };

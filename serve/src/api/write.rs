@@ -32,6 +32,7 @@ use crate::{
     agents::Said,
     asked::{Answer, Asked},
     problem::Problem,
+    route::HIGHEST,
 };
 
 /// The header by which a client repeats a request safely.
@@ -316,12 +317,23 @@ pub(crate) struct NewTrigger {
     #[serde(default)]
     one_shot: bool,
     /// The time after which it ends, in milliseconds.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[serde(default, deserialize_with = "whole")]
+    #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
     expires_in_ms: Option<u64>,
     /// Whether those who deliver are trusted as an integration of the operator.
     #[serde(default)]
     trusted: bool,
+}
+
+/// A whole number, which some programs write with a fraction of zero.
+fn whole<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(from)? else { return Ok(None) };
+    let text = number.to_string();
+    let digits = text.strip_suffix(".0").unwrap_or(&text);
+    let number = digits.parse().ok().filter(|number| *number <= HIGHEST);
+    number.map(Some).ok_or_else(|| {
+        serde::de::Error::custom(format!("`{text}` is not a whole number from 0 to {HIGHEST}"))
+    })
 }
 
 /// What a delivery becomes.
@@ -351,6 +363,9 @@ pub(crate) struct MadeTrigger {
 
 pub(crate) fn make_trigger(asked: &Asked) -> Result<Answer, Problem> {
     let new: NewTrigger = asked.json()?;
+    if new.expires_in_ms == Some(0) {
+        return Err(Problem::malformed("`expires_in_ms` is above zero"));
+    }
     let id = ExternalTriggerId::from(new.external_trigger_id.as_str());
     let token = Token::random().map_err(|_| Problem::store())?;
     let fact = Fact::ExternalTriggerCreated(ExternalTriggerCreated {

@@ -89,6 +89,7 @@ struct Hook {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewHook {
     /// The address to which events are sent with `POST`: https, or http to this machine.
+    #[schemars(length(min = 1))]
     url: String,
     /// The events that it gets.
     #[schemars(length(min = 1))]
@@ -246,7 +247,7 @@ impl Hooks {
         new: NewHook,
     ) -> Result<(ShownHook, bool), Problem> {
         if let Some(fault) = send::fault_in(&new.url, self.options.allows_http) {
-            return Err(Problem::malformed(fault));
+            return Err(Problem::unfit(fault));
         }
         if new.events.is_empty() {
             return Err(Problem::malformed("name at least one event: `/openapi.json` lists them"));
