@@ -80,7 +80,8 @@ def schemathesis(server, examples):
          "run", server.url + "/openapi.json", "--header", "Authorization: Bearer " + server.token,
          "--max-examples", str(examples), "--suppress-health-check", "all", "--no-color",
          "--request-timeout", "30"],
-        capture_output=True, text=True)
+        # It keeps a cache in the folder in which it runs.
+        cwd=tempfile.gettempdir(), capture_output=True, text=True)
     cases = re.search(r"(\d+) generated.*", ran.stdout)
     if ran.returncode != 0 or not cases:
         print(ran.stdout[-20000:], ran.stderr[-2000:])
