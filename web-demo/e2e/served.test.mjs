@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { axe, newPage, opened, openWorkbench, overflow, shoot } from "./page.mjs";
+import { newPage, opened, openWorkbench, overflow, shoot } from "./page.mjs";
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url));
 let workbench, server, folder, url, token;
@@ -66,11 +66,9 @@ test("the page lists the agents of its server and shows new entries as they come
     await agents.getByRole("button", { name: "ada" }).waitFor();
     await ask("POST", "ada/messages", { text: "look at the build" });
     await page.locator(".entry-summary", { hasText: "look at the build" }).waitFor();
-    await page.locator(".decision", { hasText: "StartModelTurn" }).waitFor();
     await agents.getByText("active turn").waitFor();
     await shoot(page, "served");
     assert.equal(await overflow(page), 0);
-    assert.deepEqual(await axe(page), []);
     await agents.getByRole("button", { name: "bob" }).click();
     await opened(page, "agent bob");
     assert.match(decodeURIComponent(page.url()), /#agent bob\//);
