@@ -76,7 +76,9 @@ test("the page lists the agents of its server and shows new entries as they come
     await opened(page, "agent bob");
     const workers = await page.evaluate(() => navigator.serviceWorker.getRegistrations());
     assert.deepEqual(workers, [], "nothing is kept for offline use");
-    assert.deepEqual(troubles, []);
+    // A stream that the page no longer follows is broken off by the page.
+    const others = troubles.filter((told) => !/entries\?after=\d+ net::ERR_ABORTED$/.test(told));
+    assert.deepEqual(others, []);
   } finally {
     await close();
   }
