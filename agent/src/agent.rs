@@ -312,7 +312,7 @@ impl Agent {
     /// Waits for a request, for another process, or until something is due.
     fn wait(&mut self) -> Result<(), AgentError> {
         let now = self.actor.now();
-        let left = self.actor.next_wake()?.map_or(POLL, |due| duration(now, due).min(POLL));
+        let left = self.actor.next_wake()?.map_or(POLL, |due| due.duration_since(now).min(POLL));
         match self.mailbox.recv_timeout(left) {
             Ok(request) => request(&mut self.actor),
             // Nothing announces what another process appends to the file, so each timeout looks for
@@ -390,9 +390,4 @@ fn has_ended(state: &State, until: Until) -> bool {
                 && !owes(&Obligation::recurs)
         }
     }
-}
-
-fn duration(now: Timestamp, due: Timestamp) -> Duration {
-    let nanos = due.as_nanos().saturating_sub(now.as_nanos());
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }

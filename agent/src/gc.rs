@@ -255,7 +255,7 @@ impl Store {
         let now = now();
         let mut left: u64 = leftovers.iter().map(|leftover| leftover.bytes).sum();
         let fate = |leftover: Leftover| {
-            let is_old = age(leftover.since, now) > keep.age;
+            let is_old = now.duration_since(leftover.since) > keep.age;
             if !is_old && left <= keep.bytes {
                 return (leftover, Fate::Stays);
             }
@@ -397,12 +397,6 @@ fn timestamp(time: SystemTime) -> Timestamp {
 
 fn now() -> Timestamp {
     timestamp(SystemTime::now())
-}
-
-/// The time since an instant; nothing if it is in the future.
-fn age(since: Timestamp, now: Timestamp) -> Duration {
-    let nanos = now.as_nanos().saturating_sub(since.as_nanos());
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 /// The collection of a live host, on a thread of its own: git may take long.

@@ -4,7 +4,7 @@
 //! The text is read and written here, because a time library would weigh as much in a guest as all
 //! planes together. The tests compare this code with such a library.
 
-use core::fmt;
+use core::{fmt, time::Duration};
 
 use serde::{Serialize, Serializer};
 
@@ -42,6 +42,12 @@ impl Timestamp {
     #[must_use]
     pub fn nanos_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
+    }
+
+    /// The time from `earlier` to this instant; zero if it is not earlier.
+    #[must_use]
+    pub fn duration_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.nanos_since(earlier)).unwrap_or(0))
     }
 
     /// This instant minus `nanos` nanoseconds.

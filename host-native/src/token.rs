@@ -67,7 +67,9 @@ impl fmt::Debug for Token {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes as hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         // Writing into memory cannot fail.
         let _ = write!(digits, "{byte:02x}");

@@ -11,9 +11,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use wakeful_core::{id::AgentId, json};
-use wakeful_host::ledger::{SqliteError, SqliteFile};
+use wakeful_host::{
+    ledger::{SqliteError, SqliteFile},
+    token::hex,
+};
 
-use crate::{agents::digest, api::write::hex};
+use crate::agents::digest;
 
 /// What a token may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

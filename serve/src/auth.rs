@@ -157,16 +157,22 @@ impl Gate {
     /// Whether a request has a token that this server does not know. One of many such from an
     /// address is refused.
     pub(crate) fn is_new(&self, peer: Peer, headers: &HeaderMap) -> Result<bool, Problem> {
+        // One with a right token is let in, whatever others at its address have tried.
+        let is_new = shown(headers).is_some_and(|token| self.access.of(token).is_none());
+        if is_new {
+            self.guessed(peer)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Counts a wrong token. One of too many from an address is refused.
+    pub(crate) fn guessed(&self, peer: Peer) -> Result<(), Problem> {
         let address = match peer {
             Peer::Tcp(address) => Some(address.ip()),
             Peer::Own | Peer::Other => None,
         };
-        // One with a right token is let in, whatever others at its address have tried.
-        let is_new = shown(headers).is_some_and(|token| self.access.of(token).is_none());
-        if is_new && self.wrong.check_key(&address).is_err() {
-            return Err(Problem::busy("too many wrong tokens came from this address"));
-        }
-        Ok(is_new)
+        let counted = self.wrong.check_key(&address);
+        counted.map_err(|_| Problem::busy("too many wrong tokens came from this address"))
     }
 
     fn known(&self, token: Option<&str>) -> Result<Arc<Grant>, Problem> {

@@ -17,9 +17,8 @@ use wakeful_core::{host::Clock, id::AgentId, json, time::Timestamp};
 use wakeful_host::{
     clock::SystemClock,
     ledger::{SqliteError, SqliteFile},
+    token::hex,
 };
-
-use crate::api::write::hex;
 
 /// The kind of the list of bases.
 const LIST: &str = "cursor_base";
@@ -206,8 +205,7 @@ impl Cursors {
 }
 
 fn age(made: Made) -> Duration {
-    let nanos = SystemClock.now().as_nanos().saturating_sub(made.at.as_nanos());
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+    SystemClock.now().duration_since(made.at)
 }
 
 #[cfg(test)]

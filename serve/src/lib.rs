@@ -23,6 +23,7 @@ mod openapi;
 mod outgoing;
 mod page;
 mod problem;
+mod random;
 mod route;
 mod routes;
 mod runner;

@@ -172,7 +172,8 @@ impl Metrics {
             set(gauge!(RESIDENT), seen.resident);
             set(gauge!(LIVING), agents.living());
             set(gauge!(LATE), agents.late());
-            gauge!(OLDEST_WAIT).set(seen.oldest_wait.map_or(0.0, |since| seconds(since, now)));
+            gauge!(OLDEST_WAIT)
+                .set(seen.oldest_wait.map_or(0.0, |since| now.duration_since(since).as_secs_f64()));
             for (lane, count) in LANES.iter().zip(seen.lanes) {
                 set(gauge!(QUEUE, "lane" => *lane), count);
             }
@@ -252,11 +253,6 @@ fn set(gauge: metrics::Gauge, count: usize) {
     // More than 2^53 of anything does not fit into a machine.
     #[allow(clippy::cast_precision_loss)]
     gauge.set(count as f64);
-}
-
-fn seconds(since: Timestamp, now: Timestamp) -> f64 {
-    let nanos = u64::try_from(now.as_nanos().saturating_sub(since.as_nanos())).unwrap_or(0);
-    Duration::from_nanos(nanos).as_secs_f64()
 }
 
 /// The value of a label, unless there are too many others.

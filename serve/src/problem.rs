@@ -34,6 +34,9 @@ pub struct Problem {
 /// The seconds after which a client that was refused for a limit may come again.
 const AGAIN: HeaderValue = HeaderValue::from_static("1");
 
+/// The code for a token that no trigger has.
+const NO_SUCH_TOKEN: &str = "no_such_token";
+
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         Self { status: status.as_u16(), code: code.into(), detail: detail.into(), place: None }
@@ -50,6 +53,12 @@ impl Problem {
     pub(crate) fn no_hook(name: &str) -> Self {
         let detail = format!("there is no hook `{name}`: `GET /v1/hooks` lists those there are");
         Self::new(StatusCode::NOT_FOUND, "no_such_hook", detail)
+    }
+
+    pub(crate) fn no_such_token() -> Self {
+        let detail =
+            "no external trigger has this token: ask the agent's operator for a new address";
+        Self::new(StatusCode::NOT_FOUND, NO_SUCH_TOKEN, detail)
     }
 
     pub(crate) fn no_trigger() -> Self {
@@ -136,6 +145,11 @@ impl Problem {
     /// Whether the request is to blame, and not the agent or its ledger.
     pub(crate) fn blames_request(&self) -> bool {
         matches!(self.code.as_str(), "malformed" | "too_large" | "no_such_entry" | "wrong_state")
+    }
+
+    /// Whether the token of a trigger was a guess.
+    pub(crate) fn is_guess(&self) -> bool {
+        self.code == NO_SUCH_TOKEN
     }
 
     /// Whether the next request will fail in the same way.

@@ -379,7 +379,13 @@ async fn answered(
     match route.does {
         Does::Answers(answers) => {
             let _place = place(door).await?;
-            blocking(move || answers(&asked)).await.map(IntoResponse::into_response)
+            let answered = blocking(move || answers(&asked)).await;
+            if let Err(problem) = &answered
+                && problem.is_guess()
+            {
+                door.gate.guessed(peer)?;
+            }
+            answered.map(IntoResponse::into_response)
         }
         Does::AnswersTurn => message(door, asked).await,
         Does::WaitsForTurn => turn(door, asked).await,

@@ -220,6 +220,15 @@ fn tokens_cannot_be_guessed_in_numbers_and_the_right_one_still_works() {
     assert!(answered.contains(&401) && answered.contains(&429), "{answered:?}");
     assert!(answered.iter().all(|status| [401, 429].contains(status)));
     assert_eq!(place.ask("/v1/agents").0, 200);
+    // Addresses that wake agents cannot be guessed in numbers either, and a right one still works.
+    place.make("eva");
+    let body = r#"{"external_trigger_id":"in"}"#;
+    let (_, made) = place.post("/v1/agents/eva/triggers", &place.operator, body);
+    let guess = |number: usize| place.post(&format!("/in/wkt_{number:064x}"), "", "x").0;
+    let answered: Vec<_> = (0..40).map(guess).collect();
+    assert!(answered.contains(&429), "{answered:?}");
+    assert!(answered.iter().all(|status| [404, 429].contains(status)));
+    assert_eq!(place.post(made["path"].as_str().expect("a path"), "", "x").0, 202);
 }
 
 #[test]

@@ -470,15 +470,15 @@ fn a_hook_that_must_not_be_is_refused() {
         body
     };
     for (name, body, status) in [
-        ("desk", with("url", json!("http://desk.example/")), 400),
-        ("desk", with("url", json!("https://169.254.169.254/latest")), 400),
-        ("desk", with("url", json!("file:///etc/passwd")), 400),
+        ("desk", with("url", json!("http://desk.example/")), 422),
+        ("desk", with("url", json!("https://169.254.169.254/latest")), 422),
+        ("desk", with("url", json!("file:///etc/passwd")), 422),
         ("desk", with("events", json!([])), 400),
         ("desk", with("events", json!(["turn.dances"])), 400),
         ("desk", with("agent_id", json!("nobody")), 404),
         ("desk", with("colour", json!("red")), 400),
-        ("de%20sk", fine.clone(), 400),
-        ("de%00sk", fine.clone(), 400),
+        ("de%20sk", fine.clone(), 422),
+        ("de%00sk", fine.clone(), 422),
     ] {
         let (found, code) = put(name, body.clone());
         assert_eq!(found, status, "{name} {body}: {code}");

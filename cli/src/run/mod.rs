@@ -244,7 +244,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         // A clock that jumps has nothing to wait for here, except entries of other processes.
         let left = due
             .filter(|_| matches!(self.time, Time::System(_)))
-            .map_or(POLL, |due| until(self.clock.now(), due).min(POLL));
+            .map_or(POLL, |due| due.duration_since(self.clock.now()).min(POLL));
         self.heed(left)?;
         self.driver.catch_up()?;
         // While the turn waits, a message from another process can be inserted here.
@@ -300,10 +300,4 @@ fn safe_point(fact: &RawJson) -> Option<Boundary> {
         "tool_round_completed" => Some(Boundary::AfterToolResults),
         _ => None,
     }
-}
-
-/// The time from one instant to another; zero if that is past.
-fn until(now: Timestamp, due: Timestamp) -> Duration {
-    let nanos = due.as_nanos().saturating_sub(now.as_nanos());
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }

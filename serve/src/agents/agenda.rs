@@ -81,7 +81,7 @@ impl Agenda {
             let now = SystemClock.now();
             let first = due.by_time.first().copied();
             let Some((at, number)) = first.filter(|(at, _)| *at <= now) else {
-                let left = first.map_or(LONGEST, |(at, _)| span(now, at).min(LONGEST));
+                let left = first.map_or(LONGEST, |(at, _)| at.duration_since(now).min(LONGEST));
                 let waited = self.rang.wait_timeout(due, left);
                 due = waited.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
@@ -112,12 +112,6 @@ impl Agenda {
         // Each change is one statement or leaves both lists in step.
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The time from one instant to another; zero if that is past.
-pub(crate) fn span(now: Timestamp, at: Timestamp) -> Duration {
-    let nanos = at.as_nanos().saturating_sub(now.as_nanos());
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 #[cfg(test)]

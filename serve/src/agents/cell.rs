@@ -148,7 +148,15 @@ impl Cell {
 
     /// Waits until no other thread uses the agent.
     pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
-        held(&self.inner)
+        self.inner.lock().unwrap_or_else(|poisoned| {
+            // A thread broke down while it used the agent. Its state may be in the middle of
+            // something, and the ledger is whole: it is opened again.
+            self.inner.clear_poison();
+            let mut inner = poisoned.into_inner();
+            inner.scheduler = None;
+            inner.request = None;
+            inner
+        })
     }
 
     /// The state is in memory, and was asked now.

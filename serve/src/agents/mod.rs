@@ -26,7 +26,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
 use wakeful_core::{
     host::{LedgerError, Receipt, Scheduler, SchedulerError, StepReport},
     id::{AgentId, ExternalTriggerId},
@@ -111,10 +110,10 @@ pub(crate) struct Agents {
     has_ended: AtomicBool,
     /// Those that look after the agents.
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
+    /// The version of the file at which others' entries were last looked for.
+    seen: Mutex<i64>,
     /// Why the store cannot be used.
     lost: Mutex<Option<String>>,
-    /// Wakes those who wait for the next turn of any agent.
-    pub(crate) turns: Notify,
 }
 
 #[derive(Default)]
@@ -144,6 +143,7 @@ impl Agents {
     ) -> Result<(Arc<Self>, Vec<Head>), Problem> {
         let reads = SqliteFile::open_read_only(file.path())?;
         let cursors = Cursors::load(&file)?;
+        let version = file.version()?;
         let agents = Arc::new(Self {
             file,
             reads,
@@ -163,10 +163,9 @@ impl Agents {
             is_ready: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             threads: Mutex::default(),
+            seen: Mutex::new(version),
             lost: Mutex::default(),
-            turns: Notify::new(),
         });
-        let version = agents.file.version()?;
         agents.checks.read(&agents.file)?;
         let registered = agents.registered()?;
         let mut heads = Vec::new();
@@ -178,7 +177,7 @@ impl Agents {
         }
         let found = heads.clone();
         agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
-        agents.spawn("wakeful-watch", move |agents| agents.watch(version))?;
+        agents.spawn("wakeful-watch", |agents| agents.watch())?;
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
         }
@@ -390,9 +389,6 @@ impl Agents {
         }
         self.index(cell, Brief::of(scheduler));
         cell.heard(head.seq);
-        if scheduler.state().turns().run.is_some() {
-            self.turns.notify_waiters();
-        }
         if cell.turns().is_some() {
             self.agenda.now(cell.number);
         }

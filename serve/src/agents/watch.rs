@@ -20,8 +20,8 @@ const REST: u32 = 20;
 const TIDY: u32 = 20;
 
 impl Agents {
-    /// Watches until the end. `version` is that of the file when its agents were read.
-    pub(super) fn watch(self: &Arc<Self>, mut version: i64) {
+    /// Watches until the end.
+    pub(super) fn watch(self: &Arc<Self>) {
         self.look_at_all();
         self.is_ready.store(true, Ordering::Release);
         let mut looks = 0_u32;
@@ -29,19 +29,15 @@ impl Agents {
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
             looks = looks.wrapping_add(1);
-            let seen = self.file.version().map_err(Problem::from).and_then(|found| {
-                if found != version && Instant::now() >= rests_until {
-                    let began = Instant::now();
-                    self.look_again()?;
-                    version = found;
-                    // Of many agents, this takes long. A process that appends without pause must
-                    // not keep this one busy.
-                    rests_until = Instant::now() + began.elapsed() * REST;
-                }
-                Ok(())
-            });
+            let began = Instant::now();
+            let seen = if began < rests_until { Ok(false) } else { self.look_if_changed() };
+            if seen.as_ref().is_ok_and(|looked| *looked) {
+                // Of many agents, this takes long. A process that appends without pause must not
+                // keep this one busy.
+                rests_until = Instant::now() + began.elapsed() * REST;
+            }
             *held(&self.lost) = match (seen, self.file.lost()) {
-                (Ok(()), None) => None,
+                (Ok(_), None) => None,
                 (_, Some(lost)) => Some(lost.to_string()),
                 (Err(why), None) => Some(why.detail),
             };
@@ -107,9 +103,23 @@ impl Agents {
         Ok(())
     }
 
-    /// Sees what other processes have appended until now, for a token that is not known.
-    pub(crate) fn look_closer(self: &Arc<Self>) -> Result<(), Problem> {
+    /// Looks at all agents if another process changed the file since the last look. Returns whether
+    /// it did.
+    fn look_if_changed(self: &Arc<Self>) -> Result<bool, Problem> {
+        let mut seen = held(&self.seen);
+        let found = self.file.version()?;
+        if found == *seen {
+            return Ok(false);
+        }
         self.look_again()?;
+        *seen = found;
+        Ok(true)
+    }
+
+    /// Sees what other processes have appended until now, for a token that is not known. Anybody
+    /// can ask for it, so it costs next to nothing if they have appended nothing.
+    pub(crate) fn look_closer(self: &Arc<Self>) -> Result<(), Problem> {
+        self.look_if_changed()?;
         for cell in self.all() {
             if cell.head() != cell.brief().head.seq {
                 self.look(&cell, &mut cell.inner());

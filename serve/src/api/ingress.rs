@@ -15,11 +15,11 @@ use wakeful_core::{
 };
 use wakeful_host::token::Token;
 
-use super::write::hex;
 use crate::{
     agents::digest,
     asked::{Answer, Asked},
     problem::Problem,
+    random,
 };
 
 /// The headers in which senders name a delivery: Standard Webhooks, GitHub, CloudEvents.
@@ -62,7 +62,7 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
             asked.agents.ready()?;
             // Another process may have made it a moment ago.
             asked.agents.look_closer()?;
-            find().ok_or_else(unknown)?
+            find().ok_or_else(Problem::no_such_token)?
         }
     };
     if let Some(check) = asked.agents.checks.of(&cell.agent, &trigger) {
@@ -73,10 +73,14 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
     let named = |names: &[&str]| {
         names.iter().find_map(|name| asked.header(name)).filter(|it| !it.is_empty())
     };
+    let delivery_id = match named(&DELIVERY_IDS) {
+        Some(id) => id.to_owned(),
+        None => format!("in:{}", random::id()?),
+    };
     let fact = Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
         external_trigger_id: trigger,
         token_hash: hash,
-        delivery_id: named(&DELIVERY_IDS).map_or_else(new_id, |id| Ok(id.to_owned()))?.into(),
+        delivery_id: delivery_id.into(),
         content: content(asked)?,
         content_type: asked.header("content-type").map(str::to_owned),
         source: named(&SOURCES).map(str::to_owned),
@@ -86,7 +90,7 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
     match said.receipt.answer {
         // It was taken away since it was found.
         Outcome::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
-            Err(unknown())
+            Err(Problem::no_such_token())
         }
         Outcome::Ignored { .. } => Ok("ignored"),
         Outcome::Accepted => Ok("accepted"),
@@ -114,15 +118,4 @@ fn content(asked: &Asked) -> Result<Option<MessageBody>, Problem> {
         Problem::malformed(format!("the body is not the JSON that its `Content-Type` says: {why}"))
     })?;
     Ok(Some(MessageBody::Json { value }))
-}
-
-fn unknown() -> Problem {
-    let detail = "no external trigger has this token: ask the agent's operator for a new address";
-    Problem::new(StatusCode::NOT_FOUND, "no_such_token", detail)
-}
-
-fn new_id() -> Result<String, Problem> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| Problem::store())?;
-    Ok(format!("in:{}", hex(&bytes)))
 }

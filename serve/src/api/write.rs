@@ -25,13 +25,18 @@ use wakeful_core::{
     },
     story::Request,
 };
-use wakeful_host::{driver, ledger::SqliteLedger, token::Token};
+use wakeful_host::{
+    driver,
+    ledger::SqliteLedger,
+    token::{Token, hex},
+};
 
 use crate::{
     access::Scope,
     agents::Said,
     asked::{Answer, Asked},
     problem::Problem,
+    random,
     route::HIGHEST,
 };
 
@@ -66,8 +71,8 @@ pub(crate) struct NewMessage {
     #[serde(default)]
     work_item_id: Option<WorkItemIdText>,
     /// The lane of the queue; `normal` if absent.
-    #[serde(default)]
-    lane: Option<Lane>,
+    #[serde(default, deserialize_with = "lane")]
+    lane: Option<Priority>,
 }
 
 /// The id of a work item.
@@ -86,29 +91,10 @@ pub(crate) enum Kind {
     Event,
 }
 
-/// A lane of the queue.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Lane {
-    /// Into the open run, at a safe point.
-    Interject,
-    /// Before ordinary input.
-    Next,
-    /// Ordinary input.
-    Normal,
-    /// After everything else.
-    Background,
-}
-
-impl From<Lane> for Priority {
-    fn from(lane: Lane) -> Self {
-        match lane {
-            Lane::Interject => Self::Interject,
-            Lane::Next => Self::Next,
-            Lane::Normal => Self::Normal,
-            Lane::Background => Self::Background,
-        }
-    }
+/// A lane by its name, as the core reads it.
+fn lane<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Priority>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(from)? else { return Ok(None) };
+    json::read(&json::write(&name)).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// What became of a message.
@@ -166,7 +152,7 @@ pub(crate) fn message(asked: &Asked) -> Result<Heard, Problem> {
         message[name] = value.clone();
     }
     if let Some(lane) = said.lane {
-        message["priority"] = json!(Priority::from(lane).to_string());
+        message["priority"] = json!(lane.to_string());
     }
     let cell = asked.cell()?;
     if let Some(WorkItemIdText(item)) = said.work_item_id {
@@ -469,9 +455,7 @@ fn accepted(said: Said) -> Result<(), Problem> {
 /// other's receipts, and nobody can name a message of the scheduler. Without a key it is random.
 fn message_id(asked: &Asked) -> Result<String, Problem> {
     let Some(key) = asked.headers.get(KEY) else {
-        let mut bytes = [0_u8; 16];
-        getrandom::fill(&mut bytes).map_err(|_| Problem::store())?;
-        return Ok(format!("said:{}", hex(&bytes)));
+        return Ok(format!("said:{}", random::id()?));
     };
     if key.is_empty() || key.len() > KEY_BYTES {
         return Err(Problem::malformed(format!("`{KEY}` has 1 to {KEY_BYTES} bytes")));
@@ -483,8 +467,4 @@ fn message_id(asked: &Asked) -> Result<String, Problem> {
         .chain_update(key.as_bytes())
         .finalize();
     Ok(format!("key:{}", hex(&digest)))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

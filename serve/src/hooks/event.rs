@@ -16,8 +16,7 @@ use wakeful_core::{
         turn::{RunStatus, TurnRecord},
     },
 };
-
-use crate::api::write::hex;
+use wakeful_host::token::hex;
 
 /// The most characters of a text in an event. The entry has all of it.
 const MOST: usize = 2_000;

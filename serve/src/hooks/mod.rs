@@ -28,7 +28,7 @@ use self::{
     cursor::{Cursor, Positions},
     send::Sender,
 };
-use crate::{agents::Agents, api::write::hex, problem::Problem, signing};
+use crate::{agents::Agents, problem::Problem, random, signing};
 
 pub(crate) use self::event::EventType;
 
@@ -277,7 +277,7 @@ impl Hooks {
             return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
         }
         let secret = signing::new_secret().map_err(|_| Problem::store())?;
-        let hook = Hook { id: random()?, url, events, agent_id, secret: secret.clone() };
+        let hook = Hook { id: random::id()?, url, events, agent_id, secret: secret.clone() };
         Cursor::begin(self.file(), name, &self.heads())?;
         self.file().keep(KEPT, name, &json::write(&hook))?;
         let watched = self.watch(name, hook)?;
@@ -308,7 +308,7 @@ impl Hooks {
     pub(crate) fn test(&self, name: &str) -> Result<Tried, Problem> {
         let watched = self.all().get(name).cloned().ok_or_else(|| Problem::no_hook(name))?;
         let hook = Arc::clone(&watched.now().hook);
-        let event = event::of_test(format!("evt_{}", random()?), &json!(SystemClock.now()));
+        let event = event::of_test(format!("evt_{}", random::id()?), &json!(SystemClock.now()));
         let sent = Sender::over_http(self.options.allows_http).send(&hook, &event);
         Ok(Tried { delivered: sent.is_ok(), failure: sent.err() })
     }
@@ -342,10 +342,4 @@ impl Watched {
             secret,
         }
     }
-}
-
-fn random() -> Result<String, Problem> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| Problem::store())?;
-    Ok(hex(&bytes))
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{host::Clock, record::chain::Head, time::Timestamp};
+use wakeful_core::{host::Clock, record::chain::Head};
 use wakeful_host::clock::SystemClock;
 
 use super::{
@@ -232,7 +232,7 @@ impl Worker<'_> {
             self.agents.metrics.sent("failed");
             let now = SystemClock.now();
             let since = cursor.owe(&event.id, now);
-            if age(since, now) >= self.options.give_up {
+            if now.duration_since(since) >= self.options.give_up {
                 self.agents.metrics.sent("given_up");
                 self.agents.tell(&format!(
                     "the hook `{}` does not get `{}`, which was tried since {since}: {why}",
@@ -303,9 +303,4 @@ impl Worker<'_> {
             self.agents.tell(&format!("the hook `{}` works again", self.watched.name));
         }
     }
-}
-
-fn age(since: Timestamp, now: Timestamp) -> Duration {
-    let nanos = now.as_nanos().saturating_sub(since.as_nanos());
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
