@@ -2,8 +2,9 @@
 //!
 //! An [`Agent`] lives on a ledger of `wakeful_host`. [`command`] runs its commands, [`confine`]
 //! limits what they may do, and [`worktree`] gives its children a place to work. All of these need
-//! Linux and the feature `linux` (on by default). [`openai`] is the client of the model, and
-//! [`supervision`] reads what a ledger says about children; both are on every system.
+//! Linux and the feature `linux` (on by default). [`openai`] is the client of the model, [`http`]
+//! is what it shares with other clients, and [`supervision`] reads what a ledger says about
+//! children; these are on every system.
 
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod actor;
@@ -33,6 +34,7 @@ mod ground;
 mod handle;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod history;
+pub mod http;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod jobs;
 #[cfg(all(target_os = "linux", feature = "linux"))]

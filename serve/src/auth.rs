@@ -9,6 +9,7 @@ use std::{
 
 use axum::http::{HeaderMap, StatusCode, Uri, header, uri::Authority};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use wakeful_agent::http::is_loopback;
 use wakeful_core::id::AgentId;
 
 use crate::{
@@ -192,12 +193,6 @@ impl Gate {
 /// A host without the brackets of an IPv6 address.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// Whether a host is this machine itself.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    bare(host).eq_ignore_ascii_case("localhost")
-        || bare(host).parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 /// The token of a request: in its header, or in the cookie of our own page.

@@ -1,13 +1,9 @@
 //! What all requests share that the server sends to others.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use ureq::{
-    Agent,
-    config::ConfigBuilder,
-    tls::{RootCerts, TlsConfig},
-    typestate::AgentScope,
-};
+use ureq::{config::ConfigBuilder, typestate::AgentScope};
+use wakeful_agent::http;
 
 /// The time that a receiver has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -15,19 +11,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes that are read of an answer.
 pub(crate) const ANSWER_BYTES: u64 = 16 << 10;
 
-/// A client that trusts what the system trusts, and follows nobody elsewhere.
+/// A client with limits of time and of bytes.
 pub(crate) fn client() -> ConfigBuilder<AgentScope> {
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
-    Agent::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .timeout_global(Some(PATIENCE))
-        .max_response_header_size(ANSWER_BYTES as usize)
-        .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
+    http::client().timeout_global(Some(PATIENCE)).max_response_header_size(ANSWER_BYTES as usize)
 }
 
 /// Half of the wait to all of it, so that those who failed together do not come back together.

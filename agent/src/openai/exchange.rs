@@ -3,11 +3,7 @@
 
 use std::{
     io::Read,
-    net::IpAddr,
-    sync::{
-        Arc,
-        mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
-    },
+    sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
     thread,
     time::Instant,
 };
@@ -16,7 +12,6 @@ use ureq::{
     Agent, Proxy,
     config::{AutoHeaderValue, Config},
     http::{HeaderMap, HeaderName, Uri, header},
-    tls::{RootCerts, TlsConfig},
 };
 
 use zeroize::Zeroizing;
@@ -25,6 +20,7 @@ use super::{
     cancel::{Cancel, Listening},
     options::Patience,
 };
+use crate::http;
 
 /// The wait in milliseconds that OpenAI and Azure ask for.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
@@ -65,21 +61,11 @@ pub(super) enum Break {
     Lost(ureq::Error),
 }
 
-/// How to connect to a server. TLS uses the certificates of the system. The proxy of the
-/// environment is used unless the server is this machine. Redirects are not followed: they would
-/// lose the body or carry the key elsewhere.
+/// How to connect to a server. The proxy of the environment is used unless the server is this
+/// machine.
 pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
-    Agent::config_builder()
-        .tls_config(tls)
+    http::client()
         .proxy(if is_here(url) { None } else { Proxy::try_from_env() })
-        // The body of an error says what is wrong, and its text becomes part of our error.
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
         .accept("text/event-stream, application/json")
         // A compressed answer cannot be shown while it arrives. Some servers compress it anyway.
         .accept_encoding(AutoHeaderValue::None)
@@ -92,8 +78,7 @@ pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
 
 /// Whether the server is on this machine.
 pub(super) fn is_here(url: &Uri) -> bool {
-    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    http::is_loopback(url.host().unwrap_or_default())
 }
 
 /// The most parts of a response that wait for the caller. The server is read no faster than the
@@ -198,31 +183,6 @@ fn converse(
         let count = body.read(&mut buffer).map_err(|why| Break::Lost(why.into()))?;
         if count == 0 || say.send(Ok(Heard::Bytes(buffer[..count].to_vec()))).is_err() {
             return Ok(());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_proxy_stands_before_this_machine() {
-        for here in [
-            "http://localhost:11434/v1",
-            "http://127.0.0.1/v1",
-            "http://127.3.2.1:8/v1",
-            "http://[::1]:8080/v1",
-        ] {
-            assert!(is_here(&here.parse().unwrap()), "{here}");
-        }
-        for elsewhere in [
-            "https://api.openai.com/v1",
-            "http://10.0.0.1/v1",
-            "http://localhost.example/v1",
-            "http://[::2]/v1",
-        ] {
-            assert!(!is_here(&elsewhere.parse().unwrap()), "{elsewhere}");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The address of a server: `https://`, `http://`, or the file of a Unix socket.
 
-use std::{fmt, net::IpAddr, path::PathBuf};
+use std::{fmt, path::PathBuf};
 
 use ureq::{Agent, config::Config, http::Uri};
+use wakeful_agent::http;
 
 use super::ServerError;
 
@@ -61,8 +62,7 @@ impl Address {
         if host.is_empty() {
             return Err(refuse("it names no host"));
         }
-        let is_here = host.eq_ignore_ascii_case("localhost")
-            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        let is_here = http::is_loopback(host);
         let kind = if is_tls { Kind::Tls { is_here } } else { Kind::Plain { is_here } };
         Ok(Self { given: given.to_owned(), base, kind })
     }

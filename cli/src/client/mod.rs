@@ -15,8 +15,8 @@ use ureq::{
     Agent, Body, Proxy,
     config::{AutoHeaderValue, Config},
     http::{HeaderName, HeaderValue, Request, Response, StatusCode, header},
-    tls::{RootCerts, TlsConfig},
 };
+use wakeful_agent::http;
 use wakeful_core::{
     id::{AgentId, Seq},
     record::chain::Head,
@@ -282,20 +282,10 @@ struct Explained {
     head: Head,
 }
 
-/// How to connect. TLS uses the certificates of the system. The proxy of the environment is used
-/// unless the server is on this machine. Redirects are not followed: they would carry the token
-/// elsewhere.
+/// How to connect. The proxy of the environment is used unless the server is on this machine.
 fn connections(address: &Address) -> Config {
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
-    Agent::config_builder()
-        .tls_config(tls)
+    http::client()
         .proxy(if address.is_here() { None } else { Proxy::try_from_env() })
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
         .accept("application/json, text/event-stream")
         // An entry that is compressed with others cannot be read when it arrives.
         .accept_encoding(AutoHeaderValue::None)

@@ -25,7 +25,7 @@ use wakeful_serve::{
     TraceOptions,
 };
 
-use super::{CliError, Verdict, run::signalled, status::counted};
+use super::{CliError, Verdict, run::signalled, say, status::counted};
 #[cfg(target_os = "linux")]
 use super::{
     engines::DriverArg,
@@ -366,29 +366,36 @@ impl Serve {
         .map_err(CannotServe::from)?;
         let address = server.addresses().first().copied().unwrap_or(self.listen);
         let agents = counted(file.agents()?.len(), "agent");
-        say!("{}: {agents}", self.ledger.display());
-        say!("listening on {scheme}://{address}");
+        let mut greeting = String::new();
+        add!(greeting, "{}: {agents}", self.ledger.display());
+        add!(greeting, "listening on {scheme}://{address}");
         #[cfg(unix)]
         if let Some(socket) = &socket {
-            say!("listening on the socket {}", socket.path.display());
+            add!(greeting, "listening on the socket {}", socket.path.display());
         }
         match &token {
             Some(token) => {
-                say!("{}", first_steps(&format!("{scheme}://{address}"), token));
+                add!(greeting, "{}", first_steps(&format!("{scheme}://{address}"), token));
                 if has_page {
-                    say!("\nthe workbench: {scheme}://{address}/#token={token}");
+                    add!(greeting, "\nthe workbench: {scheme}://{address}/#token={token}");
                 } else {
-                    say!(
+                    add!(
+                        greeting,
                         "\nno workbench is in this program; --workbench DIR hands out a built one"
                     );
                 }
             }
             None => {
-                say!("tokens: wakeful token list --ledger {}", self.ledger.display());
+                let ledger = self.ledger.display();
+                add!(greeting, "tokens: wakeful token list --ledger {ledger}");
                 if has_page {
-                    say!("the workbench: {scheme}://{address}/");
+                    add!(greeting, "the workbench: {scheme}://{address}/");
                 }
             }
+        }
+        // Whoever started the server may have closed the pipe. The agents need it all the same.
+        if let Err(why) = say::line(greeting.trim_end()) {
+            mention!("cannot write to standard output: {why}; the server runs");
         }
         let lost = loop {
             match signals.recv_timeout(Duration::from_secs(1)) {

@@ -1,6 +1,7 @@
 //! The session of a page: a token becomes a cookie, because a script must not keep it.
 
 use axum::http::{StatusCode, header, uri::Authority};
+use wakeful_agent::http;
 
 use crate::{
     asked::{Answer, Asked},
@@ -13,7 +14,7 @@ use crate::{
 fn is_encrypted(asked: &Asked) -> bool {
     let host = asked.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.and_then(|host| host.parse::<Authority>().ok());
-    host.is_some_and(|host| !auth::is_loopback(host.host()))
+    host.is_some_and(|host| !http::is_loopback(host.host()))
 }
 
 fn answered(asked: &Asked, token: Option<&str>) -> Answer {

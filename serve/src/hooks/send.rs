@@ -20,6 +20,7 @@ use ureq::{
         transport::{DefaultConnector, NextTimeout},
     },
 };
+use wakeful_agent::http;
 
 use super::{Hook, event::Event};
 use crate::{
@@ -58,10 +59,7 @@ pub(super) fn fault_in(url: &str, allows_http: bool) -> Option<String> {
             "no hook may reach {address}: it is a link-local address or not that of one machine"
         ));
     }
-    let is_here = address.map_or_else(
-        || bare.eq_ignore_ascii_case("localhost"),
-        |address| address.to_canonical().is_loopback(),
-    );
+    let is_here = http::is_loopback(host);
     match uri.scheme_str() {
         Some("https") => None,
         Some("http") if allows_http || is_here => None,

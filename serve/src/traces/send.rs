@@ -11,7 +11,9 @@ use ureq::{
     http::{Response, StatusCode, Uri, header},
 };
 
-use super::{TraceOptions, is_loopback, queue::Queue, span};
+use wakeful_agent::http::is_loopback;
+
+use super::{TraceOptions, queue::Queue, span};
 use crate::{
     agents::Agents,
     outgoing::{ANSWER_BYTES, client, jittered},
@@ -122,7 +124,7 @@ impl Sender<'_> {
 
 fn http(url: &str) -> Agent {
     // A proxy of the environment leads to other machines.
-    if url.parse::<Uri>().is_ok_and(|uri| is_loopback(&uri)) {
+    if url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(is_loopback)) {
         return client().proxy(None).build().into();
     }
     client().build().into()
