@@ -12,7 +12,7 @@ use std::{
         mpsc::{Receiver, channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -115,8 +115,12 @@ fn serve(stream: std::net::TcpStream, all: &Mutex<Vec<Got>>, stop: &AtomicBool, 
             all.len() - 1
         };
         let status = answers(number, &got);
-        let location = if status == 302 { "location: /elsewhere\r\n" } else { "" };
-        let answer = format!("HTTP/1.1 {status} X\r\n{location}content-length: 0\r\n\r\n");
+        let more = match status {
+            302 => "location: /elsewhere\r\n",
+            429 => "retry-after: 1\r\n",
+            _ => "",
+        };
+        let answer = format!("HTTP/1.1 {status} X\r\n{more}content-length: 0\r\n\r\n");
         if stream.write_all(answer.as_bytes()).is_err() {
             return;
         }
@@ -410,6 +414,43 @@ fn an_event_that_nobody_takes_is_given_up_and_the_next_one_is_told() {
     assert!(desk.got().len() >= 3, "it was tried more than once");
     let metrics = place.get("/metrics", &place.operator).body_mut().read_to_string().expect("it");
     assert!(metrics.contains("wakeful_hook_deliveries_total{outcome=\"given_up\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_receiver_says_when_to_come_again() {
+    let place = place();
+    place.make("eva");
+    let desk = Desk::open(|number, _| if number == 0 { 429 } else { 200 });
+    hook(&place, "desk", &json!({ "url": desk.url(), "events": ["turn.completed"] }));
+    turn(&place, "eva", "Hi.");
+    until("it is asked", || desk.got().len() == 1);
+    let asked = Instant::now();
+    until("it is asked again", || desk.got().len() == 2);
+    // Without its word, the second request comes after milliseconds.
+    assert!(asked.elapsed() >= Duration::from_millis(900), "{:?}", asked.elapsed());
+}
+
+#[test]
+fn a_receiver_that_is_gone_gets_nothing_until_its_hook_is_put_again() {
+    let mut place = place();
+    place.make("eva");
+    let desk = Desk::open(|_, got| if got.body.contains("first") { 410 } else { 200 });
+    let wanted = json!({ "url": desk.url(), "events": ["turn.completed"] });
+    assert_eq!(hook(&place, "desk", &wanted)["is_off"], false);
+    turn(&place, "eva", "first");
+    until("the hook is off", || place.ask("/v1/hooks").1[0]["is_off"] == true);
+    let failing = place.ask("/v1/hooks").1[0]["failing"].as_str().map(str::to_owned);
+    assert!(failing.expect("it says why").contains("410"));
+    place.stop();
+    place.start(With::default());
+    turn(&place, "eva", "second");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(desk.got().len(), 1, "also after a restart");
+    let put = hook(&place, "desk", &wanted);
+    assert!(put["is_off"] == false && put.get("failing").is_none(), "{put}");
+    turn(&place, "eva", "third");
+    until("the third", || desk.got().len() == 2);
+    assert_eq!(said(&desk.got()[1..])["eva"], ["third"], "not what happened while it was off");
 }
 
 #[test]

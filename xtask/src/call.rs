@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
     process::{Child, Command, ExitCode, ExitStatus, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{paths::Paths, stage};
@@ -41,6 +41,20 @@ impl Failure {
 thread_local! {
     /// Whether another thread shows its progress, so that this one must be quiet.
     static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
+    /// When the programs that this thread calls must have ended.
+    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// How often a program is looked at that runs.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Does some work whose programs must end within this time. A program that does not is ended with
+/// all that it started, and its call fails: a test that hangs must not take the others with it.
+pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
+    let before = DEADLINE.replace(Some(Instant::now() + limit));
+    let done = work();
+    DEADLINE.set(before);
+    done
 }
 
 /// Does some work whose programs show no progress, because another thread shows its own. Their
@@ -167,8 +181,15 @@ impl Call {
         self.command.stdin(Stdio::null()).stdout(to).stderr(again);
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
         let echo = shows_progress();
-        follow(&mut child, &self.log, echo)
-            .map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))
+        let (ended, printed) =
+            follow(&mut child, &self.log, echo).map_err(|why| self.out_of_sight(&why))?;
+        match ended {
+            Some(status) => Ok((status, printed)),
+            None => Err(Failure {
+                what: self.too_late(),
+                printed: if echo { String::new() } else { printed },
+            }),
+        }
     }
 
     /// Runs a short program. Returns its standard output.
@@ -217,7 +238,17 @@ impl Call {
     }
 
     fn through(&mut self) -> Result<ExitStatus, Failure> {
-        self.command.status().map_err(|why| self.not_started(&why))
+        let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
+        loop {
+            if let Some(status) = child.try_wait().map_err(|why| self.out_of_sight(&why))? {
+                return Ok(status);
+            }
+            if is_late() {
+                end(&mut child).map_err(|why| self.out_of_sight(&why))?;
+                return Err(Failure::new(self.too_late()));
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     fn open_log(&self) -> io::Result<(File, File)> {
@@ -233,6 +264,14 @@ impl Call {
     fn not_started(&self, why: &io::Error) -> Failure {
         Failure::new(format!("cannot start `{}`: {why}", self.line))
     }
+
+    fn out_of_sight(&self, why: &io::Error) -> Failure {
+        Failure::new(format!("lost sight of `{}`: {why}", self.line))
+    }
+
+    fn too_late(&self) -> String {
+        format!("`{}` did not end in the time of its stage, and was ended", self.line)
+    }
 }
 
 /// The exit code of a program as our own. A program without one was ended by a signal, which is a
@@ -242,10 +281,15 @@ pub fn exit_code(status: ExitStatus) -> ExitCode {
 }
 
 /// Waits for the child, reads what it writes to the log, and copies that to standard error if
-/// `echo` is on.
-fn follow(child: &mut Child, log: &PathBuf, echo: bool) -> io::Result<(ExitStatus, String)> {
+/// `echo` is on. Returns how it ended; `None` if it was too late.
+fn follow(
+    child: &mut Child,
+    log: &PathBuf,
+    echo: bool,
+) -> io::Result<(Option<ExitStatus>, String)> {
     let mut file = File::open(log)?;
     let mut all = Vec::new();
+    let mut is_ended = false;
     loop {
         // Ask before reading, so that the read below gets everything that was written before the
         // end.
@@ -255,9 +299,74 @@ fn follow(child: &mut Child, log: &PathBuf, echo: bool) -> io::Result<(ExitStatu
         if echo {
             io::stderr().write_all(&all[start..])?;
         }
-        if let Some(status) = ended {
+        if ended.is_some() || is_ended {
+            let status = ended.filter(|_| !is_ended);
             return Ok((status, String::from_utf8_lossy(&all).into_owned()));
         }
-        thread::sleep(Duration::from_millis(20));
+        if is_late() {
+            end(child)?;
+            // Once more, for its last words.
+            is_ended = true;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn is_late() -> bool {
+    DEADLINE.get().is_some_and(|deadline| deadline <= Instant::now())
+}
+
+/// Ends a program and all that it started: Cargo alone would leave its tests behind. Where the
+/// system has no `ps`, only the program itself.
+fn end(child: &mut Child) -> io::Result<()> {
+    if let Ok(all) = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output() {
+        let pairs: Vec<(u32, u32)> = String::from_utf8_lossy(&all.stdout)
+            .lines()
+            .filter_map(|line| {
+                let (pid, parent) = line.trim().split_once(char::is_whitespace)?;
+                Some((pid.parse().ok()?, parent.trim().parse().ok()?))
+            })
+            .collect();
+        let family = family(child.id(), &pairs).into_iter().map(|pid| pid.to_string());
+        // One that has ended meanwhile is not a failure.
+        let _ = Command::new("kill").arg("-KILL").args(family).stderr(Stdio::null()).status();
+    }
+    child.kill()?;
+    child.wait().map(drop)
+}
+
+/// A process and its descendants, from pairs of a process and its parent.
+fn family(of: u32, pairs: &[(u32, u32)]) -> Vec<u32> {
+    let mut family = vec![of];
+    let mut at = 0;
+    while let Some(&parent) = family.get(at) {
+        let children = pairs.iter().filter(|(pid, of)| *of == parent && *pid != parent);
+        family.extend(children.map(|(pid, _)| pid));
+        at += 1;
+    }
+    family
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_what_it_started() {
+        let paths = Paths::find().expect("the tree");
+        let call = || {
+            // The inner shell prints its number and lives on in the background.
+            let hangs = "echo begun; sh -c 'echo $$; sleep 600; true' & wait";
+            Call::new(&paths, "hangs", "sh").args(["-c", hangs])
+        };
+        let failure = within(Duration::from_millis(500), || call().recorded()).expect_err("late");
+        assert!(failure.what.contains("did not end in the time of its stage"), "{}", failure.what);
+        let pid = failure.printed.lines().nth(1).expect("the number of the inner shell");
+        // One that nobody has waited for stays in the list as a zombie.
+        let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("it runs");
+        let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+        assert!(state.is_empty() || state.starts_with('Z'), "{pid} lives: {state}");
+        let quick = || Call::new(&paths, "quick", "sh").args(["-c", "echo well"]).recorded();
+        assert_eq!(within(Duration::from_secs(60), quick).expect("it ends"), "well\n");
     }
 }

@@ -11,6 +11,8 @@ use ureq::{
     http::{StatusCode, Uri},
 };
 
+use crate::http;
+
 use super::{
     assembly::Assembly,
     cancel::Cancel,
@@ -402,8 +404,10 @@ impl Endpoint {
             Ok(why) => return Ok(why),
             Err(says) => says,
         };
-        let ms = head.retry_after_ms.and_then(|text| wait_in(&text, Duration::from_millis(1)));
-        let retry_after = ms.or_else(|| wait_asked_for(&head.retry_after?, SystemTime::now()));
+        let ms =
+            head.retry_after_ms.and_then(|text| http::wait_in(&text, Duration::from_millis(1)));
+        let retry_after =
+            ms.or_else(|| http::wait_asked_for(&head.retry_after?, SystemTime::now()));
         Ok(ChatError::Refused {
             url: self.url(),
             status: head.status,
@@ -490,41 +494,9 @@ fn given_up(attempts: u32, why: ChatError) -> ChatError {
     }
 }
 
-/// The wait that the header `Retry-After` asks for: seconds, or until a date.
-fn wait_asked_for(text: &str, now: SystemTime) -> Option<Duration> {
-    let text = text.trim();
-    let until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
-    wait_in(text, Duration::from_secs(1))
-        .or_else(|| httpdate::parse_http_date(text).ok().map(until))
-}
-
-/// A number of units of time, perhaps with a fraction.
-fn wait_in(text: &str, unit: Duration) -> Option<Duration> {
-    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite())?;
-    Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        for (text, wait) in [
-            ("3", Some(3.0)),
-            (" 0 ", Some(0.0)),
-            ("1.5", Some(1.5)),
-            ("Sun, 06 Nov 1994 08:49:42 GMT", Some(5.0)),
-            ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0.0)),
-            ("soon", None),
-            ("-1", None),
-            ("NaN", None),
-            ("1e300", None),
-        ] {
-            assert_eq!(wait_asked_for(text, now), wait.map(Duration::from_secs_f64), "{text}");
-        }
-    }
 
     #[test]
     fn waits_double_up_to_the_longest_and_are_counted() {

@@ -82,6 +82,9 @@ struct Hook {
     agent_id: Option<AgentId>,
     /// Requests are signed with it, so it cannot be kept as a hash.
     secret: String,
+    /// Whether its receiver said that it is gone. Nothing is sent until the hook is put again.
+    #[serde(default)]
+    is_off: bool,
 }
 
 /// What a new hook is, or what one becomes.
@@ -115,6 +118,9 @@ pub(crate) struct ShownHook {
     /// Why the newest request failed; absent if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     failing: Option<String>,
+    /// Whether the receiver answered 410, so that nothing more is sent. To put the hook again turns
+    /// it on; it then learns what happens from that moment.
+    is_off: bool,
     /// The secret with which requests are signed (Standard Webhooks). It is shown once, when the
     /// hook is made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,6 +205,7 @@ impl Hooks {
                 events: EventType::ALL.into(),
                 agent_id: None,
                 secret: String::new(),
+                is_off: false,
             };
             let watched = hooks.watch(COMMAND, hook)?;
             *hooks.command.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
@@ -259,12 +266,13 @@ impl Hooks {
         let mut all = self.all();
         if let Some(watched) = all.get(name) {
             let before = Arc::clone(&watched.now().hook);
-            let hook = Hook { url, events, agent_id, ..Hook::clone(&before) };
+            let hook = Hook { url, events, agent_id, is_off: false, ..Hook::clone(&before) };
             let mut now = watched.now();
-            if hook.agent_id != before.agent_id {
-                // Of the other agents it would get the whole past.
+            if hook.agent_id != before.agent_id || before.is_off {
+                // Of the other agents, or of the time when it was off, it would get the past.
                 Cursor::begin(self.file(), name, &self.heads())?;
                 now.begun += 1;
+                now.failing = None;
             }
             self.file().keep(KEPT, name, &json::write(&hook))?;
             now.hook = hook.into();
@@ -277,7 +285,8 @@ impl Hooks {
             return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
         }
         let secret = signing::new_secret().map_err(|_| Problem::store())?;
-        let hook = Hook { id: random::id()?, url, events, agent_id, secret: secret.clone() };
+        let id = random::id()?;
+        let hook = Hook { id, url, events, agent_id, secret: secret.clone(), is_off: false };
         Cursor::begin(self.file(), name, &self.heads())?;
         self.file().keep(KEPT, name, &json::write(&hook))?;
         let watched = self.watch(name, hook)?;
@@ -310,7 +319,7 @@ impl Hooks {
         let hook = Arc::clone(&watched.now().hook);
         let event = event::of_test(format!("evt_{}", random::id()?), &json!(SystemClock.now()));
         let sent = Sender::over_http(self.options.allows_http).send(&hook, &event);
-        Ok(Tried { delivered: sent.is_ok(), failure: sent.err() })
+        Ok(Tried { delivered: sent.is_ok(), failure: sent.err().map(|it| it.why) })
     }
 
     /// Ends the threads, unless a receiver holds one up.
@@ -339,6 +348,7 @@ impl Watched {
             events: now.hook.events.clone(),
             agent_id: now.hook.agent_id.clone(),
             failing: now.failing.clone(),
+            is_off: now.hook.is_off,
             secret,
         }
     }

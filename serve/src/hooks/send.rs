@@ -14,7 +14,7 @@ use std::{
 use ureq::{
     Agent,
     config::Config,
-    http::Uri,
+    http::{StatusCode, Uri, header},
     unversioned::{
         resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
         transport::{DefaultConnector, NextTimeout},
@@ -127,6 +127,31 @@ impl Resolver for Guarded {
     }
 }
 
+/// Why an event was not delivered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Undelivered {
+    pub(super) why: String,
+    /// What the receiver says of the next time.
+    pub(super) next: Next,
+}
+
+/// What the receiver says of the next time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing.
+    Unsaid,
+    /// After this time at the earliest.
+    After(Duration),
+    /// It is gone for good, and wants no event any more.
+    Never,
+}
+
+impl Undelivered {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), next: Next::Unsaid }
+    }
+}
+
 /// Sends events.
 pub(super) enum Sender {
     Http(Box<Agent>),
@@ -144,18 +169,21 @@ impl Sender {
 
     /// Sends an event. It is delivered if the receiver answers with a status of success, or if the
     /// program ends with 0.
-    pub(super) fn send(&self, hook: &Hook, event: &Event) -> Result<(), String> {
+    pub(super) fn send(&self, hook: &Hook, event: &Event) -> Result<(), Undelivered> {
         match self {
             Self::Http(agent) => post(agent, &hook.url, &hook.secret, event),
-            Self::Program(program) => run(program, event, PROGRAM_PATIENCE),
+            Self::Program(program) => {
+                run(program, event, PROGRAM_PATIENCE).map_err(Undelivered::new)
+            }
         }
     }
 }
 
-fn post(agent: &Agent, url: &str, secret: &str, event: &Event) -> Result<(), String> {
+fn post(agent: &Agent, url: &str, secret: &str, event: &Event) -> Result<(), Undelivered> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let signed = signing::signature(secret, &event.id, now, event.body.as_bytes())
-        .ok_or("the hook's secret cannot be read: delete the hook and make it again")?;
+        .ok_or("the hook's secret cannot be read: delete the hook and make it again")
+        .map_err(Undelivered::new)?;
     let sent = agent
         .post(url)
         .header("content-type", "application/cloudevents+json; charset=utf-8")
@@ -163,14 +191,23 @@ fn post(agent: &Agent, url: &str, secret: &str, event: &Event) -> Result<(), Str
         .header("webhook-timestamp", now.to_string())
         .header("webhook-signature", signed)
         .send(&event.body);
-    let mut answer = sent.map_err(|why| why.to_string())?;
+    let mut answer = sent.map_err(|why| Undelivered::new(why.to_string()))?;
     let status = answer.status();
     // What is read lets the connection be used again, and says nothing.
     let _ = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
-    match status.is_success() {
-        true => Ok(()),
-        false => Err(format!("the receiver answered {status}")),
+    if status.is_success() {
+        return Ok(());
     }
+    let why = format!("the receiver answered {status}");
+    // Standard Webhooks says what both mean.
+    let next = match answer.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok()) {
+        _ if status == StatusCode::GONE => Next::Never,
+        Some(text) => {
+            http::wait_asked_for(text, SystemTime::now()).map_or(Next::Unsaid, Next::After)
+        }
+        None => Next::Unsaid,
+    };
+    Err(Undelivered { why, next })
 }
 
 /// Runs a program with an event on its standard input.
@@ -250,7 +287,7 @@ mod tests {
         assert!(fault_in("http://169.254.169.254/", true).is_some());
     }
 
-    fn over(url: &str, secret: &str, event: &Event) -> Result<(), String> {
+    fn over(url: &str, secret: &str, event: &Event) -> Result<(), Undelivered> {
         let Sender::Http(agent) = Sender::over_http(true) else { unreachable!("it is over HTTP") };
         post(&agent, url, secret, event)
     }
@@ -291,7 +328,7 @@ mod tests {
         for url in ["http://2852039166/", "http://0xa9.0xfe.0xa9.0xfe/", "http://169.254.43518/"] {
             let event = Event { id: "evt_1".into(), body: "{}".into() };
             let secret = signing::new_secret().expect("bytes");
-            let why = over(url, &secret, &event).expect_err(url);
+            let why = over(url, &secret, &event).expect_err(url).why;
             assert!(why.contains("an address that no hook may reach"), "{url}: {why}");
         }
     }

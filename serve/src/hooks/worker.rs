@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{host::Clock, record::chain::Head};
+use wakeful_core::{host::Clock, json, record::chain::Head};
 use wakeful_host::clock::SystemClock;
 
 use super::{
-    Hook, HookOptions, Watched,
+    Hook, HookOptions, KEPT, Watched,
     cursor::Cursor,
     event::{self, Event},
-    send::Sender,
+    send::{Next, Sender, Undelivered},
 };
 use crate::{
     agents::{
@@ -85,6 +85,9 @@ impl Worker<'_> {
     /// Follows all agents from the stored positions. Returns whether to do so again.
     fn follow(&mut self) -> bool {
         let begun = self.watched.now().begun;
+        if self.watched.now().hook.is_off {
+            return self.pause(Duration::MAX, begun) != Going::Ended;
+        }
         let mut cursor = match Cursor::load(self.agents.file(), &self.watched.name) {
             Ok(cursor) => cursor,
             Err(why) => {
@@ -220,16 +223,24 @@ impl Worker<'_> {
                 other => return other,
             }
             let hook = Arc::clone(&self.watched.now().hook);
-            let why = match self.sender.send(&hook, event) {
+            let Undelivered { why, next } = match self.sender.send(&hook, event) {
                 Ok(()) => {
                     self.agents.metrics.sent("delivered");
                     cursor.settle();
                     self.works();
                     return Going::On;
                 }
-                Err(why) => why,
+                Err(undelivered) => undelivered,
             };
             self.agents.metrics.sent("failed");
+            let asked = match next {
+                Next::Unsaid => Duration::ZERO,
+                Next::After(wait) => wait.min(self.options.longest_wait),
+                Next::Never => {
+                    self.turn_off(&hook, &why);
+                    continue;
+                }
+            };
             let now = SystemClock.now();
             let since = cursor.owe(&event.id, now);
             if now.duration_since(since) >= self.options.give_up {
@@ -243,7 +254,7 @@ impl Worker<'_> {
             }
             self.failing(&why);
             self.save(cursor, begun);
-            match self.pause(jittered(wait), begun) {
+            match self.pause(jittered(wait).max(asked), begun) {
                 Going::On => {}
                 other => return other,
             }
@@ -295,6 +306,25 @@ impl Worker<'_> {
         let is_news = self.watched.now().failing.replace(why.to_owned()).is_none();
         if is_news {
             self.agents.tell(&format!("the hook `{}` fails: {why}", self.watched.name));
+        }
+    }
+
+    /// Turns the hook off, unless it was put again meanwhile.
+    fn turn_off(&self, hook: &Arc<Hook>, why: &str) {
+        let mut now = self.watched.now();
+        if !Arc::ptr_eq(&now.hook, hook) || now.is_deleted {
+            return;
+        }
+        let off = Hook { is_off: true, ..Hook::clone(hook) };
+        // If it cannot be written, the hook is off until the server starts anew.
+        let kept = self.agents.file().keep(KEPT, &self.watched.name, &json::write(&off));
+        now.hook = off.into();
+        now.failing = Some(why.to_owned());
+        now.begun += 1;
+        drop(now);
+        self.agents.tell(&format!("the hook `{}` is off: {why}", self.watched.name));
+        if let Err(why) = kept {
+            self.failing(&format!("that it is off cannot be written: {why}"));
         }
     }
 

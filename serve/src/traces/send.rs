@@ -1,6 +1,9 @@
 //! Sending spans to the collector (OTLP over HTTP).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceResponse, trace::v1::Span,
@@ -11,7 +14,7 @@ use ureq::{
     http::{Response, StatusCode, Uri, header},
 };
 
-use wakeful_agent::http::is_loopback;
+use wakeful_agent::http::{is_loopback, wait_asked_for};
 
 use super::{TraceOptions, queue::Queue, span};
 use crate::{
@@ -153,7 +156,7 @@ fn judge<T>(answer: &Response<T>, text: &[u8]) -> Sent {
     ];
     if comes_back.contains(&status) {
         let after = answer.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
-        let wait = after.and_then(|after| after.trim().parse().ok()).map(Duration::from_secs);
+        let wait = after.and_then(|after| wait_asked_for(after, SystemTime::now()));
         return Sent::Away { why, wait };
     }
     Sent::Refused(why)

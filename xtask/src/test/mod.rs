@@ -7,7 +7,7 @@ mod table;
 use std::{env, fs, process::ExitCode, time::Duration};
 
 use crate::{
-    call::{Call, Failure},
+    call::{Call, Failure, within},
     paths::Paths,
     stage::{red, timed},
 };
@@ -67,12 +67,16 @@ fn run_all(stages: &[Stage], mut run: impl FnMut(&Stage) -> Row) -> Vec<Row> {
     rows
 }
 
+/// The most time that a stage may take: several times what the longest takes on two cores.
+const LIMIT: Duration = Duration::from_secs(25 * 60);
+
 fn run_one(stage: &Stage, ground: &mut Ground) -> Row {
     let mut counts = None;
-    let (done, took) = timed(stage.name, stage.does, || match stage.work {
+    let mut work = || match stage.work {
         Work::Check(check) => check(ground),
         Work::Tests(call) => call(ground).and_then(|call| run_tests(call, &mut counts)),
-    });
+    };
+    let (done, took) = timed(stage.name, stage.does, || within(LIMIT, &mut work));
     if let Err(failure) = &done {
         failure.show();
     }
