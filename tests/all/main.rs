@@ -17,6 +17,7 @@ mod model;
 mod numbers;
 mod outbox;
 mod past;
+mod postgres;
 mod properties;
 mod round_trips;
 mod scenarios;

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod crash;
 pub mod dice;
+pub mod fleet;
 pub mod fuzz;
 pub mod load;
 pub mod model;

@@ -3,9 +3,15 @@
 //! [`Format::from_file`] tells the two file formats apart.
 
 mod format;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod group;
 #[cfg(feature = "sqlite")]
 mod lines;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -17,6 +23,11 @@ pub use format::Format;
 #[cfg(feature = "sqlite")]
 pub use lines::{LinesError, read_lines};
 pub use memory::MemoryLedger;
+#[cfg(feature = "postgres")]
+pub use postgres::{
+    Address, Arrived, Claim, ClaimError, Fault, Placed, PostgresError, PostgresLedger,
+    PostgresStore, StoreClock, Worker, WorkerInfo, WorkerOptions,
+};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     Anchor, ArchiveError, Holder, Obstacle, OwnError, Owned, Owner, Patience, SqliteError,

@@ -14,9 +14,10 @@ use wakeful_core::{AgentId, Chain, EntryBytes, EntryError, Head, Ledger, LedgerE
 
 use super::{
     SqliteError, SqliteFile,
-    ledger::{Appended, Row, SqliteLedger, insert, number, page, seq},
+    ledger::{Appended, SqliteLedger, insert, number, page, seq},
     schema,
 };
+use crate::ledger::row::Row;
 
 /// Entries per transaction of a move.
 const PAGE: u32 = 1024;

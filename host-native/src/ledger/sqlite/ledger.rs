@@ -5,7 +5,13 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 use wakeful_core::{AgentId, Chain, EntryBytes, Head, Ledger, LedgerError, Seq};
 
-use super::{super::PAGE_BYTES, SqliteError, SqliteFile, snapshots};
+use super::{
+    super::{
+        PAGE_BYTES,
+        row::{Row, rows},
+    },
+    SqliteError, SqliteFile, snapshots,
+};
 
 /// The ledger of one agent in a [`SqliteFile`].
 #[derive(Clone, Debug)]
@@ -151,45 +157,6 @@ impl Ledger for SqliteLedger {
             snapshots::store(connection, agent, seq, &text)
         })?)
     }
-}
-
-/// An entry in the form of its table row.
-#[derive(Debug)]
-pub(super) struct Row {
-    seq: i64,
-    /// The first entry of its batch.
-    batch: i64,
-    chain: Chain,
-    canonical: String,
-}
-
-impl Row {
-    /// Splits an entry for its place; its batch begins at `batch`.
-    pub(super) fn new(bytes: &EntryBytes, seq: Seq, batch: Seq) -> Result<Self, LedgerError> {
-        let failed = |what: &str| LedgerError::Failed {
-            message: format!("entry {seq} of the batch {what}: nothing was stored"),
-        };
-        let (canonical, chain) =
-            bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
-        let place = |seq: Seq| {
-            i64::try_from(seq.0)
-                .map_err(|_| failed("is beyond the last position that a file can hold"))
-        };
-        Ok(Self { seq: place(seq)?, batch: place(batch)?, chain, canonical })
-    }
-}
-
-#[cfg(test)]
-impl Row {
-    /// Moves the row to another place, which may already be taken.
-    pub(super) fn stand_at(&mut self, seq: i64) {
-        self.seq = seq;
-    }
-}
-
-pub(super) fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> {
-    let first = expected.seq.next();
-    (first.0..).map(Seq).zip(batch).map(|(seq, bytes)| Row::new(bytes, seq, first)).collect()
 }
 
 /// Entries that are in this file, each with the position of the first entry of its batch.

@@ -29,7 +29,6 @@ use wakeful_core::{AgentId, Head};
 use self::{
     group::Group,
     identity::Identity,
-    ledger::{Appended, Row},
     owner::Owning,
     patience::{Bounded, insist},
 };
@@ -214,18 +213,6 @@ impl SqliteFile {
             owning: Arc::new(owning),
             patience,
         }
-    }
-
-    fn append(
-        &self,
-        agent_id: &AgentId,
-        expected: &Head,
-        rows: Vec<Row>,
-    ) -> Result<Appended, SqliteError> {
-        let appended = self.group.append(self, agent_id, expected, rows)?;
-        // Again after the sync: work must not be acknowledged into a file that is gone.
-        self.check()?;
-        Ok(appended)
     }
 
     /// Fails if the file was lost.

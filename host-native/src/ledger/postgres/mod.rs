@@ -1,0 +1,365 @@
+//! The ledger of a fleet: one store in PostgreSQL for agents on many machines. Every append is
+//! durable as the server's settings say, on a quorum of standbys if it waits for them, before it
+//! returns (contract 3.1, 3.2).
+//!
+//! A statement whose connection breaks may have been done or not. It is never cancelled: the
+//! connection is dropped, and the store is asked what became of it.
+
+mod address;
+mod append;
+mod claim;
+mod error;
+mod inbox;
+mod kept;
+mod ledger;
+mod schema;
+mod snapshots;
+mod worker;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    runtime::{self, Runtime},
+    sync::Semaphore,
+    time,
+};
+use tokio_postgres::{Client, Row, Statement, types::ToSql};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use wakeful_core::{AgentId, Chain, Head, Seq};
+
+use self::{
+    append::Group,
+    error::{Meaning, meaning},
+};
+use crate::waiting;
+
+pub use self::{
+    address::Address,
+    claim::{Arrived, Claim},
+    error::{Fault, PostgresError},
+    ledger::PostgresLedger,
+    worker::{ClaimError, Placed, StoreClock, Worker, WorkerInfo, WorkerOptions},
+};
+
+/// The most connections of a process.
+const CONNECTIONS: usize = 16;
+
+/// The time that the server has for a call. After it the connection is given up.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How long a call tries again by default while the server is away, as during a failover.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause before the first new attempt. It doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// A store. Clones share its connections, and may be sent to other threads. Appends of several
+/// threads at once share a statement. Its calls block, so an asynchronous task must not make them.
+#[derive(Clone)]
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    address: Address,
+    tls: MakeRustlsConnect,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    idle: Mutex<Vec<Connection>>,
+    places: Semaphore,
+    group: Group,
+    patience: Duration,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // To wait for its tasks would be an error in a thread that must not block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PostgresStore").field(&self.shared.address.shown()).finish()
+    }
+}
+
+/// One connection, with the statements that it has prepared.
+pub(super) struct Connection {
+    client: Client,
+    statements: HashMap<&'static str, Statement>,
+}
+
+impl Connection {
+    async fn statement(&mut self, text: &'static str) -> Result<Statement, tokio_postgres::Error> {
+        if let Some(statement) = self.statements.get(text) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(text).await?;
+        self.statements.insert(text, statement.clone());
+        Ok(statement)
+    }
+
+    async fn rows(
+        &mut self,
+        text: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let statement = self.statement(text).await?;
+        self.client.query(&statement, values).await
+    }
+
+    async fn row(
+        &mut self,
+        text: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<Row>, tokio_postgres::Error> {
+        let statement = self.statement(text).await?;
+        self.client.query_opt(&statement, values).await
+    }
+
+    async fn execute(
+        &mut self,
+        text: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, tokio_postgres::Error> {
+        let statement = self.statement(text).await?;
+        self.client.execute(&statement, values).await
+    }
+}
+
+impl PostgresStore {
+    /// The schema version that this program writes, and the newest that it reads.
+    pub const SCHEMA: i32 = schema::NEWEST;
+
+    /// Opens a store, makes it if there is none, and migrates it to the newest schema. Its calls
+    /// try again for 30 s while the server is away.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or does not let the user in, or if the store is newer than
+    /// this program.
+    pub fn open(address: &Address) -> Result<Self, PostgresError> {
+        Self::open_patiently(address, PATIENCE)
+    }
+
+    /// As [`PostgresStore::open`]. Calls try again for as long as `patience`, this one too.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub fn open_patiently(address: &Address, patience: Duration) -> Result<Self, PostgresError> {
+        let store = Self::unopened(address, patience)?;
+        store.call("make the store", async |connection| {
+            schema::migrate(&mut connection.client, &store.shared.address).await
+        })??;
+        Ok(store)
+    }
+
+    /// Opens a store as an observer, who makes and migrates nothing.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or there is no store, or it is newer than this program.
+    pub fn open_read_only(address: &Address) -> Result<Self, PostgresError> {
+        let store = Self::unopened(address, PATIENCE)?;
+        let version =
+            store.call("read the version", async |it| schema::version(&it.client).await)?;
+        let Some(version) = version else {
+            let schema = address.schema().to_owned();
+            return Err(PostgresError::new(address, Fault::NoStore { schema }));
+        };
+        schema::check(address, version)?;
+        Ok(store)
+    }
+
+    fn unopened(address: &Address, patience: Duration) -> Result<Self, PostgresError> {
+        let failed = |why: std::io::Error| {
+            let why = format!("the system gives no thread: {why}");
+            PostgresError::new(address, Fault::Unreachable { why })
+        };
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("wakeful-postgres")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                address: address.clone(),
+                tls: address.tls()?,
+                runtime: Some(runtime),
+                idle: Mutex::default(),
+                places: Semaphore::new(CONNECTIONS),
+                group: Group::default(),
+                patience,
+            }),
+        })
+    }
+
+    /// The address that the store was opened with.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.shared.address
+    }
+
+    /// The ledger of one agent; empty if the store does not have this agent. Nothing is written
+    /// before the first append.
+    #[must_use]
+    pub fn ledger(&self, agent_id: &AgentId) -> PostgresLedger {
+        PostgresLedger::new(self.clone(), agent_id.clone())
+    }
+
+    /// The newest entry of each agent that has entries, sorted by id.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn heads(&self) -> Result<Vec<(AgentId, Head)>, PostgresError> {
+        let rows = self.call("read the heads", async |connection| {
+            connection
+                .rows(
+                    "SELECT agent_id, head_seq, head_chain FROM agents WHERE head_seq > 0
+                     ORDER BY agent_id",
+                    &[],
+                )
+                .await
+        })?;
+        rows.iter()
+            .map(|row| Ok((AgentId::from(self.column::<String>(row, 0)?), self.head(row, 1)?)))
+            .collect()
+    }
+
+    /// The agents that have entries, sorted by id.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn agents(&self) -> Result<Vec<AgentId>, PostgresError> {
+        Ok(self.heads()?.into_iter().map(|(agent, _)| agent).collect())
+    }
+
+    /// A head in two columns.
+    fn head(&self, row: &Row, column: usize) -> Result<Head, PostgresError> {
+        Ok(Head { seq: self.seq(row, column)?, chain: self.chain(row, column + 1)? })
+    }
+
+    /// A position in a column.
+    fn seq(&self, row: &Row, column: usize) -> Result<Seq, PostgresError> {
+        let stored: i64 = self.column(row, column)?;
+        let seq = u64::try_from(stored);
+        seq.map(Seq).map_err(|_| self.damaged(format!("a position is {stored}")))
+    }
+
+    fn chain(&self, row: &Row, column: usize) -> Result<Chain, PostgresError> {
+        let bytes: Vec<u8> = self.column(row, column)?;
+        let length = bytes.len();
+        let bytes = bytes.try_into();
+        let wrong = |_| self.damaged(format!("a chain has {length} bytes"));
+        bytes.map(Chain::from_bytes).map_err(wrong)
+    }
+
+    /// A value in a column.
+    fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
+        &self,
+        row: &'a Row,
+        column: usize,
+    ) -> Result<T, PostgresError> {
+        row.try_get(column).map_err(|why| self.damaged(why.to_string()))
+    }
+
+    fn damaged(&self, why: String) -> PostgresError {
+        PostgresError::new(&self.shared.address, Fault::Damaged { why })
+    }
+
+    /// Makes a call, again and again while the server is away and patience lasts. What it does may
+    /// have been done by an earlier attempt already, so it must bear that.
+    fn call<T>(
+        &self,
+        doing: &'static str,
+        call: impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, PostgresError> {
+        let Some(runtime) = &self.shared.runtime else { unreachable!("it is dropped") };
+        let since = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let attempt = || runtime.block_on(self.attempt(doing, &call));
+            // The server is outside of this program, as another process with a file is.
+            let why = match waiting::during(attempt) {
+                Ok(done) => return Ok(done),
+                Err(Meaning::Never(fault)) => {
+                    return Err(PostgresError::new(&self.shared.address, fault));
+                }
+                Err(Meaning::Lost(why) | Meaning::Again(why)) => why,
+            };
+            let waited = since.elapsed();
+            if waited + pause >= self.shared.patience {
+                let fault = Fault::Away { waited, why };
+                return Err(PostgresError::new(&self.shared.address, fault));
+            }
+            waiting::during(|| thread::sleep(pause));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn attempt<T>(
+        &self,
+        doing: &'static str,
+        call: &impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Meaning> {
+        let Ok(_place) = self.shared.places.acquire().await else {
+            unreachable!("nothing closes it")
+        };
+        let known = self.idle().pop().filter(|it| !it.client.is_closed());
+        let mut connection = match known {
+            Some(connection) => connection,
+            None => self.connect(doing).await?,
+        };
+        match time::timeout(ANSWER, call(&mut connection)).await {
+            Ok(Ok(done)) => {
+                self.idle().push(connection);
+                Ok(done)
+            }
+            Ok(Err(why)) => {
+                let meaning = meaning(doing, &why);
+                match meaning {
+                    // The others lead to the same server.
+                    Meaning::Lost(_) => self.idle().clear(),
+                    Meaning::Again(_) | Meaning::Never(_) => self.idle().push(connection),
+                }
+                Err(meaning)
+            }
+            Err(_) => {
+                self.idle().clear();
+                Err(Meaning::Lost(format!("no answer within {} s", ANSWER.as_secs())))
+            }
+        }
+    }
+
+    async fn connect(&self, doing: &'static str) -> Result<Connection, Meaning> {
+        let address = &self.shared.address;
+        let connected = address.config().connect(self.shared.tls.clone());
+        let (client, connection) = time::timeout(ANSWER, connected)
+            .await
+            .map_err(|_| Meaning::Lost("no connection was made in time".to_owned()))?
+            .map_err(|why| meaning(doing, &why))?;
+        tokio::spawn(async move {
+            // The calls that it serves learn how it ends.
+            let _ = connection.await;
+        });
+        client
+            .batch_execute(&format!("SET search_path TO {}", address.quoted_schema()))
+            .await
+            .map_err(|why| meaning(doing, &why))?;
+        Ok(Connection { client, statements: HashMap::new() })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        // Each change is one statement.
+        self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

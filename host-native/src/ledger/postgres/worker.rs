@@ -1,0 +1,602 @@
+//! A worker: a process that drives agents of a store. It says that it lives by a lease, which a
+//! thread of its own renews, so that a long turn does not end it.
+//!
+//! All times are the database's. A worker measures how far its own clock is from them at each
+//! renewal.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use wakeful_core::{AgentId, Clock, Head, Timestamp};
+
+use super::{Fault, PostgresError, PostgresStore, claim::Claim};
+use crate::{clock::SystemClock, token::hex};
+
+/// The lease by default. An agent whose worker died is driven again after it.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Each renewal comes after this share of the lease.
+const RENEWALS: u32 = 3;
+
+/// The renewals between two searches for agents whose owner is not a worker.
+const SEARCH: u32 = 10;
+
+/// What a worker says of itself.
+#[derive(Clone, Debug)]
+pub struct WorkerOptions {
+    /// Where it can be reached, such as `https://10.0.0.7:7171`.
+    pub address: Option<String>,
+    /// What it has that others do not, such as a folder. An agent that is pinned to a label is
+    /// claimed only by workers that have it.
+    pub labels: BTreeSet<String>,
+    /// The time after which others take its agents over, if it is not renewed.
+    pub lease: Duration,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self { address: None, labels: BTreeSet::new(), lease: LEASE }
+    }
+}
+
+/// A worker as the others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerInfo {
+    /// Its id: random, and never used twice.
+    pub worker: String,
+    /// Where it can be reached.
+    pub address: Option<String>,
+    /// What it has.
+    pub labels: BTreeSet<String>,
+    /// Since when it works.
+    pub since: Timestamp,
+    /// Whether its lease has not ended.
+    pub lives: bool,
+}
+
+/// Which worker drives an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The agent.
+    pub agent: AgentId,
+    /// The worker.
+    pub worker: String,
+    /// Where it can be reached.
+    pub address: Option<String>,
+    /// Since when it drives the agent.
+    pub since: Timestamp,
+}
+
+/// Why an agent cannot be claimed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// Another one drives it.
+    #[error(
+        "agent `{agent}` is driven by the worker `{by}`: say things to it with `wakeful send`, or \
+         end that worker first"
+    )]
+    Driven {
+        /// The agent.
+        agent: AgentId,
+        /// The worker that drives it.
+        by: String,
+        /// Whether it is this one.
+        here: bool,
+    },
+    /// The store cannot be used, or the lease is lost.
+    #[error(transparent)]
+    Store(#[from] PostgresError),
+}
+
+/// This process as a worker. Clones are the same one. When the last clone and the last claim are
+/// dropped, the lease is no longer renewed; [`Worker::leave`] ends it at once.
+#[derive(Clone)]
+pub struct Worker {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: PostgresStore,
+    id: Arc<str>,
+    labels: Vec<String>,
+    lease: Duration,
+    /// The agents that this process has claimed.
+    held: Mutex<BTreeSet<AgentId>>,
+    lease_state: Mutex<LeaseState>,
+    rang: Condvar,
+    /// What must be added to this machine's time to get the database's, in nanoseconds.
+    offset: AtomicI64,
+}
+
+struct LeaseState {
+    /// When the newest renewal that succeeded was asked for.
+    renewed: Instant,
+    /// Whether the row was found to be gone.
+    is_lost: bool,
+    has_ended: bool,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Worker").field(&self.shared.id).finish()
+    }
+}
+
+/// Renews a lease, and tells the time of the database.
+const RENEW: &str = "
+    UPDATE workers SET lease_ends = clock_timestamp() + make_interval(secs => $2)
+    WHERE worker = $1 RETURNING (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// Claims agents that are due and have no owner. The row of the worker is locked against its end,
+/// so that no agent is claimed for a worker whose agents were taken over just now.
+const CLAIM_DUE: &str = "
+    WITH me AS (
+        SELECT worker, labels FROM workers
+        WHERE worker = $1 AND lease_ends > clock_timestamp() FOR KEY SHARE
+    ), due AS (
+        SELECT agent FROM agents, me
+        WHERE due_at <= now() AND owner IS NULL AND goes_on_in IS NULL
+            AND (label IS NULL OR label = ANY (me.labels))
+        ORDER BY due_at LIMIT $2 FOR UPDATE OF agents SKIP LOCKED
+    )
+    UPDATE agents SET owner = $1, owned_since = now(), epoch = epoch + 1, due_at = NULL
+    FROM due WHERE agents.agent = due.agent
+    RETURNING agent_id, epoch, is_rested";
+
+/// Claims one agent, which may be new. Its own owner claims it again, as after a lost answer.
+const CLAIM: &str = "
+    INSERT INTO agents (agent_id, head_chain, owner, owned_since, epoch)
+    SELECT $2, $3, worker, now(), 1 FROM workers
+    WHERE worker = $1 AND lease_ends > clock_timestamp() FOR KEY SHARE
+    ON CONFLICT (agent_id) DO UPDATE
+        SET owner = excluded.owner, owned_since = now(), epoch = agents.epoch + 1, due_at = NULL
+        WHERE (agents.owner IS NULL OR agents.owner = excluded.owner)
+            AND agents.goes_on_in IS NULL
+    RETURNING epoch, is_rested";
+
+/// Ends a claim. The agent is due when its driver says, or now if something came for it.
+const GIVE_BACK: &str = "
+    UPDATE agents SET owner = NULL, owned_since = NULL, is_rested = $5,
+        due_at = CASE
+            WHEN inbox_seq > $6 THEN now()
+            ELSE to_timestamp($4::bigint / 1e6)
+        END
+    WHERE agent_id = $1 AND owner = $2 AND epoch = $3";
+
+impl PostgresStore {
+    /// Joins the workers of this store.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or the system gives no random bytes or no thread.
+    pub fn join(&self, options: &WorkerOptions) -> Result<Worker, PostgresError> {
+        let refused =
+            |doing, why: String| PostgresError::new(self.address(), Fault::Refused { doing, why });
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|why| refused("name a worker", why.to_string()))?;
+        let id: Arc<str> = hex(&bytes).into();
+        let labels: Vec<String> = options.labels.iter().cloned().collect();
+        let seconds = options.lease.as_secs_f64();
+        let asked = Instant::now();
+        self.call("join", async |connection| {
+            connection
+                .execute(
+                    "INSERT INTO workers (worker, address, labels, lease_ends)
+                     VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4))
+                     ON CONFLICT DO NOTHING",
+                    &[&&*id, &options.address, &labels, &seconds],
+                )
+                .await
+        })?;
+        let worker = Worker {
+            shared: Arc::new(Shared {
+                store: self.clone(),
+                id,
+                labels,
+                lease: options.lease,
+                held: Mutex::default(),
+                lease_state: Mutex::new(LeaseState {
+                    renewed: asked,
+                    is_lost: false,
+                    has_ended: false,
+                }),
+                rang: Condvar::new(),
+                offset: AtomicI64::new(0),
+            }),
+        };
+        worker.renew()?;
+        let shared = Arc::downgrade(&worker.shared);
+        let pause = options.lease / RENEWALS;
+        thread::Builder::new()
+            .name("wakeful-lease".into())
+            .spawn(move || {
+                let mut renewals = 0_u32;
+                loop {
+                    // Between two renewals it holds nothing, so that a dropped worker ends.
+                    thread::sleep(pause.min(Duration::from_secs(1)));
+                    let Some(shared) = shared.upgrade() else { return };
+                    let worker = Worker { shared };
+                    if !worker.waits_for_renewal(pause) {
+                        return;
+                    }
+                    renewals = renewals.wrapping_add(1);
+                    // What fails is tried again; how long it may is asked by `is_sure`.
+                    let _ = worker.renew();
+                    let _ = worker.store().bury(renewals.is_multiple_of(SEARCH));
+                }
+            })
+            .map_err(|why| refused("renew a lease", why.to_string()))?;
+        Ok(worker)
+    }
+
+    /// Takes the agents of dead workers from them, so that others claim them at once. Returns the
+    /// number of those workers. `searches` says whether to look for other agents without a living
+    /// owner too; only a fault of the database leaves one.
+    pub(super) fn bury(&self, searches: bool) -> Result<u64, PostgresError> {
+        self.call("take over from dead workers", async |connection| {
+            let transaction = connection.client.transaction().await?;
+            // Two statements, because the second one must see what a dying worker claimed while
+            // the first one waited for it.
+            let dead = transaction
+                .execute("DELETE FROM workers WHERE lease_ends < clock_timestamp()", &[])
+                .await?;
+            if dead > 0 || searches {
+                transaction
+                    .execute(
+                        "UPDATE agents
+                         SET owner = NULL, owned_since = NULL, epoch = epoch + 1, due_at = now()
+                         WHERE owner IS NOT NULL
+                             AND NOT EXISTS (SELECT 1 FROM workers WHERE worker = owner)",
+                        &[],
+                    )
+                    .await?;
+            }
+            transaction.commit().await?;
+            Ok(dead)
+        })
+    }
+
+    /// The workers, in the order in which they joined.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn workers(&self) -> Result<Vec<WorkerInfo>, PostgresError> {
+        let rows = self.call("list the workers", async |connection| {
+            connection
+                .rows(
+                    "SELECT worker, address, labels,
+                         (extract(epoch FROM since) * 1000000)::bigint,
+                         lease_ends > clock_timestamp()
+                     FROM workers ORDER BY since, worker",
+                    &[],
+                )
+                .await
+        })?;
+        rows.iter()
+            .map(|row| {
+                let labels: Vec<String> = self.column(row, 2)?;
+                Ok(WorkerInfo {
+                    worker: self.column(row, 0)?,
+                    address: self.column(row, 1)?,
+                    labels: labels.into_iter().collect(),
+                    since: micros(self.column(row, 3)?),
+                    lives: self.column(row, 4)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Which worker drives which agent, sorted by agent.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn placed(&self) -> Result<Vec<Placed>, PostgresError> {
+        let rows = self.call("list the owners", async |connection| {
+            connection
+                .rows(
+                    "SELECT agent_id, worker, address,
+                         (extract(epoch FROM owned_since) * 1000000)::bigint
+                     FROM agents JOIN workers ON worker = owner
+                     WHERE lease_ends > clock_timestamp() ORDER BY agent_id",
+                    &[],
+                )
+                .await
+        })?;
+        rows.iter()
+            .map(|row| {
+                Ok(Placed {
+                    agent: AgentId::from(self.column::<String>(row, 0)?),
+                    worker: self.column(row, 1)?,
+                    address: self.column(row, 2)?,
+                    since: micros(self.column(row, 3)?),
+                })
+            })
+            .collect()
+    }
+
+    /// Pins an agent to workers that have a label, or to none.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn pin(&self, agent: &AgentId, label: Option<&str>) -> Result<(), PostgresError> {
+        let id = agent.as_str();
+        let pinned = self.call("pin an agent", async |connection| {
+            connection
+                .execute("UPDATE agents SET label = $2 WHERE agent_id = $1", &[&id, &label])
+                .await
+        });
+        match pinned? {
+            0 => Err(PostgresError::new(self.address(), Fault::NoAgent { agent: agent.clone() })),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Worker {
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    pub(super) fn shared_id(&self) -> Arc<str> {
+        Arc::clone(&self.shared.id)
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &PostgresStore {
+        &self.shared.store
+    }
+
+    /// The labels that it joined with.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.shared.labels
+    }
+
+    /// Whether its agents are certainly its own: the newest renewal is younger than two thirds of
+    /// the lease, by the monotonic clock of this machine. A worker that is not sure must end its
+    /// turns, because another one may drive its agents soon.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        let state = self.state();
+        !state.is_lost && state.renewed.elapsed() < self.shared.lease * 2 / 3
+    }
+
+    /// Whether others have taken its agents. It claims no more; the process joins again.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.state().is_lost
+    }
+
+    /// Stops the renewals, as the death of the process would. Tests do this.
+    #[doc(hidden)]
+    pub fn stop_renewing(&self) {
+        self.state().has_ended = true;
+        self.shared.rang.notify_all();
+    }
+
+    /// The clock of the database, as far as this machine knows it.
+    #[must_use]
+    pub fn clock(&self) -> StoreClock {
+        StoreClock { worker: self.clone() }
+    }
+
+    /// Claims up to `most` agents whose time has come.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or the lease is lost.
+    pub fn claim_due(&self, most: u32) -> Result<Vec<Claim>, PostgresError> {
+        if self.is_lost() {
+            return Err(self.lease_lost());
+        }
+        let most = i64::from(most);
+        let attempts = AtomicI64::new(0);
+        let (mut rows, is_repeated) = self.store().call("claim agents", async |connection| {
+            let is_repeated = attempts.fetch_add(1, Ordering::Relaxed) > 0;
+            let rows = connection.rows(CLAIM_DUE, &[&self.id(), &most]).await?;
+            Ok((rows, is_repeated))
+        })?;
+        if is_repeated {
+            // The answer to an earlier attempt was lost, and it may have claimed some.
+            rows = self.store().call("list own agents", async |connection| {
+                connection
+                    .rows(
+                        "SELECT agent_id, epoch, is_rested FROM agents WHERE owner = $1",
+                        &[&self.id()],
+                    )
+                    .await
+            })?;
+        }
+        let mut claims = Vec::new();
+        for row in &rows {
+            let store = self.store();
+            let agent = AgentId::from(store.column::<String>(row, 0)?);
+            if self.held().insert(agent.clone()) {
+                let is_rested: bool = store.column(row, 2)?;
+                claims.push(Claim::new(self.clone(), agent, store.column(row, 1)?, !is_rested));
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Claims one agent. A new one begins with its first append.
+    ///
+    /// # Errors
+    /// If another worker drives it, or the store cannot be written, or the lease is lost.
+    pub fn claim(&self, agent: &AgentId) -> Result<Claim, ClaimError> {
+        if self.is_lost() {
+            return Err(self.lease_lost().into());
+        }
+        let driven = |by: String, here| ClaimError::Driven { agent: agent.clone(), by, here };
+        if !self.held().insert(agent.clone()) {
+            return Err(driven(self.id().to_owned(), true));
+        }
+        let claimed = self.claimed(agent);
+        if !matches!(claimed, Ok(Ok(_))) {
+            self.held().remove(agent);
+        }
+        match claimed? {
+            Ok((epoch, is_rested)) => {
+                Ok(Claim::new(self.clone(), agent.clone(), epoch, !is_rested))
+            }
+            Err(Some(by)) => Err(driven(by, false)),
+            Err(None) => Err(self.lease_lost().into()),
+        }
+    }
+
+    /// The epoch of a new claim and whether the agent rested; otherwise who has it.
+    #[allow(clippy::type_complexity)]
+    fn claimed(
+        &self,
+        agent: &AgentId,
+    ) -> Result<Result<(i64, bool), Option<String>>, PostgresError> {
+        let (store, id) = (self.store(), agent.as_str());
+        let start = Head::START.chain;
+        let chain = start.as_bytes().as_slice();
+        let row = store.call("claim an agent", async |connection| {
+            connection.row(CLAIM, &[&self.id(), &id, &chain]).await
+        })?;
+        if let Some(row) = row {
+            return Ok(Ok((store.column(&row, 0)?, store.column(&row, 1)?)));
+        }
+        let row = store.call("read the owner", async |connection| {
+            connection.row("SELECT owner, goes_on_in FROM agents WHERE agent_id = $1", &[&id]).await
+        })?;
+        let Some(row) = row else { return Ok(Err(None)) };
+        if let Some(goes_on_in) = store.column(&row, 1)? {
+            let agent = agent.clone();
+            return Err(PostgresError::new(store.address(), Fault::Moved { agent, goes_on_in }));
+        }
+        Ok(Err(store.column(&row, 0)?))
+    }
+
+    /// The agents of this worker for which something has come.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn addressed(&self) -> Result<Vec<AgentId>, PostgresError> {
+        let store = self.store();
+        let rows = store.call("look for letters", async |connection| {
+            connection
+                .rows(
+                    "SELECT DISTINCT agent_id FROM inbox JOIN agents USING (agent)
+                     WHERE owner = $1 AND refused_because IS NULL",
+                    &[&self.id()],
+                )
+                .await
+        })?;
+        rows.iter().map(|row| Ok(AgentId::from(store.column::<String>(row, 0)?))).collect()
+    }
+
+    /// Ends the lease: all agents that are still its own are due at once.
+    ///
+    /// # Errors
+    /// If the store cannot be written. Then they are after the lease.
+    pub fn leave(self) -> Result<(), PostgresError> {
+        self.state().has_ended = true;
+        self.shared.rang.notify_all();
+        let store = self.store();
+        store.call("leave", async |connection| {
+            connection
+                .execute(
+                    "UPDATE workers SET lease_ends = '-infinity' WHERE worker = $1",
+                    &[&self.id()],
+                )
+                .await
+        })?;
+        store.bury(true).map(drop)
+    }
+
+    /// Gives an agent back. `seen` is the number of the inbox up to which nothing is left in it: what
+    /// is sent while this statement waits for the row raises that number in the row itself, and is
+    /// not in the statement's view of the inbox.
+    pub(super) fn give_back(
+        &self,
+        agent: &AgentId,
+        epoch: i64,
+        seen: i64,
+        due: Option<Timestamp>,
+        is_rested: bool,
+    ) -> Result<(), PostgresError> {
+        let micros = due.map(|due| due.as_nanos().div_euclid(1_000));
+        let id = agent.as_str();
+        self.store().call("give an agent back", async |connection| {
+            connection
+                .execute(GIVE_BACK, &[&id, &self.id(), &epoch, &micros, &is_rested, &seen])
+                .await
+        })?;
+        self.held().remove(agent);
+        Ok(())
+    }
+
+    fn renew(&self) -> Result<(), PostgresError> {
+        let (store, shared) = (self.store(), &self.shared);
+        let seconds = shared.lease.as_secs_f64();
+        let (row, asked, began) = store.call("renew the lease", async |connection| {
+            let (asked, began) = (Instant::now(), SystemClock.now());
+            let row = connection.row(RENEW, &[&self.id(), &seconds]).await?;
+            Ok((row, asked, began))
+        })?;
+        let Some(row) = row else {
+            self.state().is_lost = true;
+            return Err(self.lease_lost());
+        };
+        let there = micros(store.column(&row, 0)?);
+        // The database told its time at some moment of the call, which is taken as its middle.
+        let half = i64::try_from(asked.elapsed().as_nanos() / 2).unwrap_or(0);
+        let offset = there.nanos_since(began).saturating_sub(half);
+        shared.offset.store(offset, Ordering::Relaxed);
+        self.state().renewed = asked;
+        Ok(())
+    }
+
+    /// Waits for the next renewal; `false` if there is none.
+    fn waits_for_renewal(&self, pause: Duration) -> bool {
+        let state = self.state();
+        let left = pause.saturating_sub(state.renewed.elapsed());
+        let waited = self.shared.rang.wait_timeout_while(state, left, |state| !state.has_ended);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        !state.has_ended && !state.is_lost
+    }
+
+    fn lease_lost(&self) -> PostgresError {
+        PostgresError::new(self.store().address(), Fault::LeaseLost)
+    }
+
+    fn state(&self) -> MutexGuard<'_, LeaseState> {
+        // Each change is one statement.
+        self.shared.lease_state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeSet<AgentId>> {
+        self.shared.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time of the database: a worker whose own clock is wrong must not take an agent for due that
+/// is not, again and again.
+#[derive(Clone, Debug)]
+pub struct StoreClock {
+    worker: Worker,
+}
+
+impl Clock for StoreClock {
+    fn now(&mut self) -> Timestamp {
+        let offset = self.worker.shared.offset.load(Ordering::Relaxed);
+        Timestamp::from_nanos(SystemClock.now().as_nanos().saturating_add(offset))
+    }
+}
+
+fn micros(since_1970: i64) -> Timestamp {
+    Timestamp::from_nanos(since_1970.saturating_mul(1_000))
+}

@@ -1,0 +1,335 @@
+//! The ledger in PostgreSQL (contract 3.1, 3.2, 3.5), on a real server.
+
+use std::{
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use wakeful_core::{
+    host::{Clock, Ledger, LedgerError, suite},
+    id::{AgentId, Seq},
+    record::{
+        Record,
+        chain::Head,
+        control::{ControlRecord, Marker},
+        entry::{self, Entry, EntryBytes},
+    },
+    time::Timestamp,
+};
+use wakeful_host::ledger::{Claim, ClaimError, Fault, PostgresStore, Worker, WorkerOptions};
+use wakeful_tests::fleet::Server;
+
+/// One server for all tests; each has a schema of its own.
+fn server() -> MutexGuard<'static, Server> {
+    static SERVER: OnceLock<Mutex<Server>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| Mutex::new(Server::start().expect("a server")));
+    server.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn store(schema: &str) -> PostgresStore {
+    PostgresStore::open(&server().address(schema)).expect("a store")
+}
+
+fn batch(after: Head, entries: usize) -> (Head, Vec<EntryBytes>) {
+    let records = vec![Record::Control(ControlRecord::StartRequested(Marker {})); entries];
+    let (entries, batch) = entry::seal_all(after, Timestamp::from_nanos(0), records);
+    (entries.last().map_or(after, Entry::head), batch)
+}
+
+#[test]
+fn it_keeps_the_laws_of_ledgers() {
+    let store = store("laws");
+    suite::ledger(|agent| store.ledger(agent)).expect("all laws");
+}
+
+#[test]
+fn those_that_append_at_once_are_all_stored_and_told() {
+    let store = store("at_once");
+    let (head, first) = batch(Head::START, 3);
+    thread::scope(|scope| {
+        let said: Vec<_> = (0..64)
+            .map(|number| {
+                // Two threads write to each agent, so the second one of each pair gets a conflict.
+                let agent = AgentId::from(format!("agent-{}", number / 2));
+                let (mut ledger, first) = (store.ledger(&agent), &first);
+                scope.spawn(move || ledger.append(&Head::START, first))
+            })
+            .collect();
+        let said: Vec<_> = said.into_iter().map(|thread| thread.join().expect("it ends")).collect();
+        for pair in said.chunks(2) {
+            let conflict = Err(LedgerError::Conflict { found: head.seq });
+            assert!(pair.contains(&Ok(())) && pair.contains(&conflict), "{pair:?}");
+        }
+    });
+    let heads = store.heads().expect("the heads");
+    assert_eq!(heads.len(), 32);
+    for (agent, found) in heads {
+        assert_eq!(found, head);
+        assert_eq!(store.ledger(&agent).read(Seq(0), 10).expect("entries"), first);
+    }
+}
+
+#[test]
+fn a_store_is_made_once_by_many_and_read_by_those_who_make_none() {
+    let address = server().address("many");
+    let why = PostgresStore::open_read_only(&address).expect_err("there is none");
+    assert!(matches!(why.fault, Fault::NoStore { .. }), "{why}");
+    thread::scope(|scope| {
+        let opened: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| PostgresStore::open(&address))).collect();
+        for thread in opened {
+            thread.join().expect("it ends").expect("a store");
+        }
+    });
+    let store = PostgresStore::open_read_only(&address).expect("it is there");
+    assert_eq!(store.agents().expect("the agents"), []);
+    store.keep("token", "a", "1").expect("it keeps");
+    store.keep("token", "a", "2").expect("it keeps");
+    assert_eq!(store.kept("token").expect("it"), [("a".to_owned(), "2".to_owned())]);
+    assert!(store.forget("token", "a").expect("it") && !store.forget("token", "a").expect("it"));
+}
+
+#[test]
+fn a_server_that_crashes_loses_nothing_that_it_acknowledged() {
+    let mut server = Server::start().expect("a server");
+    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
+    let agents = ["a", "b", "c"];
+    thread::scope(|scope| {
+        let writers = agents.map(|agent| {
+            let mut ledger = store.ledger(&agent.into());
+            scope.spawn(move || {
+                let mut head = Head::START;
+                for _ in 0..400 {
+                    let (next, batch) = batch(head, 2);
+                    ledger.append(&head, &batch).expect("it waits for the server");
+                    head = next;
+                }
+                head
+            })
+        });
+        for _ in 0..2 {
+            thread::sleep(Duration::from_millis(150));
+            server.crash_and_start().expect("it starts again");
+        }
+        for (agent, writer) in agents.iter().zip(writers) {
+            let head = writer.join().expect("it ends");
+            let mut ledger = store.ledger(&(*agent).into());
+            assert_eq!(ledger.head().expect("a head"), head);
+            let mut at = Head::START;
+            while let Some(page) =
+                Some(ledger.read(at.seq, 100).expect("a page")).filter(|it| !it.is_empty())
+            {
+                for bytes in page {
+                    at = bytes.open(&at).expect("the next entry").head();
+                }
+            }
+            assert_eq!(at, head, "the chain holds");
+        }
+    });
+}
+
+/// A worker whose lease is so short that a test can wait for its end.
+fn join(store: &PostgresStore) -> Worker {
+    let options = WorkerOptions { lease: Duration::from_secs(2), ..WorkerOptions::default() };
+    store.join(&options).expect("a worker")
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "not: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn append(claim: &Claim) -> Result<(), LedgerError> {
+    let mut ledger = claim.ledger();
+    let head = ledger.head()?;
+    ledger.append(&head, &batch(head, 1).1)
+}
+
+#[test]
+fn an_agent_has_one_owner_and_only_its_owner_appends() {
+    let store = store("owners");
+    let (one, other) = (join(&store), join(&store));
+    let agent = AgentId::from("a");
+    let claim = one.claim(&agent).expect("a claim");
+    assert!(claim.is_restart(), "it is new");
+    append(&claim).expect("it is the owner's");
+    let why = other.claim(&agent).expect_err("it is driven");
+    assert!(matches!(why, ClaimError::Driven { here: false, .. }), "{why}");
+    let why = one.claim(&agent).expect_err("it is driven here");
+    assert!(matches!(why, ClaimError::Driven { here: true, .. }), "{why}");
+    let (_, first) = batch(Head::START, 1);
+    let why = store.ledger(&agent).append(&Head::START, &first).expect_err("it is driven");
+    assert!(why.to_string().contains("is driven by the worker"), "{why}");
+    let placed = store.placed().expect("the owners");
+    assert_eq!((placed.len(), placed[0].worker.as_str()), (1, one.id()));
+    let (ledger, epoch) = (claim.ledger(), claim.epoch());
+    claim.rest(None).expect("it rests");
+    assert_eq!(store.placed().expect("the owners"), []);
+    assert!(other.claim_due(9).expect("claims").is_empty(), "it is due at no time");
+    // Anybody may append to an agent at rest, and it still rests.
+    let mut free = store.ledger(&agent);
+    let head = free.head().expect("a head");
+    free.append(&head, &batch(head, 1).1).expect("nobody drives it");
+    let again = other.claim(&agent).expect("it is free");
+    assert!(!again.is_restart() && again.epoch() > epoch);
+    append(&again).expect("it is the owner's");
+    // What the earlier owner still wants to write is refused, with the right head too.
+    let mut ledger = ledger;
+    let head = ledger.head().expect("a head");
+    let why = ledger.append(&head, &batch(head, 1).1).expect_err("it is another's");
+    assert!(why.to_string().contains("no longer owns"), "{why}");
+    again.hand_over().expect("it is free");
+    let [next] = &one.claim_due(9).expect("claims")[..] else { panic!("it is due") };
+    assert!(next.is_restart(), "it did not come to rest");
+    // Its own earlier claim is as stale as that of another.
+    let head = ledger.head().expect("a head");
+    assert!(ledger.append(&head, &batch(head, 1).1).is_err(), "the epoch is another");
+    append(next).expect("it is the owner's");
+}
+
+#[test]
+fn agents_of_a_dead_worker_are_taken_over_and_it_appends_no_more() {
+    let store = store("dead");
+    // A connection of its own, as that of another process.
+    let elsewhere = PostgresStore::open(store.address()).expect("a store");
+    let (dead, heir) = (join(&elsewhere), join(&store));
+    let claims: Vec<_> =
+        ["a", "b", "c"].map(|id| dead.claim(&id.into()).expect("a claim")).into_iter().collect();
+    claims.iter().for_each(|claim| append(claim).expect("it is the owner's"));
+    assert!(dead.is_sure());
+    dead.stop_renewing();
+    assert!(heir.claim_due(9).expect("claims").is_empty());
+    until("the dead worker is not sure", || !dead.is_sure());
+    let taken = std::sync::Mutex::new(Vec::new());
+    until("its agents are taken over", || {
+        let mut taken = taken.lock().expect("no panic");
+        taken.extend(heir.claim_due(2).expect("claims"));
+        taken.len() == 3
+    });
+    let taken = taken.into_inner().expect("no panic");
+    assert!(taken.iter().all(Claim::is_restart));
+    for claim in &claims {
+        let why = append(claim).expect_err("it is another's").to_string();
+        assert!(why.contains("no longer owns"), "{why}");
+    }
+    taken.iter().for_each(|claim| append(claim).expect("it is the heir's"));
+    assert!(matches!(dead.claim(&"d".into()), Err(ClaimError::Store(_))));
+    assert_eq!(store.workers().expect("the workers").len(), 1);
+    heir.leave().expect("it leaves");
+    let next = join(&store);
+    assert_eq!(next.claim_due(9).expect("claims").len(), 3, "without a wait for the lease");
+}
+
+#[test]
+fn what_is_sent_is_recorded_once_and_wakes_an_agent_that_is_being_given_back() {
+    let store = store("inbox");
+    let worker = join(&store);
+    let agent = AgentId::from("a");
+    let why = store.send(&agent, "k", "{}").expect_err("there is none");
+    assert!(matches!(why.fault, Fault::NoAgent { .. }), "{why}");
+    let claim = worker.claim(&agent).expect("a claim");
+    append(&claim).expect("it is the owner's");
+    for (key, fact) in [("k1", "one"), ("k2", "two"), ("k1", "one")] {
+        store.send(&agent, key, fact).expect("it is stored");
+    }
+    let why = store.send(&agent, "k1", "another").expect_err("the key is taken");
+    assert!(matches!(why.fault, Fault::OtherFact { .. }), "{why}");
+    assert_eq!(worker.addressed().expect("letters"), [agent.clone()]);
+    let arrived = claim.arrived(10).expect("facts");
+    assert_eq!(arrived.iter().map(|it| it.fact.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    claim.recording(&arrived[0], || append(&claim)).expect("it is recorded");
+    assert_eq!(claim.arrived(10).expect("facts"), arrived[1..]);
+    claim.set_aside(&arrived[1], "not a fact").expect("it is out of the way");
+    assert_eq!(
+        (claim.arrived(10).expect("facts"), worker.addressed().expect("it")),
+        (vec![], vec![])
+    );
+    // Something comes after the last look.
+    store.send(&agent, "k3", "three").expect("it is stored");
+    claim.rest(None).expect("it rests");
+    let [claim] = &worker.claim_due(9).expect("claims")[..] else { panic!("it is due at once") };
+    let arrived = claim.arrived(10).expect("facts");
+    claim.forget(&arrived[0]).expect("it is known");
+    assert_eq!(claim.arrived(10).expect("facts"), []);
+}
+
+#[test]
+fn a_fact_that_is_sent_during_each_release_wakes_the_agent() {
+    let store = store("race");
+    let worker = join(&store);
+    let agent = AgentId::from("a");
+    let claim = worker.claim(&agent).expect("a claim");
+    append(&claim).expect("it is the owner's");
+    let mut claim = Some(claim);
+    for round in 0..200 {
+        let current = claim.take().expect("a claim");
+        for arrived in current.arrived(10).expect("facts") {
+            current.recording(&arrived, || append(&current)).expect("it is recorded");
+        }
+        assert_eq!(current.arrived(10).expect("facts"), []);
+        thread::scope(|scope| {
+            let sent = scope.spawn(|| store.send(&agent, &format!("k{round}"), "fact"));
+            current.rest(None).expect("it rests");
+            sent.join().expect("it ends").expect("it is stored");
+        });
+        let mut due = worker.claim_due(9).expect("claims");
+        claim = due.pop();
+        assert!(claim.is_some(), "round {round}: it sleeps while something waits");
+    }
+}
+
+#[test]
+fn a_database_that_crashes_during_claims_strands_nobody() {
+    let mut server = Server::start().expect("a server");
+    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
+    let worker = join(&store);
+    for number in 0..200 {
+        let claim = worker.claim(&AgentId::from(format!("a{number}"))).expect("a claim");
+        append(&claim).expect("it is the owner's");
+        claim.rest(Some(Timestamp::from_nanos(0))).expect("it rests");
+    }
+    thread::scope(|scope| {
+        let claimed = scope.spawn(|| {
+            let mut claims = Vec::new();
+            while claims.len() < 200 {
+                claims.extend(worker.claim_due(3).expect("it waits for the server"));
+                thread::sleep(Duration::from_millis(5));
+            }
+            claims
+        });
+        thread::sleep(Duration::from_millis(100));
+        server.crash_and_start().expect("it starts again");
+        let claims = claimed.join().expect("it ends");
+        let agents: std::collections::BTreeSet<_> = claims.iter().map(Claim::agent).collect();
+        assert_eq!(agents.len(), 200);
+        claims.iter().for_each(|claim| append(claim).expect("it is the owner's"));
+    });
+}
+
+#[test]
+fn an_agent_that_is_pinned_goes_only_where_the_label_is() {
+    let store = store("labels");
+    let plain = join(&store);
+    let options = WorkerOptions {
+        labels: ["disk-7".to_owned()].into(),
+        address: Some("https://10.0.0.7:7171".to_owned()),
+        ..WorkerOptions::default()
+    };
+    let special = store.join(&options).expect("a worker");
+    let claim = plain.claim(&"a".into()).expect("a claim");
+    append(&claim).expect("it is the owner's");
+    store.pin(&"a".into(), Some("disk-7")).expect("it is pinned");
+    claim.rest(Some(Timestamp::from_nanos(0))).expect("it rests");
+    assert!(plain.claim_due(9).expect("claims").is_empty());
+    let claims = special.claim_due(9).expect("claims");
+    assert_eq!(claims.len(), 1);
+    let placed = store.placed().expect("the owners");
+    assert_eq!(placed[0].address.as_deref(), Some("https://10.0.0.7:7171"));
+    let now = special.clock().now();
+    let own = wakeful_host::clock::SystemClock.now();
+    assert!(now.nanos_since(own).abs() < 1_000_000_000, "both clocks are of this machine");
+}

@@ -1,0 +1,236 @@
+//! One server, which ends with the process that started it.
+
+use std::{
+    env, fs, io,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+use wakeful_host::ledger::Address;
+
+/// The time that a server has to begin to answer.
+const BEGIN: Duration = Duration::from_secs(30);
+
+/// The folder of Debian's versions.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// The settings of each server. It must not lose what it acknowledged.
+const SETTINGS: &str = "
+listen_addresses = '127.0.0.1'
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+shared_buffers = 64MB
+max_connections = 120
+wal_log_hints = on
+";
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum NoServer {
+    /// The programs are not there.
+    #[error(
+        "PostgreSQL is not installed: apt-get install postgresql, or name its folder in PG_BIN"
+    )]
+    NotInstalled,
+    /// A program failed.
+    #[error("`{program}` failed: {said}")]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// What it printed.
+        said: String,
+    },
+    /// The system refused something.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+/// A server that runs.
+pub struct Server {
+    folder: TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl Server {
+    /// Starts a new, empty server.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not installed, or does not start.
+    pub fn start() -> Result<Self, NoServer> {
+        let folder = tempfile::Builder::new().prefix("wakeful-pg-").tempdir()?;
+        let user = User::find()?;
+        user.give(folder.path())?;
+        let data = folder.path().join("data");
+        user.run("initdb", |command| {
+            command.arg("-D").arg(&data).args([
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "--no-locale",
+                "-E",
+                "UTF8",
+                "-N",
+            ]);
+        })?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let settings = format!("{SETTINGS}port = {port}\nunix_socket_directories = ''\n");
+        fs::OpenOptions::new()
+            .append(true)
+            .open(data.join("postgresql.conf"))
+            .and_then(|mut file| io::Write::write_all(&mut file, settings.as_bytes()))?;
+        let child = user.serve(&data, &folder.path().join("log"))?;
+        let mut server = Self { folder, port, child };
+        server.until_it_answers(&user)?;
+        Ok(server)
+    }
+
+    /// The address of a store in it, in a schema of its own.
+    #[must_use]
+    pub fn address(&self, schema: &str) -> Address {
+        let text = format!("postgres://postgres@127.0.0.1:{}/postgres?schema={schema}", self.port);
+        Address::parse(&text).unwrap_or_else(|why| unreachable!("{why}"))
+    }
+
+    /// Kills it as a crash of its machine would, and starts it again on the same data.
+    ///
+    /// # Errors
+    /// If it does not start again.
+    pub fn crash_and_start(&mut self) -> Result<(), NoServer> {
+        self.kill();
+        let user = User::find()?;
+        let data = self.folder.path().join("data");
+        let until = Instant::now() + BEGIN;
+        loop {
+            self.child = user.serve(&data, &self.folder.path().join("log"))?;
+            match self.until_it_answers(&user) {
+                // The processes of the dead one may hold its memory for a moment.
+                Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(50)),
+                done => return done,
+            }
+        }
+    }
+
+    /// Kills it, and all processes that serve its clients.
+    pub fn kill(&mut self) {
+        // Its children see that it is gone and end themselves.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+
+    fn until_it_answers(&mut self, user: &User) -> Result<(), NoServer> {
+        let until = Instant::now() + BEGIN;
+        let port = self.port.to_string();
+        loop {
+            let asked = user.run("pg_isready", |command| {
+                command.args(["-q", "-h", "127.0.0.1", "-p", &port]);
+            });
+            match asked {
+                Ok(()) => return Ok(()),
+                Err(_) if Instant::now() < until && self.child.try_wait()?.is_none() => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(_) => {
+                    let log = fs::read_to_string(self.folder.path().join("log"));
+                    let said = log.unwrap_or_default();
+                    return Err(NoServer::Failed { program: "postgres", said });
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The programs of PostgreSQL, and how to run them. They refuse to run as root.
+struct User {
+    programs: PathBuf,
+    is_root: bool,
+}
+
+impl User {
+    fn find() -> Result<Self, NoServer> {
+        let named = env::var_os("PG_BIN").map(PathBuf::from);
+        let programs = named.or_else(newest).ok_or(NoServer::NotInstalled)?;
+        if !programs.join("initdb").is_file() {
+            return Err(NoServer::NotInstalled);
+        }
+        Ok(Self { programs, is_root: rustix::process::geteuid().is_root() })
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let program = self.programs.join(program);
+        let mut command = if self.is_root {
+            let mut command = Command::new("setpriv");
+            command
+                .args(["--reuid=postgres", "--regid=postgres", "--clear-groups"])
+                .args(["--pdeathsig", "KILL"])
+                .arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        // The current folder may be one that its user must not see.
+        command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: &'static str, with: impl FnOnce(&mut Command)) -> Result<(), NoServer> {
+        let mut command = self.command(program);
+        with(&mut command);
+        let output = command.output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(NoServer::Failed { program, said })
+    }
+
+    /// Starts a server. A thread that lives as long as this process starts it, because the system
+    /// ends it with that thread.
+    fn serve(&self, data: &Path, log: &Path) -> io::Result<Child> {
+        let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
+        let mut command = self.command("postgres");
+        command.arg("-D").arg(data).stdout(log.try_clone()?).stderr(log);
+        let (tell, told) = mpsc::channel();
+        thread::Builder::new().name("postgres".into()).spawn(move || {
+            // If nobody hears it, the child is dropped and its server lives on until the end.
+            let _ = tell.send(command.spawn());
+            loop {
+                thread::park();
+            }
+        })?;
+        told.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended")))
+    }
+
+    fn give(&self, folder: &Path) -> Result<(), NoServer> {
+        if !self.is_root {
+            return Ok(());
+        }
+        let output = Command::new("chown").arg("postgres:postgres").arg(folder).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(NoServer::Failed { program: "chown", said })
+    }
+}
+
+/// The newest version of Debian's.
+fn newest() -> Option<PathBuf> {
+    let versions = fs::read_dir(DEBIAN).ok()?;
+    let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let newest = versions.flatten().map(|it| it.path()).filter(|it| version(it).is_some());
+    newest.max_by_key(version).map(|path| path.join("bin"))
+}
