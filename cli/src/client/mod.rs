@@ -10,7 +10,7 @@ mod socket;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use ureq::{
     Agent, Body, Proxy,
     config::{AutoHeaderValue, Config},
@@ -22,7 +22,7 @@ use wakeful_core::{
     record::chain::Head,
     time::Timestamp,
 };
-use wakeful_host::ledger::Owner;
+use wakeful_host::ledger::{Holder, Owner, Placed};
 use zeroize::Zeroizing;
 
 use self::{address::Address, events::Events};
@@ -73,14 +73,50 @@ impl fmt::Display for Server {
 #[derive(Clone, Deserialize)]
 pub(crate) struct Driven {
     pub(crate) agent_id: AgentId,
-    pub(crate) pid: u32,
-    pub(crate) program: String,
+    #[serde(flatten)]
+    pub(crate) by: Driver,
+}
+
+/// The process that drives an agent: of this machine, or a worker of a store.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Driver {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) worker: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<String>,
     pub(crate) since: Timestamp,
+}
+
+impl fmt::Display for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, &self.worker, &self.address) {
+            (Some(pid), ..) => {
+                let name = self.program.clone().unwrap_or_default();
+                Holder { pid, name }.fmt(f)
+            }
+            (None, Some(worker), Some(address)) => write!(f, "worker {worker} at {address}"),
+            (None, Some(worker), None) => write!(f, "worker {worker}"),
+            (None, None, _) => f.write_str("another process"),
+        }
+    }
 }
 
 impl From<Owner> for Driven {
     fn from(Owner { agent_id, pid, program, since, .. }: Owner) -> Self {
-        Self { agent_id, pid, program, since }
+        let (pid, program) = (Some(pid), Some(program));
+        Self { agent_id, by: Driver { pid, program, worker: None, address: None, since } }
+    }
+}
+
+impl From<Placed> for Driven {
+    fn from(Placed { agent, worker, address, since }: Placed) -> Self {
+        let worker = Some(worker);
+        let by = Driver { pid: None, program: None, worker, address, since };
+        Self { agent_id: agent, by }
     }
 }
 

@@ -14,7 +14,7 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
-use wakeful_host::{clock::SystemClock, driver, ledger::Holder};
+use wakeful_host::{clock::SystemClock, driver};
 
 use super::{
     CliError, Verdict, complain,
@@ -22,7 +22,7 @@ use super::{
     ledger::{All, Place, ServerArgs, Stored},
     style::{BAD, FAINT, STRONG, painted},
 };
-use crate::client::Driven;
+use crate::client::{Driven, Driver};
 
 /// The longest text of a column, in characters.
 const WIDEST: usize = 80;
@@ -34,7 +34,8 @@ const WIDEST: usize = 80;
     A child agent is marked with its parent. A line says which process drives an agent, if one \
     does.\n\n\
     --json prints one object per agent: {agent, parent {agent_id, supervision_task_id}, driven_by \
-    {pid, program, since}, head {seq, chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
+    {pid, program, since} or, in a store, {worker, address, since}, \
+    head {seq, chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
     `AgentListEntry`, and `odd` holds what is a `Diagnostic` (see `wakeful schema`).\n\n\
     Exit codes:\n\
     \x20 0  printed\n\
@@ -78,14 +79,6 @@ struct Parent {
     supervision_task_id: TaskId,
 }
 
-/// The process that drives an agent.
-#[derive(Serialize)]
-struct Driver {
-    pid: u32,
-    program: String,
-    since: Timestamp,
-}
-
 /// A wait of the agent or of one of its items.
 #[derive(Serialize)]
 struct Wait {
@@ -113,13 +106,8 @@ impl Agents {
                 }
             }
         }
-        let mut drivers: BTreeMap<_, _> = all
-            .driven()?
-            .into_iter()
-            .map(|Driven { agent_id, pid, program, since }| {
-                (agent_id, Driver { pid, program, since })
-            })
-            .collect();
+        let mut drivers: BTreeMap<_, _> =
+            all.driven()?.into_iter().map(|Driven { agent_id, by }| (agent_id, by)).collect();
         for row in &mut rows {
             row.driven_by = drivers.remove(&row.agent.identity.agent_id);
             row.parent = parents.remove(&row.agent.identity.agent_id);
@@ -230,7 +218,6 @@ fn table(rows: &[Row], now: Timestamp) -> String {
         let name = &cells[0];
         add!(out, "{}{}", painted(STRONG, name), &line(cells)[name.len()..]);
         if let Some(driver) = &row.driven_by {
-            let driver = Holder { pid: driver.pid, name: driver.program.clone() };
             add!(out, "  {}", painted(FAINT, &format!("driven by {driver}")));
         }
         for odd in &row.odd {

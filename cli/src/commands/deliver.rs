@@ -3,17 +3,13 @@
 
 use std::{
     io::{self, Read},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    fact::{
-        Fact,
-        ingress::ExternalTriggerDelivered,
-        outcome::{Answer, Refusal},
-    },
+    fact::{Fact, ingress::ExternalTriggerDelivered, outcome::Refusal},
     id::{AgentId, DeliveryId, ExternalTriggerId},
     json,
     record::queue::envelope::MessageBody,
@@ -121,20 +117,19 @@ impl Deliver {
             told(self.first.as_deref(), self.second.as_deref(), variable.as_deref())?;
         let text = text.map(given).transpose()?;
         match self.server.place_without_token(self.ledger.as_deref())? {
-            Place::File(path) => self.deliver_in_file(&path, &token, text.as_deref()),
             Place::Server(server) => self.deliver_at_server(&server, &token, text.as_deref()),
+            place => self.deliver_in(&place, &token, text.as_deref()),
         }
     }
 
-    fn deliver_in_file(
+    fn deliver_in(
         &self,
-        path: &Path,
+        place: &Place,
         token: &Token,
         text: Option<&str>,
     ) -> Result<Verdict, CliError> {
         let content = text.map(|text| body(text, self.content_type.as_deref())).transpose()?;
-        let place = Place::from(path);
-        let (agent, trigger) = find(path, token)?;
+        let (agent, trigger) = find(place, token)?;
         let fact = Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
             external_trigger_id: trigger,
             token_hash: token.hash(),
@@ -148,16 +143,16 @@ impl Deliver {
             event_type: self.event.clone(),
         });
         let said =
-            send::say(&place, Some(agent.as_str()), self.is_virtual, |_| Ok(json::write(&fact)))?;
+            send::say(place, Some(agent.as_str()), self.is_virtual, |_| Ok(json::write(&fact)))?;
         if self.json {
             say!("{}", json::write(&said));
         } else {
             send::print(&said);
         }
-        match said.answer {
+        match said.refusal() {
             // Another process took the token away since the ledger was read.
-            Answer::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
-                Err(CliError::NoSuchToken(path.to_owned()))
+            Some(Refusal::WrongToken | Refusal::AlreadyTerminal) => {
+                Err(CliError::NoSuchToken(place.to_string()))
             }
             _ => Ok(said.verdict()),
         }
@@ -212,18 +207,17 @@ fn given(text: &str) -> Result<String, CliError> {
 }
 
 /// The agent and the trigger with this token.
-fn find(path: &Path, token: &Token) -> Result<(AgentId, ExternalTriggerId), CliError> {
+fn find(place: &Place, token: &Token) -> Result<(AgentId, ExternalTriggerId), CliError> {
     let hash = token.hash();
-    let place = Place::from(path);
-    let all = All::of(&place)?;
+    let all = All::of(place)?;
     for agent in &all.agents {
-        let scheduler = send::observed(&place, agent, all.open(agent)?, SystemClock)?;
+        let scheduler = send::observed(place, agent, all.open(agent)?, SystemClock)?;
         let mut triggers = scheduler.state().external_triggers();
         if let Some(known) = triggers.find(|trigger| trigger.token_hash == hash.as_str()) {
             return Ok((agent.clone(), known.external_trigger_id.clone()));
         }
     }
-    Err(CliError::NoSuchToken(path.to_owned()))
+    Err(CliError::NoSuchToken(place.to_string()))
 }
 
 #[cfg(test)]

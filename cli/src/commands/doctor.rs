@@ -51,6 +51,7 @@ pub(super) struct Doctor {
 
 impl Doctor {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        self.ledger.require_file()?;
         let between = || {
             if !self.json {
                 say!("");

@@ -10,7 +10,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     engine::EngineError,
-    ledger::{LinesError, OwnError, SqliteError},
+    ledger::{LinesError, OwnError, PostgresError, SqliteError},
     sandbox::GuestError,
 };
 
@@ -49,6 +49,12 @@ pub(super) enum CliError {
         /// The engine.
         engine: &'static str,
     },
+    /// A store in PostgreSQL cannot be used.
+    #[error(transparent)]
+    Store(#[from] PostgresError),
+    /// A command that works on a file got the address of a store.
+    #[error("`{0}` is a store, and this command works on a ledger file: name a file")]
+    OnlyFile(String),
     /// No case was named outside the source tree.
     #[error(
         "name the cases to play: the default cases are in the source tree, which was not found \
@@ -241,9 +247,9 @@ pub(super) enum CliError {
     #[error(
         "no external trigger in `{}` has this token: it was rotated or revoked, is used or has \
          expired, or is of another file",
-        .0.display()
+        .0
     )]
-    NoSuchToken(PathBuf),
+    NoSuchToken(String),
     /// A trigger that does not exist is to be changed.
     #[error("agent `{agent}` has no external trigger `{asked}`; it has: {triggers}")]
     NoSuchTrigger {

@@ -33,6 +33,7 @@ use wakeful_core::{
 use wakeful_host::{
     clock::{SystemClock, VirtualClock},
     engine::EngineError,
+    ledger::{Address, PostgresStore},
     provider::Elsewhere,
 };
 
@@ -250,19 +251,25 @@ pub(super) fn new_id() -> String {
     format!("sent-{nanos}-{}", process::id())
 }
 
-/// What became of a fact: a `Receipt`, also as a server sends it.
+/// What became of a fact.
 #[derive(Serialize)]
-pub(super) struct Said {
-    #[serde(flatten)]
-    pub(super) answer: Answer,
-    head: Head,
-    effects: RawJson,
+#[serde(untagged)]
+pub(super) enum Said {
+    /// The agent answered: a `Receipt`, also as a server sends it.
+    Answered {
+        #[serde(flatten)]
+        answer: Answer,
+        head: Head,
+        effects: RawJson,
+    },
+    /// It is in the inbox of the agent, and the worker that drives it records it.
+    Stored { stored_for: String },
 }
 
 impl From<Receipt> for Said {
     fn from(receipt: Receipt) -> Self {
         let effects = RawJson::from_value(&receipt.effects);
-        Self { answer: receipt.answer, head: receipt.head, effects }
+        Self::Answered { answer: receipt.answer, head: receipt.head, effects }
     }
 }
 
@@ -283,11 +290,22 @@ impl Said {
             (Some(reason), Some(because)) => Answer::Ignored { reason, because },
             _ => Answer::Accepted,
         };
-        Ok(Self { answer, head, effects })
+        Ok(Self::Answered { answer, head, effects })
     }
 
     pub(super) fn verdict(&self) -> Verdict {
-        if self.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs }
+        match self {
+            Self::Answered { answer: Answer::Ignored { .. }, .. } => Verdict::Differs,
+            _ => Verdict::Well,
+        }
+    }
+
+    /// Why the agent ignores it, if it does.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Answered { answer: Answer::Ignored { reason, .. }, .. } => Some(*reason),
+            _ => None,
+        }
     }
 }
 
@@ -312,7 +330,8 @@ pub(super) fn say(
     fact: impl FnOnce(&State) -> Result<String, CliError>,
 ) -> Result<Said, CliError> {
     match place {
-        Place::Server(_) if is_virtual => Err(CliError::OwnClock),
+        Place::Server(_) | Place::Store(_) if is_virtual => Err(CliError::OwnClock),
+        Place::Store(address) => say_in_store(place, address, agent, fact),
         Place::Server(server) => {
             let (agent, ledger) = ledger::to_read(place, agent)?;
             let scheduler = observed(place, &agent, ledger, SystemClock)?;
@@ -328,6 +347,31 @@ pub(super) fn say(
                 clock.set(state.at());
                 fact(state)
             })
+        }
+    }
+}
+
+/// Appends a fact to an agent that no worker drives. Otherwise it goes into the agent's inbox.
+fn say_in_store(
+    place: &Place,
+    address: &Address,
+    agent: Option<&str>,
+    fact: impl FnOnce(&State) -> Result<String, CliError>,
+) -> Result<Said, CliError> {
+    let store = PostgresStore::open(address)?;
+    let (agent, _) = ledger::to_read(place, agent)?;
+    let mut scheduler = observed(place, &agent, store.ledger(&agent), SystemClock)?;
+    let fact = fact(scheduler.state())?;
+    loop {
+        if let Some(worker) = store.driver(&agent)? {
+            store.send(&agent, &new_id(), &fact)?;
+            return Ok(Said::Stored { stored_for: worker });
+        }
+        match said_beside_others(&mut scheduler, &fact) {
+            Ok(receipt) => return Ok(receipt.into()),
+            // A worker has claimed it since.
+            Err(_) if store.driver(&agent)?.is_some() => {}
+            Err(why) => return Err(EngineError::Refused(why.report()).into()),
         }
     }
 }
@@ -384,9 +428,16 @@ impl What {
 }
 
 pub(super) fn print(said: &Said) {
-    match &said.answer {
+    let (answer, head) = match said {
+        Said::Answered { answer, head, .. } => (answer, head),
+        Said::Stored { stored_for } => {
+            say!("{}, the worker {stored_for} records it", painted(GOOD, "stored"));
+            return;
+        }
+    };
+    match answer {
         Answer::Accepted => {
-            say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), said.head.seq)
+            say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), head.seq)
         }
         // No entry decides this. The number only says how far the ledger was read.
         Answer::Ignored { reason: Refusal::Unknown, because } => {

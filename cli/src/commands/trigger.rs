@@ -227,7 +227,7 @@ impl Trigger {
         }
         let receipt = self.say(place, fact)?;
         let outcome = receipt.verdict();
-        if receipt.answer != Answer::Accepted {
+        if receipt.refusal().is_some() {
             send::print(&receipt);
         } else if self.json {
             let made = Made { external_trigger_id: id, token: token.as_str(), receipt };

@@ -8,12 +8,16 @@ mod group;
 #[cfg(feature = "sqlite")]
 mod lines;
 mod memory;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod moving;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod store;
 
 /// The bytes at which a page ends. An entry that is longer is a page of its own. A reader that asks
 /// for a whole ledger must not make the host load all of it.
@@ -23,6 +27,8 @@ pub use format::Format;
 #[cfg(feature = "sqlite")]
 pub use lines::{LinesError, read_lines};
 pub use memory::MemoryLedger;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use moving::{MoveError, Moved, move_agent};
 #[cfg(feature = "postgres")]
 pub use postgres::{
     Address, Arrived, Claim, ClaimError, Fault, Placed, PostgresError, PostgresLedger,
@@ -33,3 +39,5 @@ pub use sqlite::{
     Anchor, ArchiveError, Holder, Obstacle, OwnError, Owned, Owner, Patience, SqliteError,
     SqliteFile, SqliteLedger, Wait,
 };
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use store::{Store, StoreError, StoreLedger};

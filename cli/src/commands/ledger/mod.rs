@@ -24,13 +24,13 @@ use wakeful_core::{
 use wakeful_host::{
     clock::SystemClock,
     driver,
-    ledger::{Format, SqliteError, SqliteFile, SqliteLedger, read_lines},
+    ledger::{Address, Format, PostgresStore, SqliteError, SqliteFile, SqliteLedger, read_lines},
 };
 
 use super::{CliError, Verdict, complain, style};
 use crate::client::{Driven, Remote, Server, ServerError};
 
-pub(super) use self::place::{Place, ServerArgs, Stored};
+pub(super) use self::place::{Place, ServerArgs, Stored, only_file};
 
 /// The most ids that an error lists.
 const LISTED: usize = 20;
@@ -50,6 +50,7 @@ pub(super) struct LedgerArg {
 impl LedgerArg {
     /// Opens the agent's ledger for writing. A missing file is not created.
     pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
+        self.require_file()?;
         to_write(&self.ledger, self.agent.as_deref())
     }
 
@@ -75,6 +76,11 @@ impl LedgerArg {
     /// The file as a place.
     pub(super) fn place(&self) -> Place {
         Place::from(self.path())
+    }
+
+    /// Refuses the address of a store.
+    pub(super) fn require_file(&self) -> Result<(), CliError> {
+        only_file(&self.ledger).map(drop)
     }
 }
 
@@ -152,8 +158,8 @@ const LONG: u64 = 100_000;
 /// one in the place. Of a server's ledger each entry is verified when it is read.
 pub(super) fn to_read(place: &Place, asked: Option<&str>) -> Result<(AgentId, Stored), CliError> {
     let (agent, mut ledger) = to_read_unverified(place, asked)?;
-    if let (Place::File(path), Stored::File(ledger)) = (place, &mut ledger) {
-        verify(path, &agent, ledger)?;
+    if !matches!(place, Place::Server(_)) {
+        verify(place, &agent, &mut ledger)?;
     }
     Ok((agent, ledger))
 }
@@ -176,12 +182,12 @@ pub(super) fn now(state: &State) -> Timestamp {
     SystemClock.now().max(state.at())
 }
 
-/// Verifies the hash chain of all entries in the file, so that no command shows or continues a
+/// Verifies the hash chain of all entries in the place, so that no command shows or continues a
 /// damaged ledger. Archived entries are verified by `wakeful doctor`.
 pub(super) fn verify(
-    path: &Path,
+    place: &impl Display,
     agent: &AgentId,
-    ledger: &mut SqliteLedger,
+    ledger: &mut Stored,
 ) -> Result<(), CliError> {
     let mut verified = || {
         let begins = ledger.anchor()?.map_or(Head::START, |anchor| anchor.head);
@@ -192,7 +198,7 @@ pub(super) fn verify(
         bar.iter().for_each(ProgressBar::finish_and_clear);
         verified
     };
-    let (place, agent) = (path.display().to_string(), agent.clone());
+    let (place, agent) = (place.to_string(), agent.clone());
     verified().map(drop).map_err(|why: SchedulerError| match why {
         SchedulerError::Open(why) => CliError::Damaged { place, agent, why },
         why => CliError::Unreadable { place, agent, why: Box::new(why) },
@@ -209,8 +215,25 @@ pub(super) fn to_read_unverified(
         Place::File(path) => {
             in_file(path, asked).map(|(agent, ledger)| (agent, Stored::File(ledger)))
         }
+        Place::Store(address) => in_store(address, asked),
         Place::Server(server) => at_server(server, asked),
     }
+}
+
+/// As [`to_read_unverified`], in a store.
+fn in_store(address: &Address, asked: Option<&str>) -> Result<(AgentId, Stored), CliError> {
+    let store = PostgresStore::open_read_only(address)?;
+    // A store may have more agents than one wants to list.
+    let is_there = |asked: &str| {
+        let head = store.ledger(&asked.into()).head();
+        head.is_ok_and(|head| head != Head::START)
+    };
+    let agent = match asked.filter(|asked| is_there(asked)) {
+        Some(asked) => asked.into(),
+        None => choose(&address.shown(), store.agents()?, asked)?,
+    };
+    let ledger = store.ledger(&agent);
+    Ok((agent, Stored::Store(ledger)))
 }
 
 /// As [`to_read_unverified`], in a file.
@@ -272,6 +295,7 @@ pub(super) struct All {
 enum Within {
     Lines(SqliteLedger),
     File(SqliteFile),
+    Store(PostgresStore),
     Server(Server, Vec<Driven>),
 }
 
@@ -286,6 +310,10 @@ impl All {
             Place::File(path) => {
                 let file = existing(path)?;
                 (file.agents()?, Within::File(file))
+            }
+            Place::Store(address) => {
+                let store = PostgresStore::open_read_only(address)?;
+                (store.agents()?, Within::Store(store))
             }
             Place::Server(server) => {
                 let listed = server.agents()?;
@@ -303,6 +331,7 @@ impl All {
         Ok(match &self.within {
             Within::Lines(_) => Vec::new(),
             Within::File(file) => file.owners()?.into_iter().map(Driven::from).collect(),
+            Within::Store(store) => store.placed()?.into_iter().map(Driven::from).collect(),
             Within::Server(_, driven) => driven.clone(),
         })
     }
@@ -312,6 +341,7 @@ impl All {
         Ok(match &self.within {
             Within::Lines(ledger) => Stored::File(ledger.clone()),
             Within::File(file) => Stored::File(file.ledger(agent)),
+            Within::Store(store) => Stored::Store(store.ledger(agent)),
             Within::Server(server, _) => Stored::Server(Box::new(Remote::open(server, agent)?)),
         })
     }
@@ -323,6 +353,7 @@ pub(super) fn agents_in(place: &Place, asked: Option<&str>) -> Result<Vec<AgentI
     match (place, asked) {
         (Place::Server(_), Some(asked)) => Ok(vec![AgentId::from(asked)]),
         (Place::File(path), Some(_)) => in_file(path, asked).map(|(agent, _)| vec![agent]),
+        (Place::Store(address), Some(_)) => in_store(address, asked).map(|(agent, _)| vec![agent]),
         (_, None) => All::of(place).map(|all| all.agents),
     }
 }

@@ -14,7 +14,7 @@ use wakeful_core::{
     id::{AgentId, Seq},
     record::{chain::Head, entry::EntryBytes},
 };
-use wakeful_host::ledger::{Anchor, Format, SqliteError, SqliteLedger};
+use wakeful_host::ledger::{Address, Anchor, Format, PostgresLedger, SqliteError, SqliteLedger};
 use zeroize::Zeroizing;
 
 use super::super::CliError;
@@ -55,7 +55,7 @@ impl ServerArgs {
     fn place_unless(&self, ledger: Option<&Path>, has_token: bool) -> Result<Place, CliError> {
         match (ledger, self.url()) {
             (Some(path), _) if self.server.is_none() && self.token_file.is_none() => {
-                Ok(Place::File(path.to_owned()))
+                Place::named(path)
             }
             (Some(_), _) => Err(CliError::TwoPlaces),
             (None, Some(url)) => self.server(&url, has_token),
@@ -98,6 +98,8 @@ impl ServerArgs {
 pub(in crate::commands) enum Place {
     /// A file of this machine: SQLite, or JSON lines, which are only read.
     File(PathBuf),
+    /// A store in PostgreSQL.
+    Store(Address),
     /// A server of `wakeful serve`.
     Server(Server),
 }
@@ -107,22 +109,32 @@ impl Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
+            Self::Store(address) => address.shown().fmt(f),
             Self::Server(server) => server.fmt(f),
         }
     }
 }
 
 impl From<&Path> for Place {
+    /// A file. An argument of the command line may be an address: [`Place::named`].
     fn from(path: &Path) -> Self {
         Self::File(path.to_owned())
     }
 }
 
 impl Place {
+    /// The place that an argument names: the address of a store, or a file.
+    pub(in crate::commands) fn named(argument: &Path) -> Result<Self, CliError> {
+        Ok(match store_address(argument)? {
+            Some(address) => Self::Store(address),
+            None => Self::File(argument.to_owned()),
+        })
+    }
+
     /// The options by which another command names this place.
     pub(in crate::commands) fn options(&self) -> [String; 2] {
         let option = match self {
-            Self::File(_) => "--ledger",
+            Self::File(_) | Self::Store(_) => "--ledger",
             Self::Server(_) => "--server",
         };
         [option.to_owned(), self.to_string()]
@@ -132,7 +144,7 @@ impl Place {
     pub(in crate::commands) fn is_only_read(&self) -> bool {
         match self {
             Self::File(path) => Format::from_file(path) == Some(Format::Lines),
-            Self::Server(_) => false,
+            Self::Store(_) | Self::Server(_) => false,
         }
     }
 
@@ -150,10 +162,28 @@ impl Place {
     }
 }
 
+/// The address that an argument is; `None` if it is the path of a file.
+fn store_address(argument: &Path) -> Result<Option<Address>, CliError> {
+    match argument.to_str().filter(|text| Address::is_like(text)) {
+        Some(text) => Ok(Some(Address::parse(text)?)),
+        None => Ok(None),
+    }
+}
+
+/// The path of a file, for a command that works on one of this machine.
+pub(in crate::commands) fn only_file(argument: &Path) -> Result<&Path, CliError> {
+    match store_address(argument)? {
+        Some(address) => Err(CliError::OnlyFile(address.shown().to_owned())),
+        None => Ok(argument),
+    }
+}
+
 /// The ledger of an agent, for reading.
 pub(in crate::commands) enum Stored {
     /// In a file.
     File(SqliteLedger),
+    /// In a store.
+    Store(PostgresLedger),
     /// At a server.
     Server(Box<Remote>),
 }
@@ -163,6 +193,7 @@ impl Stored {
     pub(in crate::commands) fn head(&mut self) -> Result<Head, LedgerError> {
         match self {
             Self::File(ledger) => ledger.head(),
+            Self::Store(ledger) => ledger.head(),
             Self::Server(ledger) => ledger.head(),
         }
     }
@@ -172,7 +203,7 @@ impl Stored {
     pub(in crate::commands) fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
         match self {
             Self::File(ledger) => ledger.anchor(),
-            Self::Server(_) => Ok(None),
+            Self::Store(_) | Self::Server(_) => Ok(None),
         }
     }
 
@@ -180,14 +211,15 @@ impl Stored {
     pub(in crate::commands) fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError> {
         match self {
             Self::File(ledger) => ledger.archive(anchor).err(),
-            Self::Server(_) => None,
+            Self::Store(_) | Self::Server(_) => None,
         }
     }
 
-    /// The file in which the ledger continues, if this one is an archive.
+    /// The file or store in which the ledger continues, if it does not do so here.
     pub(in crate::commands) fn goes_on_in(&mut self) -> Result<Option<PathBuf>, LedgerError> {
         match self {
             Self::File(ledger) => Ok(ledger.goes_on_in()?),
+            Self::Store(ledger) => Ok(ledger.goes_on_in()?.map(PathBuf::from)),
             Self::Server(_) => Ok(None),
         }
     }
@@ -204,6 +236,7 @@ impl Ledger for Stored {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         match self {
             Self::File(ledger) => ledger.append(expected, batch),
+            Self::Store(ledger) => ledger.append(expected, batch),
             Self::Server(ledger) => ledger.append(expected, batch),
         }
     }
@@ -211,6 +244,7 @@ impl Ledger for Stored {
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         match self {
             Self::File(ledger) => ledger.read(after, limit),
+            Self::Store(ledger) => ledger.read(after, limit),
             Self::Server(ledger) => ledger.read(after, limit),
         }
     }
@@ -218,6 +252,7 @@ impl Ledger for Stored {
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
         match self {
             Self::File(ledger) => ledger.load_snapshot(),
+            Self::Store(ledger) => ledger.load_snapshot(),
             Self::Server(ledger) => ledger.load_snapshot(),
         }
     }
@@ -229,6 +264,7 @@ impl Ledger for Stored {
     ) -> Result<(), LedgerError> {
         match self {
             Self::File(ledger) => ledger.store_snapshot(head, write),
+            Self::Store(ledger) => ledger.store_snapshot(head, write),
             Self::Server(ledger) => ledger.store_snapshot(head, write),
         }
     }

@@ -55,8 +55,9 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let owned = file.own(&agent_id)?;
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
-    let mut ledger = file.ledger(&agent_id);
-    ledger::verify(&args.ledger, &agent_id, &mut ledger)?;
+    let ledger = file.ledger(&agent_id);
+    let mut stored = ledger::Stored::File(ledger.clone());
+    ledger::verify(&args.ledger.display(), &agent_id, &mut stored)?;
     let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
         .and_then(|mut run| run.live(until));
     match ending.map_err(|why| super::ended(why, &file))? {

@@ -57,8 +57,8 @@ pub(super) struct Epoch {
 
 /// Compares and moves the heads of agents, inserts their entries, and deletes the rows of the inbox
 /// that became entries. An agent that the store does not know begins with its first entries. An
-/// owner appends only under the epoch of its claim, and others only while there is no owner. It
-/// returns the agents whose entries it stored.
+/// owner appends only under the epoch of its claim, and others only while there is no owner: then
+/// the agent is due, because a worker must decide what follows. It returns the agents whose entries it stored.
 const STORE: &str = "
     WITH want AS (
         SELECT * FROM unnest(
@@ -67,7 +67,8 @@ const STORE: &str = "
         ) AS want (agent_id, seq, chain, new_seq, new_chain, owner, epoch, taken)
     ), moved AS (
         UPDATE agents SET head_seq = want.new_seq, head_chain = want.new_chain,
-            is_rested = agents.is_rested AND want.owner IS NULL
+            is_rested = agents.is_rested AND want.owner IS NULL,
+            due_at = CASE WHEN want.owner IS NULL THEN least(agents.due_at, now()) END
         FROM want
         WHERE agents.agent_id = want.agent_id
             AND agents.head_seq = want.seq AND agents.head_chain = want.chain
@@ -79,8 +80,8 @@ const STORE: &str = "
         DELETE FROM inbox USING moved
         WHERE inbox.agent = moved.agent AND inbox.at = moved.taken
     ), new AS (
-        INSERT INTO agents (agent_id, head_seq, head_chain)
-        SELECT agent_id, new_seq, new_chain FROM want
+        INSERT INTO agents (agent_id, head_seq, head_chain, due_at)
+        SELECT agent_id, new_seq, new_chain, now() FROM want
         WHERE seq = 0 AND chain = $11 AND owner IS NULL
         ON CONFLICT (agent_id) DO NOTHING
         RETURNING agent, agent_id

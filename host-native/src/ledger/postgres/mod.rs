@@ -12,6 +12,7 @@ mod error;
 mod inbox;
 mod kept;
 mod ledger;
+mod moving;
 mod schema;
 mod snapshots;
 mod worker;

@@ -322,6 +322,20 @@ impl PostgresStore {
             .collect()
     }
 
+    /// The worker that drives an agent, if one does.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn driver(&self, agent: &AgentId) -> Result<Option<String>, PostgresError> {
+        let id = agent.as_str();
+        let row = self.call("read the owner", async |connection| {
+            connection
+                .row("SELECT owner FROM agents WHERE agent_id = $1 AND owner IS NOT NULL", &[&id])
+                .await
+        })?;
+        row.map(|row| self.column(&row, 0)).transpose()
+    }
+
     /// Pins an agent to workers that have a label, or to none.
     ///
     /// # Errors

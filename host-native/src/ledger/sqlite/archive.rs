@@ -14,7 +14,7 @@ use wakeful_core::{AgentId, Chain, EntryBytes, EntryError, Head, Ledger, LedgerE
 
 use super::{
     SqliteError, SqliteFile,
-    ledger::{Appended, SqliteLedger, insert, number, page, seq},
+    ledger::{Appended, SqliteLedger, head, insert, number, page, seq},
     schema,
 };
 use crate::ledger::row::Row;
@@ -122,6 +122,10 @@ impl SqliteLedger {
 
     /// Resolves a path that this file stores: relative ones are relative to its folder.
     fn beside(&self, named: &Path) -> PathBuf {
+        // An agent may go on in a store, which no folder has.
+        if named.to_str().is_some_and(|text| text.contains("://")) {
+            return named.to_owned();
+        }
         self.file.path().parent().unwrap_or(Path::new("")).join(named)
     }
 
@@ -250,8 +254,7 @@ impl SqliteLedger {
                 return Err(ArchiveError::Changed(to.seq));
             }
             if !rows.is_empty() {
-                let appended = archive.receive(&agent, &there, &rows)?;
-                if !matches!(appended, Appended::By(_)) {
+                if !archive.receive(&agent, &there, &rows)? {
                     return Err(ArchiveError::Changed(at.seq));
                 }
                 there = at;
@@ -285,7 +288,11 @@ impl SqliteLedger {
 impl SqliteFile {
     /// Makes this file the archive of an agent whose ledger continues in `goes_on_in`. Returns
     /// `false` if the file holds a live ledger of the agent.
-    fn end(&self, agent_id: &AgentId, goes_on_in: &str) -> Result<bool, SqliteError> {
+    pub(in crate::ledger) fn end(
+        &self,
+        agent_id: &AgentId,
+        goes_on_in: &str,
+    ) -> Result<bool, SqliteError> {
         self.call("append to", |connection| {
             let mut statement = connection.prepare_cached(
                 "INSERT INTO agents (agent_id, goes_on_in) VALUES (?1, ?2)
@@ -296,20 +303,58 @@ impl SqliteFile {
         })
     }
 
-    /// Stores moved entries in this archive.
-    fn receive(
+    /// Says that an agent with this head goes on elsewhere. Returns `false` if it has another head.
+    pub(in crate::ledger) fn leave(
+        &self,
+        agent_id: &AgentId,
+        expected: &Head,
+        to: &str,
+    ) -> Result<bool, SqliteError> {
+        self.call("move an agent out of", |connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let Some(agent) = number(&transaction, agent_id)? else { return Ok(false) };
+            if head(&transaction, agent)? != *expected {
+                return Ok(false);
+            }
+            transaction
+                .prepare_cached("UPDATE agents SET goes_on_in = ?2 WHERE agent = ?1")?
+                .execute(params![agent, to])?;
+            transaction.commit()?;
+            Ok(true)
+        })
+    }
+
+    /// Says that an agent has arrived from there, and lives here from now on.
+    pub(in crate::ledger) fn settle(
+        &self,
+        agent_id: &AgentId,
+        from: &str,
+    ) -> Result<(), SqliteError> {
+        self.call("move an agent into", |connection| {
+            connection
+                .prepare_cached(
+                    "UPDATE agents SET goes_on_in = NULL WHERE agent_id = ?1 AND goes_on_in = ?2",
+                )?
+                .execute([agent_id.as_str(), from])
+                .map(drop)
+        })
+    }
+
+    /// Stores moved entries in this archive. Returns `false` if it has another head.
+    pub(in crate::ledger) fn receive(
         &self,
         agent_id: &AgentId,
         expected: &Head,
         rows: &[Row],
-    ) -> Result<Appended, SqliteError> {
+    ) -> Result<bool, SqliteError> {
         self.call("append to", |connection| {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let known = number(&transaction, agent_id)?;
             let appended = insert(&transaction, agent_id, known, expected, rows)?;
             transaction.commit()?;
-            Ok(appended)
+            Ok(matches!(appended, Appended::By(_)))
         })
     }
 

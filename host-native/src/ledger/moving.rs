@@ -1,0 +1,239 @@
+//! Moves an agent from one place to another: its whole ledger, verified by its head.
+//!
+//! At each moment at most one of the two places takes appends. The new place is told where the
+//! ledger comes from, and takes none until the old one has said where it goes on. So a move that
+//! was cut off leaves an agent that nobody drives, and the next move finishes it.
+
+use wakeful_core::{AgentId, EntryError, Head, Ledger, LedgerError, Seq};
+
+use super::{OwnError, PostgresError, SqliteError, Store, StoreError, row::Row};
+
+/// The entries of one read.
+const PAGE: u32 = 1024;
+
+/// A move that was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The newest entry, in both places.
+    pub head: Head,
+    /// The number of entries that this move copied; an earlier one may have copied others.
+    pub copied: u64,
+}
+
+/// Why an agent was not moved. It goes on in the old place, unless that one says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MoveError {
+    /// A ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A place cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another process drives the agent.
+    #[error(transparent)]
+    Driven(#[from] OwnError),
+    /// The ledger is damaged.
+    #[error("the ledger of `{agent}` is damaged: {why}; run `wakeful doctor` for details")]
+    Damaged {
+        /// The agent.
+        agent: AgentId,
+        /// What is wrong with it.
+        why: EntryError,
+    },
+    /// There is no such agent.
+    #[error("`{place}` has no agent `{agent}`")]
+    NoAgent {
+        /// The place.
+        place: String,
+        /// The agent.
+        agent: AgentId,
+    },
+    /// The agent lives in a third place.
+    #[error("the agent `{agent}` goes on in `{place}`: move it from there")]
+    GoneOn {
+        /// The agent.
+        agent: AgentId,
+        /// Its place.
+        place: String,
+    },
+    /// The new place has the agent already.
+    #[error("`{place}` has an agent `{agent}` that lives there: nothing was moved")]
+    Alive {
+        /// The place.
+        place: String,
+        /// The agent.
+        agent: AgentId,
+    },
+    /// The new place has other entries of the agent.
+    #[error("`{place}` has a different history of agent `{agent}`: nothing was moved")]
+    OtherHistory {
+        /// The place.
+        place: String,
+        /// The agent.
+        agent: AgentId,
+    },
+    /// Something was appended or sent to the agent meanwhile, or a worker drives it.
+    #[error(
+        "the agent `{agent}` is driven, or something was sent to it during the move: end its \
+         worker, and move it again"
+    )]
+    Changed {
+        /// The agent.
+        agent: AgentId,
+    },
+}
+
+impl From<SqliteError> for MoveError {
+    fn from(why: SqliteError) -> Self {
+        Self::Store(why.into())
+    }
+}
+
+impl From<PostgresError> for MoveError {
+    fn from(why: PostgresError) -> Self {
+        Self::Store(why.into())
+    }
+}
+
+/// Moves an agent. `from` and `to` are called by these names in each other. `done` learns how many
+/// entries were copied.
+///
+/// # Errors
+/// If one of the places cannot be used, the ledger is damaged, the new place has the agent already,
+/// or another process drives it.
+pub fn move_agent(
+    agent: &AgentId,
+    (from, from_name): (&Store, &str),
+    (to, to_name): (&Store, &str),
+    mut done: impl FnMut(Seq),
+) -> Result<Moved, MoveError> {
+    // Nobody may begin to drive it meanwhile.
+    let owned = match from {
+        Store::Sqlite(file) => Some(file.own(agent)?),
+        Store::Postgres(store) => match store.driver(agent)? {
+            // If a worker claims it later, the old place does not let it leave.
+            Some(_) => return Err(MoveError::Changed { agent: agent.clone() }),
+            None => None,
+        },
+    };
+    let moved = moved(agent, (from, from_name), (to, to_name), &mut done);
+    if let Some(owned) = owned {
+        owned.release()?;
+    }
+    moved
+}
+
+fn moved(
+    agent: &AgentId,
+    (from, from_name): (&Store, &str),
+    (to, to_name): (&Store, &str),
+    done: &mut impl FnMut(Seq),
+) -> Result<Moved, MoveError> {
+    let mut old = from.ledger(agent);
+    let head = old.head()?;
+    if head == Head::START {
+        let (place, agent) = (from.to_string(), agent.clone());
+        return Err(MoveError::NoAgent { place, agent });
+    }
+    let goes_on_in = old.goes_on_in()?;
+    match goes_on_in {
+        Some(place) if !place.ends_with(to_name) => {
+            return Err(MoveError::GoneOn { agent: agent.clone(), place });
+        }
+        _ => {}
+    }
+    let mut new = to.ledger(agent);
+    if !to.arrive(agent, from_name)? {
+        // An earlier move may have ended here.
+        if goes_on_in.is_some() && new.head()? == head {
+            return Ok(Moved { head, copied: 0 });
+        }
+        return Err(MoveError::Alive { place: to.to_string(), agent: agent.clone() });
+    }
+    let damaged = |why| MoveError::Damaged { agent: agent.clone(), why };
+    let other = || MoveError::OtherHistory { place: to.to_string(), agent: agent.clone() };
+    let begun = new.head()?;
+    if begun.seq > head.seq {
+        return Err(other());
+    }
+    let (mut at, mut there) = (Head::START, begun);
+    while at.seq < head.seq {
+        let page = old.read_with_batches(at.seq, PAGE)?;
+        if page.is_empty() {
+            return Err(damaged(EntryError::BrokenChain { seq: at.seq.next() }));
+        }
+        let mut rows = Vec::with_capacity(page.len());
+        for (bytes, batch) in &page {
+            at = bytes.open(&at).map_err(damaged)?.head();
+            if at.seq == begun.seq && at.chain != begun.chain {
+                return Err(other());
+            }
+            if at.seq > there.seq {
+                rows.push(Row::new(bytes, at.seq, *batch)?);
+            }
+        }
+        if !rows.is_empty() {
+            to.receive(agent, &there, &at, &rows)?;
+            there = at;
+        }
+        done(at.seq);
+    }
+    // What is read back is what counts.
+    let mut read = Head::START;
+    while read.seq < head.seq {
+        let page = new.read(read.seq, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        for bytes in &page {
+            read = bytes.open(&read).map_err(damaged)?.head();
+        }
+    }
+    if read != head || new.head()? != head {
+        return Err(other());
+    }
+    if !from.leave(agent, &head, to_name)? {
+        return Err(MoveError::Changed { agent: agent.clone() });
+    }
+    to.settle(agent, from_name)?;
+    Ok(Moved { head, copied: head.seq.0 - begun.seq.0 })
+}
+
+impl Store {
+    fn arrive(&self, agent: &AgentId, from: &str) -> Result<bool, StoreError> {
+        Ok(match self {
+            Self::Sqlite(file) => file.end(agent, from)?,
+            Self::Postgres(store) => store.arrive(agent, from)?,
+        })
+    }
+
+    fn receive(
+        &self,
+        agent: &AgentId,
+        expected: &Head,
+        becomes: &Head,
+        rows: &[Row],
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(file) => file.receive(agent, expected, rows).map(drop)?,
+            Self::Postgres(store) => store.receive(agent, expected, becomes, rows)?,
+        }
+        Ok(())
+    }
+
+    fn leave(&self, agent: &AgentId, head: &Head, to: &str) -> Result<bool, StoreError> {
+        Ok(match self {
+            Self::Sqlite(file) => file.leave(agent, head, to)?,
+            Self::Postgres(store) => store.leave(agent, head, to)?,
+        })
+    }
+
+    fn settle(&self, agent: &AgentId, from: &str) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(file) => file.settle(agent, from)?,
+            Self::Postgres(store) => store.settle(agent, from)?,
+        }
+        Ok(())
+    }
+}
