@@ -12,6 +12,8 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod confine;
 mod crosscheck;
+#[cfg(target_os = "linux")]
+mod fleet;
 mod folders;
 mod lists;
 // The same is true here.
@@ -20,6 +22,11 @@ mod lists;
 mod openai;
 #[cfg(unix)]
 mod pages;
+// And here.
+#[allow(dead_code)]
+#[cfg(target_os = "linux")]
+#[path = "../../tests/src/fleet/server.rs"]
+mod postgres;
 mod program;
 mod run;
 mod sandbox;

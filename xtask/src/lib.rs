@@ -21,6 +21,7 @@ mod npm;
 mod package;
 pub mod packages;
 pub mod paths;
+mod postgres;
 pub mod proof;
 pub mod python;
 mod run;

@@ -10,7 +10,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     engine::EngineError,
-    ledger::{LinesError, OwnError, PostgresError, SqliteError},
+    ledger::{LinesError, OwnError, PostgresError, SqliteError, StoreError},
     sandbox::GuestError,
 };
 
@@ -51,7 +51,13 @@ pub(super) enum CliError {
     },
     /// A store in PostgreSQL cannot be used.
     #[error(transparent)]
-    Store(#[from] PostgresError),
+    Postgres(#[from] PostgresError),
+    /// A place cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Agents should move to the place in which they are.
+    #[error("the agents are in `{0}` already: name another place")]
+    SamePlace(String),
     /// A command that works on a file got the address of a store.
     #[error("`{0}` is a store, and this command works on a ledger file: name a file")]
     OnlyFile(String),

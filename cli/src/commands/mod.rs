@@ -24,6 +24,7 @@ mod ledger;
 mod listing;
 mod log;
 mod man;
+mod migrate;
 #[cfg(target_os = "linux")]
 mod model;
 #[cfg(target_os = "linux")]
@@ -108,6 +109,8 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Move the old part of a ledger into an archive file
     Archive(archive::Archive),
+    /// Move agents from one place to another: ledger files, and stores in PostgreSQL
+    Migrate(migrate::Migrate),
     /// List, and remove, what ended tasks left on the disk: output files and worktrees
     #[cfg(target_os = "linux")]
     Gc(gc::Gc),
@@ -220,6 +223,7 @@ pub fn main() -> ExitCode {
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Archive(command) => command.run(),
+        Command::Migrate(command) => command.run(),
         #[cfg(target_os = "linux")]
         Command::Gc(command) => command.run(),
         Command::Diff(command) => command.run(),

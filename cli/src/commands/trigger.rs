@@ -9,7 +9,6 @@ use wakeful_core::{
     fact::{
         Fact,
         ingress::{ExternalTriggerCreated, ExternalTriggerNamed, ExternalTriggerRotated},
-        outcome::Answer,
     },
     host::{Clock, Scheduler},
     id::ExternalTriggerId,

@@ -5,7 +5,7 @@ use crate::{
     call::{Call, Failure},
     crash, crosscheck, guests, js_tests, load, native, npm, package, packages,
     paths::Paths,
-    python, set_up, tidy, tools, wall, web_demo, windows,
+    postgres, python, set_up, tidy, tools, wall, web_demo, windows,
 };
 
 /// What stages share.
@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 36] = [
+pub(super) const STAGES: [Stage; 37] = [
     Stage {
         name: "tidy",
         does: "what no compiler checks",
@@ -121,7 +121,7 @@ pub(super) const STAGES: [Stage; 36] = [
                 ["wakeful-host", "plugin-host", "first-story", "life"].map(|name| ["-p", name]);
             Call::cargo(ground.paths, "narrow-door", "check").args(hosts.concat()).build()?;
             // Each feature alone, because a build of them all hides what one of them lacks.
-            for features in ["", "sandbox", "sqlite"] {
+            for features in ["", "postgres", "sandbox", "sqlite"] {
                 Call::cargo(ground.paths, &format!("narrow-door-{features}"), "check")
                     .args(["-p", "wakeful-host", "--no-default-features", "--features", features])
                     .build()?;
@@ -188,6 +188,12 @@ pub(super) const STAGES: [Stage; 36] = [
         work: Work::Check(|ground| wall::find(ground.paths)),
     },
     Stage {
+        name: "postgres",
+        does: "finding PostgreSQL",
+        needs: &[],
+        work: Work::Check(|ground| postgres::find(ground.paths)),
+    },
+    Stage {
         name: "browser",
         does: "finding a browser and its driver",
         needs: &[],
@@ -198,7 +204,7 @@ pub(super) const STAGES: [Stage; 36] = [
     Stage {
         name: "native tests",
         does: "core, host, engines and stories",
-        needs: &["native", "guests", "seeded guests", "wall"],
+        needs: &["native", "guests", "seeded guests", "wall", "postgres"],
         work: Work::Tests(|ground| {
             let call = Call::cargo(ground.paths, "native-tests", "test")
                 .args(native::SELECTION)

@@ -58,7 +58,8 @@ pub(super) struct Epoch {
 /// Compares and moves the heads of agents, inserts their entries, and deletes the rows of the inbox
 /// that became entries. An agent that the store does not know begins with its first entries. An
 /// owner appends only under the epoch of its claim, and others only while there is no owner: then
-/// the agent is due, because a worker must decide what follows. It returns the agents whose entries it stored.
+/// the agent is due, because a worker must decide what follows. It returns the agents whose entries
+/// it stored.
 const STORE: &str = "
     WITH want AS (
         SELECT * FROM unnest(

@@ -21,7 +21,8 @@ const SEND: &str = "
     SELECT stored.at FROM agent LEFT JOIN stored ON true";
 
 impl PostgresStore {
-    /// Sends a fact to an agent, whoever drives it. It is stored when this returns. `key` is the
+    /// Sends a fact to an agent, also if another worker drives it or none does. It is stored when
+    /// this returns. `key` is the
     /// fact's own: the same fact under the same key counts once.
     ///
     /// The caller validates the fact. Those of turns, clocks and restarts are the driver's own, and

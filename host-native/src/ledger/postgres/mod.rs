@@ -13,6 +13,7 @@ mod inbox;
 mod kept;
 mod ledger;
 mod moving;
+mod placement;
 mod schema;
 mod snapshots;
 mod worker;
@@ -45,7 +46,8 @@ pub use self::{
     claim::{Arrived, Claim},
     error::{Fault, PostgresError},
     ledger::PostgresLedger,
-    worker::{ClaimError, Placed, StoreClock, Worker, WorkerInfo, WorkerOptions},
+    placement::{Placed, WorkerInfo},
+    worker::{ClaimError, StoreClock, Worker, WorkerOptions},
 };
 
 /// The most connections of a process.
@@ -56,6 +58,9 @@ const ANSWER: Duration = Duration::from_secs(10);
 
 /// How long a call tries again by default while the server is away, as during a failover.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the first connection is tried. A person who mistyped the address must not wait.
+const OPENING: Duration = Duration::from_secs(3);
 
 /// The pause before the first new attempt. It doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -191,7 +196,7 @@ impl PostgresStore {
             .enable_all()
             .build()
             .map_err(failed)?;
-        Ok(Self {
+        let store = Self {
             shared: Arc::new(Shared {
                 address: address.clone(),
                 tls: address.tls()?,
@@ -201,7 +206,13 @@ impl PostgresStore {
                 group: Group::default(),
                 patience,
             }),
-        })
+        };
+        let reached = store.call_within(OPENING.min(patience), "connect", async |_| Ok(()));
+        reached.map_err(|why| match why.fault {
+            Fault::Away { why, .. } => PostgresError::new(address, Fault::Unreachable { why }),
+            _ => why,
+        })?;
+        Ok(store)
     }
 
     /// The address that the store was opened with.
@@ -284,6 +295,15 @@ impl PostgresStore {
         doing: &'static str,
         call: impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, PostgresError> {
+        self.call_within(self.shared.patience, doing, call)
+    }
+
+    fn call_within<T>(
+        &self,
+        patience: Duration,
+        doing: &'static str,
+        call: impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, PostgresError> {
         let Some(runtime) = &self.shared.runtime else { unreachable!("it is dropped") };
         let since = Instant::now();
         let mut pause = FIRST_PAUSE;
@@ -298,7 +318,7 @@ impl PostgresStore {
                 Err(Meaning::Lost(why) | Meaning::Again(why)) => why,
             };
             let waited = since.elapsed();
-            if waited + pause >= self.shared.patience {
+            if waited + pause >= patience {
                 let fault = Fault::Away { waited, why };
                 return Err(PostgresError::new(&self.shared.address, fault));
             }

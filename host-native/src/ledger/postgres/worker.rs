@@ -17,7 +17,7 @@ use std::{
 
 use wakeful_core::{AgentId, Clock, Head, Timestamp};
 
-use super::{Fault, PostgresError, PostgresStore, claim::Claim};
+use super::{Fault, PostgresError, PostgresStore, claim::Claim, placement::micros};
 use crate::{clock::SystemClock, token::hex};
 
 /// The lease by default. An agent whose worker died is driven again after it.
@@ -32,7 +32,7 @@ const SEARCH: u32 = 10;
 /// What a worker says of itself.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// Where it can be reached, such as `https://10.0.0.7:7171`.
+    /// Its address, if others can reach it, such as `https://10.0.0.7:7171`.
     pub address: Option<String>,
     /// What it has that others do not, such as a folder. An agent that is pinned to a label is
     /// claimed only by workers that have it.
@@ -45,34 +45,6 @@ impl Default for WorkerOptions {
     fn default() -> Self {
         Self { address: None, labels: BTreeSet::new(), lease: LEASE }
     }
-}
-
-/// A worker as the others see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerInfo {
-    /// Its id: random, and never used twice.
-    pub worker: String,
-    /// Where it can be reached.
-    pub address: Option<String>,
-    /// What it has.
-    pub labels: BTreeSet<String>,
-    /// Since when it works.
-    pub since: Timestamp,
-    /// Whether its lease has not ended.
-    pub lives: bool,
-}
-
-/// Which worker drives an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// The agent.
-    pub agent: AgentId,
-    /// The worker.
-    pub worker: String,
-    /// Where it can be reached.
-    pub address: Option<String>,
-    /// Since when it drives the agent.
-    pub since: Timestamp,
 }
 
 /// Why an agent cannot be claimed.
@@ -262,95 +234,6 @@ impl PostgresStore {
             transaction.commit().await?;
             Ok(dead)
         })
-    }
-
-    /// The workers, in the order in which they joined.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn workers(&self) -> Result<Vec<WorkerInfo>, PostgresError> {
-        let rows = self.call("list the workers", async |connection| {
-            connection
-                .rows(
-                    "SELECT worker, address, labels,
-                         (extract(epoch FROM since) * 1000000)::bigint,
-                         lease_ends > clock_timestamp()
-                     FROM workers ORDER BY since, worker",
-                    &[],
-                )
-                .await
-        })?;
-        rows.iter()
-            .map(|row| {
-                let labels: Vec<String> = self.column(row, 2)?;
-                Ok(WorkerInfo {
-                    worker: self.column(row, 0)?,
-                    address: self.column(row, 1)?,
-                    labels: labels.into_iter().collect(),
-                    since: micros(self.column(row, 3)?),
-                    lives: self.column(row, 4)?,
-                })
-            })
-            .collect()
-    }
-
-    /// Which worker drives which agent, sorted by agent.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn placed(&self) -> Result<Vec<Placed>, PostgresError> {
-        let rows = self.call("list the owners", async |connection| {
-            connection
-                .rows(
-                    "SELECT agent_id, worker, address,
-                         (extract(epoch FROM owned_since) * 1000000)::bigint
-                     FROM agents JOIN workers ON worker = owner
-                     WHERE lease_ends > clock_timestamp() ORDER BY agent_id",
-                    &[],
-                )
-                .await
-        })?;
-        rows.iter()
-            .map(|row| {
-                Ok(Placed {
-                    agent: AgentId::from(self.column::<String>(row, 0)?),
-                    worker: self.column(row, 1)?,
-                    address: self.column(row, 2)?,
-                    since: micros(self.column(row, 3)?),
-                })
-            })
-            .collect()
-    }
-
-    /// The worker that drives an agent, if one does.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn driver(&self, agent: &AgentId) -> Result<Option<String>, PostgresError> {
-        let id = agent.as_str();
-        let row = self.call("read the owner", async |connection| {
-            connection
-                .row("SELECT owner FROM agents WHERE agent_id = $1 AND owner IS NOT NULL", &[&id])
-                .await
-        })?;
-        row.map(|row| self.column(&row, 0)).transpose()
-    }
-
-    /// Pins an agent to workers that have a label, or to none.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
-    pub fn pin(&self, agent: &AgentId, label: Option<&str>) -> Result<(), PostgresError> {
-        let id = agent.as_str();
-        let pinned = self.call("pin an agent", async |connection| {
-            connection
-                .execute("UPDATE agents SET label = $2 WHERE agent_id = $1", &[&id, &label])
-                .await
-        });
-        match pinned? {
-            0 => Err(PostgresError::new(self.address(), Fault::NoAgent { agent: agent.clone() })),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -609,8 +492,4 @@ impl Clock for StoreClock {
         let offset = self.worker.shared.offset.load(Ordering::Relaxed);
         Timestamp::from_nanos(SystemClock.now().as_nanos().saturating_add(offset))
     }
-}
-
-fn micros(since_1970: i64) -> Timestamp {
-    Timestamp::from_nanos(since_1970.saturating_mul(1_000))
 }

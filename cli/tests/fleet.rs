@@ -1,0 +1,98 @@
+//! A store in PostgreSQL from the command line: each command takes its address as it takes a file.
+
+use std::{path::Path, process::Command};
+
+use serde_json::Value;
+use wakeful_host::ledger::{PostgresStore, WorkerOptions};
+
+use crate::{
+    postgres::Server,
+    program::{arg, source, wakeful},
+};
+
+/// A file with an agent that waits, moved into a store.
+fn moved(server: &Server, folder: &Path) -> String {
+    let store = server.address("wakeful").shown().to_owned();
+    let file = arg(&folder.join("a.sqlite"));
+    let story = arg(&source("docs/stories/nightly.toml"));
+    let run = [
+        "run",
+        "--ledger",
+        &file,
+        "--agent",
+        "night",
+        "--story",
+        &story,
+        "--virtual",
+        "--until-rest",
+    ];
+    assert_eq!(wakeful(run).code, 0);
+    let done = wakeful(["migrate", &file, &store, "--json"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let done: Value = serde_json::from_str(&done.out).expect("JSON");
+    assert_eq!((&done["agent_id"], &done["copied"]), (&"night".into(), &done["head"]["seq"]));
+    store
+}
+
+#[test]
+fn commands_read_a_store_as_they_read_a_file() {
+    let server = Server::start().expect("a server");
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = moved(&server, folder.path());
+    let file = arg(&folder.path().join("a.sqlite"));
+    for command in ["log", "waits", "tasks", "items", "why"] {
+        let (there, here) = (wakeful([command, &store]), wakeful([command, &file]));
+        assert_eq!((there.code, &there.out), (0, &here.out), "{command}: {}", there.err);
+    }
+    let listed = wakeful(["agents", &store]);
+    assert!(listed.out.contains("waiting for task"), "{}", listed.out);
+    let status = wakeful(["status", &store, "--agent", "night"]);
+    assert!(status.out.contains("awaiting task"), "{}", status.out);
+    let none = wakeful(["status", &store, "--agent", "day"]);
+    assert_eq!(none.code, 2);
+    assert!(none.err.contains("`night`"), "{}", none.err);
+}
+
+#[test]
+fn what_is_said_to_an_agent_goes_into_its_ledger_or_to_the_worker_that_drives_it() {
+    let server = Server::start().expect("a server");
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = moved(&server, folder.path());
+    let send = |text: &str| wakeful(["send", "--ledger", &address, "prompt", text]);
+    let said = send("hello");
+    assert!(said.code == 0 && said.out.contains("accepted"), "{} {}", said.out, said.err);
+    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
+    let worker = store.join(&WorkerOptions::default()).expect("a worker");
+    let claim = worker.claim(&"night".into()).expect("a claim");
+    let said = send("and again");
+    assert!(said.code == 0 && said.out.contains("stored"), "{} {}", said.out, said.err);
+    let arrived = claim.arrived(9).expect("facts");
+    assert!(arrived[0].fact.contains("and again"), "{arrived:?}");
+    let listed = wakeful(["agents", &address, "--json"]);
+    let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
+    assert_eq!(listed["driven_by"]["worker"], worker.id());
+    let back = wakeful(["migrate", &address, &arg(&folder.path().join("a.sqlite"))]);
+    assert_eq!(back.code, 2);
+    assert!(back.err.contains("is driven"), "{}", back.err);
+}
+
+#[test]
+fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
+    let place = "postgres://me@127.0.0.1:1/fleet";
+    let ran = wakeful(["agents", place]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
+    let ran = wakeful(["agents", "postgres://me:hunter2@127.0.0.1:1/fleet"]);
+    assert!(ran.err.contains("PGPASSWORD") && !ran.err.contains("hunter2"), "{}", ran.err);
+    for command in [&["doctor", place][..], &["archive", place, "--before-now"]] {
+        let ran = wakeful(command.iter().copied());
+        assert!(ran.code == 2 && ran.err.contains("is a store"), "{command:?}: {}", ran.err);
+    }
+    // A password of the environment is used, and is not in an error either.
+    let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+        .args(["agents", place])
+        .env("PGPASSWORD", "hunter2")
+        .output()
+        .expect("it runs");
+    assert!(!String::from_utf8_lossy(&ran.stderr).contains("hunter2"));
+}
