@@ -316,8 +316,8 @@ fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| deadline <= Instant::now())
 }
 
-/// Ends a program and all that it started: Cargo alone would leave its tests behind. Where the
-/// system has no `ps`, only the program itself.
+/// Ends a program and all that it started: Cargo alone would leave its tests behind. On a system
+/// without `ps` it ends the program alone.
 fn end(child: &mut Child) -> io::Result<()> {
     if let Ok(all) = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output() {
         let pairs: Vec<(u32, u32)> = String::from_utf8_lossy(&all.stdout)
