@@ -120,7 +120,8 @@ fn place() -> tempfile::TempDir {
 }
 
 /// Runs the commands one after the other in one shell. Returns what each printed, output and errors
-/// in order.
+/// in order. A command that does not end, such as a server, is ended with all of them: its block
+/// must be one of `sh`.
 fn run(said: &[Said], folder: &Path) -> Vec<String> {
     const MARK: &str = "@@ next @@";
     let script: String =
@@ -130,8 +131,8 @@ fn run(said: &[Said], folder: &Path) -> Vec<String> {
         folder.join("target/debug").display(),
         std::env::var("PATH").expect("a path")
     );
-    let output = Command::new("bash")
-        .args(["-c", &format!("exec 2>&1\n{script}")])
+    let output = Command::new("timeout")
+        .args(["300", "bash", "-c", &format!("exec 2>&1\n{script}")])
         .current_dir(folder)
         .env("PATH", path)
         .env_remove("WAKEFUL_GUEST")

@@ -30,7 +30,8 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn new(args: &[&str]) -> Self {
-        let config = Agent::config_builder().http_status_as_error(false).build();
+        let config = Agent::config_builder().http_status_as_error(false);
+        let config = config.timeout_global(Some(PATIENCE)).build();
         let mut served = Self {
             folder: tempfile::tempdir().expect("a folder"),
             process: None,
@@ -186,6 +187,34 @@ fn the_first_start_makes_a_token_and_its_commands_work() {
     assert_eq!(served.get("/v1/agents/ada").0, 200, "the token of the first start is good");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_server_lives_on_when_nobody_reads_what_it_prints() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("agents.sqlite.sock");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--ledger"])
+        .arg(folder.path().join("agents.sqlite"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("wakeful starts");
+    drop(process.stdout.take());
+    let mut lines = BufReader::new(process.stderr.take().expect("a pipe")).lines();
+    let told = lines.next().expect("a line").expect("text");
+    assert!(told.contains("cannot write to standard output"), "{told}");
+    let ran = Command::new("curl")
+        .args(["-s", "--max-time", "60", "--unix-socket", &arg(&socket)])
+        .arg("http://localhost/v1/agents")
+        .output()
+        .expect("curl starts");
+    process.kill().expect("it lives");
+    process.wait().expect("it ends");
+    let listed: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert_eq!(listed["agents"], json!([]));
+}
+
 #[test]
 fn tokens_are_made_listed_and_ended_while_the_server_runs() {
     let served = Served::new(&[]);
@@ -331,7 +360,8 @@ fn a_process_of_the_same_user_needs_no_token_over_the_socket() {
     let served = Served::new(&[]);
     let socket = served.folder.path().join("agents.sqlite.sock");
     let ran = Command::new("curl")
-        .args(["-s", "--unix-socket", &arg(&socket), "http://localhost/v1/agents"])
+        .args(["-s", "--max-time", "60", "--unix-socket", &arg(&socket)])
+        .arg("http://localhost/v1/agents")
         .output()
         .expect("curl starts");
     let listed: Value = serde_json::from_slice(&ran.stdout).expect("JSON");

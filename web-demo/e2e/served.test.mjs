@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { newPage, opened, openWorkbench, overflow, shoot } from "./page.mjs";
+import { axe, newPage, opened, openWorkbench, overflow, shoot } from "./page.mjs";
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url));
 let workbench, server, folder, url, token;
@@ -101,3 +101,33 @@ test("without a token the page asks for one, and a wrong one is refused", async 
     await close();
   }
 });
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const [width, height] of [
+    [1440, 900],
+    [390, 844],
+  ]) {
+    test(`axe finds nothing on the served page, ${colorScheme}, ${width} px`, async () => {
+      const { page, close } = await newPage(workbench.browser, {
+        colorScheme,
+        viewport: { width, height },
+        // The policy of the page lets in no script of a test, and the test above runs under it.
+        bypassCSP: true,
+      });
+      try {
+        await page.goto(url);
+        await page.getByLabel("Token of this server").waitFor();
+        const found = (await axe(page)).map((violation) => `signing in: ${violation}`);
+        await page.goto(`${url}#token=${token}`);
+        await page.reload();
+        await opened(page, "agent ada");
+        await shoot(page, `served-${colorScheme}-${width}`);
+        found.push(...(await axe(page)).map((violation) => `an agent: ${violation}`));
+        assert.deepEqual([...new Set(found)], []);
+        assert.equal(await overflow(page), 0);
+      } finally {
+        await close();
+      }
+    });
+  }
+}

@@ -393,7 +393,8 @@ impl Serve {
                 }
             }
         }
-        // The process that started the server may have closed the pipe. The agents need it all the same.
+        // The process that started the server may have closed the pipe. The agents need the server
+        // all the same.
         if let Err(why) = say::line(greeting.trim_end()) {
             mention!("cannot write to standard output: {why}; the server runs");
         }

@@ -173,6 +173,15 @@ impl Place {
         command
     }
 
+    /// The number of open streams, as the server counts them.
+    pub(super) fn streams(&self) -> usize {
+        let asked = ureq::get(format!("{}/metrics", self.url))
+            .header("authorization", format!("Bearer {}", self.token));
+        let text = asked.call().expect("an answer").body_mut().read_to_string().expect("text");
+        let count = text.lines().find_map(|line| line.strip_prefix("wakeful_streams "));
+        count.expect("it counts them").parse().expect("a number")
+    }
+
     /// The stored lines of an agent, read from the file.
     pub(super) fn lines(&self, agent: &str) -> Vec<String> {
         let file = arg(&self.file());
