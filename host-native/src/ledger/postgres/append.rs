@@ -30,8 +30,8 @@ pub(super) struct Append {
     under: Option<Epoch>,
     /// The row of the inbox that becomes these entries.
     taken: Option<i64>,
-    /// How often a statement with it was sent. If it is more than once, an earlier one whose outcome
-    /// is not known may have stored it.
+    /// How often a statement with it was sent. If it is more than once, an earlier one may have
+    /// stored it, because its outcome is not known.
     sent: AtomicU32,
 }
 

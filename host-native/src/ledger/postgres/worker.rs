@@ -414,9 +414,10 @@ impl Worker {
         store.bury(true).map(drop)
     }
 
-    /// Gives an agent back. `seen` is the number of the inbox up to which nothing is left in it: what
-    /// is sent while this statement waits for the row raises that number in the row itself, and is
-    /// not in the statement's view of the inbox.
+    /// Gives an agent back. `seen` is the number of the inbox up to which nothing is left in it.
+    ///
+    /// What is sent while this statement waits for the row raises that number in the row itself.
+    /// The view that the statement has of the inbox is older.
     pub(super) fn give_back(
         &self,
         agent: &AgentId,
