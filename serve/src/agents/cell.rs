@@ -11,18 +11,20 @@ use wakeful_core::{
     id::{AgentId, Seq},
     record::{chain::Head, effect::TurnRequest},
 };
-use wakeful_host::{
-    clock::SystemClock,
-    ledger::{Owned, SqliteLedger},
-    provider::Elsewhere,
-};
+use wakeful_host::{clock::SystemClock, ledger::Owned, provider::Elsewhere};
 
-use super::{Turns, agenda::Number, brief::Brief, changes::Changes};
+use super::{
+    Turns,
+    agenda::Number,
+    brief::Brief,
+    changes::Changes,
+    recent::{Recent, Telling},
+};
 use crate::problem::Problem;
 
 /// The scheduler of an agent. Its turns are run elsewhere: by hosts that ask for them over HTTP, or
 /// by a runner of this process that has a driver of its own.
-pub(crate) type Observed = Scheduler<SqliteLedger, SystemClock, Elsewhere>;
+pub(crate) type Observed = Scheduler<Telling, SystemClock, Elsewhere>;
 
 /// One agent of the store.
 pub(crate) struct Cell {
@@ -30,6 +32,8 @@ pub(crate) struct Cell {
     pub(crate) agent: AgentId,
     /// The newest entry that this process knows of.
     head: AtomicU64,
+    /// The newest entries, if this process appended them.
+    pub(crate) recent: Recent,
     /// Wakes those who wait for the next entry.
     pub(crate) appended: Notify,
     /// Tells those who read all agents.
@@ -82,6 +86,7 @@ impl Cell {
             number,
             agent,
             head: AtomicU64::new(head.seq.0),
+            recent: Recent::default(),
             appended: Notify::new(),
             changes,
             queued: AtomicUsize::new(0),
@@ -100,7 +105,12 @@ impl Cell {
 
     /// The ledger was appended to up to this entry. Returns whether that is news.
     pub(crate) fn heard(&self, seq: Seq) -> bool {
-        let is_news = self.head.swap(seq.0, Ordering::AcqRel) != seq.0;
+        let before = self.head.swap(seq.0, Ordering::AcqRel);
+        if before > seq.0 {
+            // The ledger was set back.
+            self.recent.clear();
+        }
+        let is_news = before != seq.0;
         if is_news {
             self.appended.notify_waiters();
             self.changes.put(self.number);
@@ -174,6 +184,7 @@ impl Cell {
         let Ok(mut inner) = self.inner.try_lock() else { return };
         inner.scheduler = None;
         inner.request = None;
+        self.recent.clear();
         self.used.store(0, Ordering::Relaxed);
     }
 }

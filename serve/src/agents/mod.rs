@@ -10,6 +10,7 @@ mod brief;
 mod cell;
 mod changes;
 mod live;
+mod recent;
 pub(crate) mod tail;
 mod turn;
 mod watch;
@@ -44,6 +45,7 @@ use self::{
     cell::{Inner, Observed},
     changes::Changes,
     live::Lives,
+    recent::Telling,
 };
 use crate::{
     access::Access, cursors::Cursors, limits::Limits, metrics::Metrics, problem::Problem,
@@ -351,10 +353,10 @@ impl Agents {
     }
 
     /// Has the state of the agent in memory.
-    fn resident(&self, cell: &Cell, inner: &mut Inner) -> Result<(), SchedulerError> {
+    fn resident(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Result<(), SchedulerError> {
         if inner.scheduler.is_none() {
             let options = Options::new(cell.agent.clone());
-            let ledger = self.file.ledger(&cell.agent);
+            let ledger = Telling::new(self.file.ledger(&cell.agent), cell);
             let opened = Scheduler::observe(options, ledger, SystemClock, Elsewhere)?;
             inner.scheduler = Some(Box::new(opened));
         }
@@ -372,6 +374,7 @@ impl Agents {
                 return;
             }
             inner.scheduler = None;
+            cell.recent.clear();
             if problem.is_lasting() {
                 let brief = Brief::clone(&cell.brief());
                 self.index(cell, brief.broken(problem));

@@ -1,7 +1,11 @@
 //! The tail: it reads the new entries of all agents, each once and in order, for those who count or
 //! trace them.
 
-use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use wakeful_core::{
     host::{Ledger, LedgerError},
@@ -43,7 +47,7 @@ pub(crate) fn read_on(
     head: &mut Head,
     mut each: impl FnMut(&Entry, &EntryBytes),
 ) -> Result<bool, Stop> {
-    let page = agents.reading(cell).read(head.seq, PAGE)?;
+    let page = page_after(agents, cell, head.seq, PAGE)?;
     for bytes in &page {
         let entry = bytes.open(head)?;
         *head = entry.head();
@@ -51,6 +55,22 @@ pub(crate) fn read_on(
     }
     // A page of long entries ends before it is full.
     Ok(page.len() == PAGE as usize || !page.is_empty() && head.seq < cell.head())
+}
+
+/// The entries after one: from memory if they are there, otherwise up to `limit` of the store.
+pub(crate) fn page_after(
+    agents: &Agents,
+    cell: &Cell,
+    after: Seq,
+    limit: u32,
+) -> Result<VecDeque<Arc<EntryBytes>>, LedgerError> {
+    match cell.recent.after(after) {
+        Some(recent) => Ok(recent),
+        None => {
+            let page = agents.reading(cell).read(after, limit)?;
+            Ok(page.into_iter().map(Arc::new).collect())
+        }
+    }
 }
 
 /// The head of a ledger at one of its entries.

@@ -33,7 +33,7 @@ fn asked_again(
     opened: Seq,
 ) -> Result<Option<TurnRequest>, SchedulerError> {
     let before = Seq(opened.0.saturating_sub(1));
-    let page = scheduler.ledger().read_with_batches(before, 1)?;
+    let page = scheduler.ledger().stored().read_with_batches(before, 1)?;
     let Some((_, first)) = page.first() else { return Ok(None) };
     let Some(before) = first.0.checked_sub(1).filter(|seq| *seq > 0) else { return Ok(None) };
     let stored = scheduler.ledger().read(Seq(before), 1)?;

@@ -50,7 +50,7 @@ struct Reading {
     cell: Arc<Cell>,
     ledger: SqliteLedger,
     after: Seq,
-    read: VecDeque<EntryBytes>,
+    read: VecDeque<Arc<EntryBytes>>,
     /// The entry at which it ends; `None` if it does not end by itself.
     until: Option<Seq>,
     stops: watch::Receiver<bool>,
@@ -94,7 +94,7 @@ pub(crate) fn stream(
     }
     let first = ledger.read(Seq(after), PAGE).map_err(unread)?;
     let until = ends.then_some(head);
-    let (after, read) = (Seq(after), first.into());
+    let (after, read) = (Seq(after), first.into_iter().map(Arc::new).collect());
     let reading = Reading { cell, ledger, after, read, until, stops, _place: place };
     let events = stream::unfold(reading, next);
     let mut response =
@@ -133,6 +133,10 @@ async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
             }
             continue;
         }
+        if let Some(recent) = cell.recent.after(reading.after) {
+            reading.read = recent;
+            continue;
+        }
         // The store blocks, so it is read on a thread for that.
         let read = task::spawn_blocking(move || {
             let page = reading.ledger.read(reading.after, PAGE);
@@ -143,7 +147,7 @@ async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
         match page {
             // The ledger was set back: what the client has is no longer so.
             Ok(page) if page.is_empty() => return reading.breaks_off("the ledger was set back"),
-            Ok(page) => reading.read = page.into(),
+            Ok(page) => reading.read = page.into_iter().map(Arc::new).collect(),
             // The client connects again, and goes on after its last entry.
             Err(_) => return reading.breaks_off("the store did not answer"),
         }

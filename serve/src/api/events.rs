@@ -20,11 +20,11 @@ use tokio::{
     sync::{OwnedSemaphorePermit, watch},
     task,
 };
-use wakeful_core::{host::Ledger, id::Seq, json, record::entry::EntryBytes};
+use wakeful_core::{id::Seq, json, record::entry::EntryBytes};
 
 use super::entries::{ALIVE, PAGE};
 use crate::{
-    agents::{Agents, Cell},
+    agents::{Agents, Cell, tail},
     asked::Asked,
     cursors::{ByAgent, Given, MOST_BYTES},
     problem::Problem,
@@ -61,7 +61,7 @@ struct Reading {
     /// The agents that are left, with the last entries to read, if the stream ends.
     left: Option<VecDeque<(usize, Seq)>>,
     /// What was read of an agent.
-    read: VecDeque<EntryBytes>,
+    read: VecDeque<Arc<EntryBytes>>,
     of: Option<Arc<Cell>>,
     /// The agents whose entries cannot be read, and what is to be said of the newest.
     broken: BTreeSet<usize>,
@@ -195,7 +195,7 @@ impl Reading {
     fn page(mut self, cell: Arc<Cell>, until: Seq) -> Result<Self, Problem> {
         self.shorten()?;
         let after = Seq(self.position(cell.number));
-        let mut page = match self.agents.reading(&cell).read(after, PAGE) {
+        let mut page = match tail::page_after(&self.agents, &cell, after, PAGE) {
             Ok(page) => page,
             Err(why) => {
                 // Without the store there is nothing to read of any agent.
@@ -210,7 +210,7 @@ impl Reading {
             // The ledger was set back: what the client has is no longer so.
             return Err(Problem::store());
         }
-        self.read = page.into();
+        self.read = page;
         self.of = Some(cell);
         Ok(self)
     }

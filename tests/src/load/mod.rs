@@ -222,7 +222,7 @@ fn appends(store: &Store, server: &Server, found: &mut Found) -> Result<(), Wron
     let fact = |number: u32| {
         json!({ "fact": "wake_hint_submitted", "reason": format!("number {number}") }).to_string()
     };
-    let (mut library, mut through) = (Duration::ZERO, Duration::ZERO);
+    let (mut library, mut through) = (Vec::new(), Vec::new());
     let path = "/v1/agents/by-server/facts";
     while server.client.post(path, &fact(0)).is_none_or(|(status, _)| status != 200) {
         thread::sleep(Duration::from_millis(20));
@@ -231,15 +231,20 @@ fn appends(store: &Store, server: &Server, found: &mut Found) -> Result<(), Wron
     for number in 1..=TIMES {
         let began = Instant::now();
         scheduler.propose(&fact(number))?;
-        library += began.elapsed();
+        library.push(began.elapsed());
         let began = Instant::now();
         let said = server.client.post(path, &fact(number));
-        through += began.elapsed();
+        through.push(began.elapsed());
         if said.as_ref().is_none_or(|(status, _)| *status != 200) {
             return Err(format!("{path}: {said:?}").into());
         }
     }
-    found.say(format!("an append by the library: {:?}", library / TIMES));
+    // The median: what the disk does now and then is not what an append costs.
+    let [library, through] = [library, through].map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    });
+    found.say(format!("an append by the library {library:?}, through the server {through:?}"));
     let ratio = through.as_secs_f64() / library.as_secs_f64();
     found.figure("an append through the server, by one of the library", ratio, "times", 2.0);
     Ok(())
