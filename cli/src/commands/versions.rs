@@ -8,7 +8,7 @@ use wakeful_core::{
     state::snapshot::CORE_VERSION,
 };
 use wakeful_host::{
-    ledger::SqliteFile,
+    ledger::{PostgresStore, SqliteFile},
     sandbox::{WORLD_VERSION, WORLD_VERSIONS},
 };
 
@@ -92,6 +92,12 @@ fn lines() -> Vec<Line> {
             "SQLite schema",
             SqliteFile::SCHEMA.to_string(),
             format!("1 to {}; the first writer migrates", SqliteFile::SCHEMA),
+            "when a table changes",
+        ),
+        line(
+            "PostgreSQL schema",
+            PostgresStore::SCHEMA.to_string(),
+            format!("up to {}; the first writer migrates", PostgresStore::SCHEMA),
             "when a table changes",
         ),
         line(

@@ -918,6 +918,11 @@ export interface ShownHook {
    */
   failing?: string | null;
   /**
+   * Whether the receiver answered 410, so that nothing more is sent. To put the hook again turns
+   * it on; it then learns what happens from that moment.
+   */
+  is_off: boolean;
+  /**
    * The secret with which requests are signed (Standard Webhooks). It is shown once, when the
    * hook is made.
    */
