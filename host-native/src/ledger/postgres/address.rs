@@ -27,7 +27,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// The address of a store: `postgres://user@host:5432/database?schema=wakeful`. Several hosts,
 /// separated by commas, are the servers of one cluster; the one that takes writes is used.
 #[derive(Clone)]
-pub struct Address {
+pub struct Address(Arc<Inner>);
+
+struct Inner {
     shown: String,
     schema: String,
     config: Config,
@@ -35,7 +37,7 @@ pub struct Address {
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Address").field(&self.shown).finish()
+        f.debug_tuple("Address").field(&self.0.shown).finish()
     }
 }
 
@@ -88,29 +90,29 @@ impl Address {
         if config.get_application_name().is_none() {
             config.application_name(concat!("wakeful/", env!("CARGO_PKG_VERSION")));
         }
-        Ok(Self { shown: text.to_owned(), schema, config })
+        Ok(Self(Arc::new(Inner { shown: text.to_owned(), schema, config })))
     }
 
     /// The address as text. It has no password.
     #[must_use]
     pub fn shown(&self) -> &str {
-        &self.shown
+        &self.0.shown
     }
 
     /// The schema.
     #[must_use]
     pub fn schema(&self) -> &str {
-        &self.schema
+        &self.0.schema
     }
 
     /// The schema for a statement.
     pub(super) fn quoted_schema(&self) -> String {
         // Its characters are checked, so none must be escaped.
-        format!("\"{}\"", self.schema)
+        format!("\"{}\"", self.0.schema)
     }
 
     pub(super) fn config(&self) -> &Config {
-        &self.config
+        &self.0.config
     }
 
     /// How connections are encrypted: the certificate of the server must be one that the system
