@@ -242,7 +242,7 @@ fn what_is_sent_is_recorded_once_and_wakes_an_agent_that_is_being_given_back() {
     }
     let why = store.send(&agent, "k1", "another").expect_err("the key is taken");
     assert!(matches!(why.fault, Fault::OtherFact { .. }), "{why}");
-    assert_eq!(worker.addressed().expect("letters"), [agent.clone()]);
+    assert_eq!(worker.addressed().expect("letters").as_slice(), std::slice::from_ref(&agent));
     let arrived = claim.arrived(10).expect("facts");
     assert_eq!(arrived.iter().map(|it| it.fact.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     claim.recording(&arrived[0], || append(&claim)).expect("it is recorded");
