@@ -22,8 +22,8 @@ mod lists;
 mod openai;
 #[cfg(unix)]
 mod pages;
-// And here.
-#[allow(dead_code)]
+// And here. It is public where it is at home.
+#[allow(dead_code, unreachable_pub)]
 #[cfg(target_os = "linux")]
 #[path = "../../tests/src/fleet/server.rs"]
 mod postgres;
