@@ -70,15 +70,14 @@ impl fmt::Display for Server {
 }
 
 /// An agent that a process drives.
-#[derive(Clone, Deserialize)]
+#[derive(Clone)]
 pub(crate) struct Driven {
     pub(crate) agent_id: AgentId,
-    #[serde(flatten)]
     pub(crate) by: Driver,
 }
 
 /// The process that drives an agent: of this machine, or a worker of a store.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize)]
 pub(crate) struct Driver {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pid: Option<u32>,
@@ -89,6 +88,24 @@ pub(crate) struct Driver {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<String>,
     pub(crate) since: Timestamp,
+}
+
+/// As a server lists it. Its fields are not flattened, because a time is read from the text itself.
+#[derive(Deserialize)]
+struct ListedDriver {
+    agent_id: AgentId,
+    pid: Option<u32>,
+    program: Option<String>,
+    worker: Option<String>,
+    address: Option<String>,
+    since: Timestamp,
+}
+
+impl From<ListedDriver> for Driven {
+    fn from(listed: ListedDriver) -> Self {
+        let ListedDriver { agent_id, pid, program, worker, address, since } = listed;
+        Self { agent_id, by: Driver { pid, program, worker, address, since } }
+    }
 }
 
 impl fmt::Display for Driver {
@@ -168,7 +185,7 @@ impl Server {
             let path = format!("/v1/agents?limit={PAGE}{}", after.unwrap_or_default());
             let page: Page = self.read(self.get(&path, &[])?)?;
             listed.agents.extend(page.agents.into_iter().map(|agent| agent.agent_id));
-            listed.driven.extend(page.driven);
+            listed.driven.extend(page.driven.into_iter().map(Driven::from));
             match page.next {
                 Some(next) => cursor = Some(next),
                 None => return Ok(listed),
@@ -303,7 +320,7 @@ impl Server {
 #[derive(Deserialize)]
 struct Page {
     agents: Vec<Named>,
-    driven: Vec<Driven>,
+    driven: Vec<ListedDriver>,
     next: Option<AgentId>,
 }
 
