@@ -286,6 +286,6 @@ mod tests {
             append("a", 10),
         ];
         let group: Vec<&Append> = group.iter().collect();
-        assert_eq!(parts(&group), [vec![0, 4], vec![1, 3], vec![2, 5]]);
+        assert_eq!(parts(&group), [vec![0, 4], vec![1], vec![2, 3], vec![5]]);
     }
 }
