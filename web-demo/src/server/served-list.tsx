@@ -64,6 +64,7 @@ function SignIn({ signIn }: { signIn: (token: string) => Promise<void> }) {
   };
   return (
     <form className="pad" onSubmit={submit}>
+      <h1 className="note">Sign in to this server</h1>
       <label>
         Token of this server
         <input
