@@ -6,7 +6,7 @@ use serde_json::Value;
 use wakeful_host::ledger::{PostgresStore, WorkerOptions};
 
 use crate::{
-    postgres::Server,
+    postgres::{Guard, Server},
     program::{arg, source, wakeful},
 };
 
@@ -87,7 +87,14 @@ fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
     assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
     let ran = wakeful(["agents", "postgres://me:hunter2@127.0.0.1:1/fleet"]);
     assert!(ran.err.contains("PGPASSWORD") && !ran.err.contains("hunter2"), "{}", ran.err);
-    for command in [&["doctor", place][..], &["archive", place, "--before-now"]] {
+    for command in [
+        &["doctor", place][..],
+        &["archive", place, "--before-now"],
+        &["serve", "--ledger", place],
+        &["token", "list", "--ledger", place],
+        &["gc", place],
+        &["run", "--ledger", place, "--story", &arg(&source("docs/stories/nightly.toml"))],
+    ] {
         let ran = wakeful(command.iter().copied());
         assert!(ran.code == 2 && ran.err.contains("is a store"), "{command:?}: {}", ran.err);
     }
@@ -98,4 +105,54 @@ fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
         .output()
         .expect("it runs");
     assert!(!String::from_utf8_lossy(&ran.stderr).contains("hunter2"));
+}
+
+#[test]
+fn a_guarded_server_is_reached_with_its_password_over_tls() {
+    const CERTIFICATE: &str = include_str!("server/localhost.pem");
+    let password = "correct horse";
+    let key = include_str!("server/localhost.key");
+    let guard = Guard { password, certificate: CERTIFICATE, key };
+    let server = Server::start_guarded(&guard).expect("a server");
+    let folder = tempfile::tempdir().expect("a folder");
+    let trusted = folder.path().join("ca.pem");
+    std::fs::write(&trusted, CERTIFICATE).expect("it writes");
+    let plain = server.address("wakeful").shown().to_owned();
+    let encrypted = format!("{plain}&sslmode=require");
+    let ask = |address: &str, variables: &[(&str, &str)]| {
+        let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+            .args(["agents", address])
+            .env_remove("PGPASSWORD")
+            .env("HOME", folder.path())
+            .envs(variables.iter().copied())
+            .output()
+            .expect("it runs");
+        (ran.status.code(), String::from_utf8(ran.stderr).expect("UTF-8"))
+    };
+    // A schema without a store is the answer of a server that lets one in.
+    let is_in = |(code, said): (Option<i32>, String)| {
+        assert_eq!(code, Some(2));
+        assert!(said.contains("there is no store"), "{said}");
+    };
+    let is_out = |(code, said): (Option<i32>, String), why: &str| {
+        assert_eq!(code, Some(2));
+        assert!(said.contains(why) && !said.contains(password), "{said}");
+    };
+    is_out(ask(&plain, &[]), "does not let this user in");
+    is_out(ask(&plain, &[("PGPASSWORD", "wrong")]), "does not let this user in");
+    is_in(ask(&plain, &[("PGPASSWORD", password)]));
+    is_out(ask(&encrypted, &[("PGPASSWORD", password)]), "no encrypted connection");
+    let trust = ("PGSSLROOTCERT", trusted.to_str().expect("text"));
+    is_in(ask(&encrypted, &[("PGPASSWORD", password), trust]));
+    let passfile = folder.path().join(".pgpass");
+    std::fs::write(&passfile, format!("127.0.0.1:*:postgres:postgres:{password}\n")).expect("it");
+    let mode = |mode| {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&passfile, mode).expect("a mode");
+    };
+    mode(0o644);
+    is_out(ask(&encrypted, &[trust]), "with the mode 0600");
+    mode(0o600);
+    is_in(ask(&encrypted, &[trust]));
 }

@@ -384,6 +384,35 @@ fn an_agent_moves_from_a_file_to_a_store_and_back() {
 }
 
 #[test]
+fn a_move_onto_another_history_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store("histories");
+    let agent = AgentId::from("a");
+    let place = |name: &str, nanos: i64| {
+        let path = folder.path().join(name);
+        let file = SqliteFile::open(&path).expect("a file");
+        let records = vec![Record::Control(ControlRecord::StartRequested(Marker {}))];
+        let (_, batch) = entry::seal_all(Head::START, Timestamp::from_nanos(nanos), records);
+        file.ledger(&agent).append(&Head::START, &batch).expect("it appends");
+        (Store::Sqlite(file), path.display().to_string())
+    };
+    let ((one, one_name), (other, other_name)) = (place("one", 0), place("other", 7));
+    let (there, there_name) = (Store::Postgres(store.clone()), store.address().shown().to_owned());
+    let there = (&there, there_name.as_str());
+    move_agent(&agent, (&one, &one_name), there, drop).expect("it moves");
+    let lives = move_agent(&agent, (&other, &other_name), there, drop);
+    assert!(matches!(lives, Err(MoveError::Alive { .. })), "{lives:?}");
+    // It goes on in a third place, and the next one has another history.
+    let third =
+        (&Store::Sqlite(SqliteFile::open(&folder.path().join("third")).expect("a file")), "third");
+    move_agent(&agent, there, third, drop).expect("it moves");
+    let other = move_agent(&agent, (&other, &other_name), there, drop);
+    assert!(matches!(other, Err(MoveError::OtherHistory { .. })), "{other:?}");
+    let goes_on_in = store.ledger(&agent).goes_on_in().expect("it is there");
+    assert_eq!(goes_on_in.as_deref(), Some("third"), "it is as it was");
+}
+
+#[test]
 fn a_move_that_was_cut_off_is_finished_by_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("agents.sqlite");

@@ -51,7 +51,6 @@ pub(super) struct Doctor {
 
 impl Doctor {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        self.ledger.require_file()?;
         let between = || {
             if !self.json {
                 say!("");

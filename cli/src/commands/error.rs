@@ -58,9 +58,6 @@ pub(super) enum CliError {
     /// Agents should move to the place in which they are.
     #[error("the agents are in `{0}` already: name another place")]
     SamePlace(String),
-    /// A command that works on a file got the address of a store.
-    #[error("`{0}` is a store, and this command works on a ledger file: name a file")]
-    OnlyFile(String),
     /// No case was named outside the source tree.
     #[error(
         "name the cases to play: the default cases are in the source tree, which was not found \

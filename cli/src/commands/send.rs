@@ -70,7 +70,8 @@ pub(super) struct Send {
     /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
     #[arg(long = "virtual", global = true)]
     is_virtual: bool,
-    /// Print the result as JSON: a `Receipt` (see `wakeful schema`)
+    /// Print the result as JSON: a `Receipt` (see `wakeful schema`), or {stored_for}: the worker of
+    /// a store that records it later
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -358,8 +359,9 @@ fn say_in_store(
     agent: Option<&str>,
     fact: impl FnOnce(&State) -> Result<String, CliError>,
 ) -> Result<Said, CliError> {
-    let store = PostgresStore::open(address)?;
+    // First, because to open a store for writing makes it.
     let (agent, _) = ledger::to_read(place, agent)?;
+    let store = PostgresStore::open(address)?;
     let mut scheduler = observed(place, &agent, store.ledger(&agent), SystemClock)?;
     let fact = fact(scheduler.state())?;
     loop {

@@ -19,6 +19,12 @@ mod sqlite;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod store;
 
+/// Whether a name is the address of a store in PostgreSQL, and not the path of a file.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn is_address(name: &str) -> bool {
+    name.starts_with("postgres://") || name.starts_with("postgresql://")
+}
+
 /// The bytes at which a page ends. An entry that is longer is a page of its own. A reader that asks
 /// for a whole ledger must not make the host load all of it.
 const PAGE_BYTES: usize = 4 << 20;

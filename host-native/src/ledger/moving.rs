@@ -4,9 +4,9 @@
 //! ledger comes from, and takes none until the old one has said where it goes on. So a move that
 //! was cut off leaves an agent that nobody drives, and the next move finishes it.
 
-use wakeful_core::{AgentId, EntryError, Head, Ledger, LedgerError, Seq};
+use wakeful_core::{AgentId, EntryBytes, EntryError, Head, Ledger, LedgerError, Seq};
 
-use super::{OwnError, PostgresError, SqliteError, Store, StoreError, row::Row};
+use super::{OwnError, PostgresError, SqliteError, Store, StoreError, StoreLedger, row::Row};
 
 /// The entries of one read.
 const PAGE: u32 = 1024;
@@ -138,12 +138,19 @@ fn moved(
     }
     let goes_on_in = old.goes_on_in()?;
     match goes_on_in {
-        Some(place) if !place.ends_with(to_name) => {
+        Some(place) if place != to_name => {
             return Err(MoveError::GoneOn { agent: agent.clone(), place });
         }
         _ => {}
     }
     let mut new = to.ledger(agent);
+    let other = || MoveError::OtherHistory { place: to.to_string(), agent: agent.clone() };
+    let begun = new.head()?;
+    // Before anything is changed there: what it has must be the beginning of this ledger. One that
+    // lives there has gone on.
+    if new.goes_on_in()?.is_some() && !begins_with(&mut old, &head, &begun)? {
+        return Err(other());
+    }
     if !to.arrive(agent, from_name)? {
         // An earlier move may have ended here.
         if goes_on_in.is_some() && new.head()? == head {
@@ -152,11 +159,6 @@ fn moved(
         return Err(MoveError::Alive { place: to.to_string(), agent: agent.clone() });
     }
     let damaged = |why| MoveError::Damaged { agent: agent.clone(), why };
-    let other = || MoveError::OtherHistory { place: to.to_string(), agent: agent.clone() };
-    let begun = new.head()?;
-    if begun.seq > head.seq {
-        return Err(other());
-    }
     let (mut at, mut there) = (Head::START, begun);
     while at.seq < head.seq {
         let page = old.read_with_batches(at.seq, PAGE)?;
@@ -166,9 +168,6 @@ fn moved(
         let mut rows = Vec::with_capacity(page.len());
         for (bytes, batch) in &page {
             at = bytes.open(&at).map_err(damaged)?.head();
-            if at.seq == begun.seq && at.chain != begun.chain {
-                return Err(other());
-            }
             if at.seq > there.seq {
                 rows.push(Row::new(bytes, at.seq, *batch)?);
             }
@@ -198,6 +197,16 @@ fn moved(
     }
     to.settle(agent, from_name)?;
     Ok(Moved { head, copied: head.seq.0 - begun.seq.0 })
+}
+
+/// Whether a ledger with this newest entry has `other` as one of its heads.
+fn begins_with(ledger: &mut StoreLedger, newest: &Head, other: &Head) -> Result<bool, LedgerError> {
+    if other.seq > newest.seq {
+        return Ok(false);
+    }
+    let Some(before) = other.seq.0.checked_sub(1) else { return Ok(true) };
+    let entry = ledger.read(Seq(before), 1)?;
+    Ok(entry.first().and_then(EntryBytes::chain) == Some(other.chain))
 }
 
 impl Store {

@@ -6,7 +6,8 @@ use std::{fmt, path::Path};
 use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, Seq};
 
 use super::{
-    Address, PostgresError, PostgresLedger, PostgresStore, SqliteError, SqliteFile, SqliteLedger,
+    Address, Anchor, PostgresError, PostgresLedger, PostgresStore, SqliteError, SqliteFile,
+    SqliteLedger,
 };
 
 /// A place of agents. Clones share its connections.
@@ -56,7 +57,7 @@ impl Store {
     /// # Errors
     /// If the name is a wrong address, or the place cannot be used.
     pub fn open(name: &Path) -> Result<Self, StoreError> {
-        Ok(match address(name)? {
+        Ok(match Address::of(name)? {
             Some(address) => Self::Postgres(PostgresStore::open(&address)?),
             None => Self::Sqlite(SqliteFile::open(name)?),
         })
@@ -67,7 +68,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], and if the place does not exist.
     pub fn open_read_only(name: &Path) -> Result<Self, StoreError> {
-        Ok(match address(name)? {
+        Ok(match Address::of(name)? {
             Some(address) => Self::Postgres(PostgresStore::open_read_only(&address)?),
             None => Self::Sqlite(SqliteFile::open_read_only(name)?),
         })
@@ -92,11 +93,6 @@ impl Store {
             Self::Postgres(store) => StoreLedger::Postgres(store.ledger(agent)),
         }
     }
-}
-
-/// The address that a name is; `None` if it is a path.
-fn address(name: &Path) -> Result<Option<Address>, PostgresError> {
-    name.to_str().filter(|text| Address::is_like(text)).map(Address::parse).transpose()
 }
 
 impl StoreLedger {
@@ -124,6 +120,25 @@ impl StoreLedger {
         match self {
             Self::Sqlite(ledger) => ledger.read_with_batches(after, limit),
             Self::Postgres(ledger) => ledger.read_with_batches(after, limit),
+        }
+    }
+
+    /// The entry after which the ledger begins, if its old entries were moved into an archive file.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
+        match self {
+            Self::Sqlite(ledger) => ledger.anchor(),
+            Self::Postgres(_) => Ok(None),
+        }
+    }
+
+    /// Why the old entries of an anchor cannot be read; `None` if they can.
+    pub fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError> {
+        match self {
+            Self::Sqlite(ledger) => ledger.archive(anchor).err(),
+            Self::Postgres(_) => None,
         }
     }
 

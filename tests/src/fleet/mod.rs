@@ -3,4 +3,4 @@
 
 mod server;
 
-pub use server::{NoServer, Server};
+pub use server::{Guard, NoServer, Server};

@@ -1,8 +1,10 @@
 //! One server, which ends with the process that started it.
 
 use std::{
-    env, fs, io,
+    env, fs,
+    io::{self, Write},
     net::TcpListener,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -51,6 +53,16 @@ pub enum NoServer {
     System(#[from] io::Error),
 }
 
+/// How a server is guarded.
+pub struct Guard<'a> {
+    /// The password of its user.
+    pub password: &'a str,
+    /// Its certificate, as PEM.
+    pub certificate: &'a str,
+    /// The key of the certificate, as PEM.
+    pub key: &'a str,
+}
+
 /// A server that runs.
 pub struct Server {
     folder: TempDir,
@@ -59,34 +71,60 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a new, empty server.
+    /// Starts a new, empty server, which lets its user in without a password.
     ///
     /// # Errors
     /// If PostgreSQL is not installed, or does not start.
     pub fn start() -> Result<Self, NoServer> {
+        Self::with(None)
+    }
+
+    /// As [`Server::start`], but it asks for a password, and takes TLS.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_guarded(guard: &Guard<'_>) -> Result<Self, NoServer> {
+        Self::with(Some(guard))
+    }
+
+    fn with(guard: Option<&Guard<'_>>) -> Result<Self, NoServer> {
         let folder = tempfile::Builder::new().prefix("wakeful-pg-").tempdir()?;
         let user = User::find()?;
-        user.give(folder.path())?;
-        let data = folder.path().join("data");
-        user.run("initdb", |command| {
-            command.arg("-D").arg(&data).args([
-                "-U",
-                "postgres",
-                "-A",
-                "trust",
-                "--no-locale",
-                "-E",
-                "UTF8",
-                "-N",
-            ]);
-        })?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let settings = format!("{SETTINGS}port = {port}\nunix_socket_directories = ''\n");
+        let mut settings = format!("{SETTINGS}port = {port}\nunix_socket_directories = ''\n");
+        let at = |name: &str| folder.path().join(name);
+        if let Some(guard) = guard {
+            let files = [
+                ("password", guard.password),
+                ("cert.pem", guard.certificate),
+                ("key.pem", guard.key),
+            ];
+            for (name, text) in files {
+                fs::write(at(name), text)?;
+                fs::set_permissions(at(name), fs::Permissions::from_mode(0o600))?;
+                user.give(&at(name))?;
+            }
+            let (certificate, key) = (at("cert.pem"), at("key.pem"));
+            settings.push_str(&format!(
+                "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n",
+                certificate.display(),
+                key.display()
+            ));
+        }
+        user.give(folder.path())?;
+        let data = at("data");
+        user.run("initdb", |command| {
+            command.args(["-U", "postgres", "--no-locale", "-E", "UTF8", "-N", "-D"]).arg(&data);
+            match guard {
+                None => command.args(["-A", "trust"]),
+                Some(_) => command.args(["-A", "scram-sha-256", "--pwfile"]).arg(at("password")),
+            };
+        })?;
         fs::OpenOptions::new()
             .append(true)
             .open(data.join("postgresql.conf"))
-            .and_then(|mut file| io::Write::write_all(&mut file, settings.as_bytes()))?;
-        let child = user.serve(&data, &folder.path().join("log"))?;
+            .and_then(|mut file| file.write_all(settings.as_bytes()))?;
+        let child = user.serve(&data, &at("log"))?;
         let mut server = Self { folder, port, child };
         server.until_it_answers(&user)?;
         Ok(server)
@@ -99,7 +137,7 @@ impl Server {
         Address::parse(&text).unwrap_or_else(|why| unreachable!("{why}"))
     }
 
-    /// Kills it as a crash of its machine would, and starts it again on the same data.
+    /// Kills it (SIGKILL), and starts it again on the same data.
     ///
     /// # Errors
     /// If it does not start again.
@@ -118,7 +156,7 @@ impl Server {
         }
     }
 
-    /// Kills it, and all processes that serve its clients.
+    /// Kills it (SIGKILL). The processes that serve its clients end with it.
     pub fn kill(&mut self) {
         // Its children see that it is gone and end themselves.
         drop(self.child.kill());
@@ -171,16 +209,11 @@ impl User {
 
     fn command(&self, program: &str) -> Command {
         let program = self.programs.join(program);
-        let mut command = if self.is_root {
-            let mut command = Command::new("setpriv");
-            command
-                .args(["--reuid=postgres", "--regid=postgres", "--clear-groups"])
-                .args(["--pdeathsig", "KILL"])
-                .arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
+        let mut command = Command::new("setpriv");
+        if self.is_root {
+            command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]);
+        }
+        command.args(["--pdeathsig", "KILL"]).arg(program);
         // The current folder may be one that its user must not see.
         command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
         command

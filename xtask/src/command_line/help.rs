@@ -74,7 +74,7 @@ Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none
 crates on Windows, native tests, guests in Node and in headless Chromium, and the workbench.
 If a stage fails, the others still run, except those that need what it makes. The last line is
 `N passed, N failed, N skipped`, the sum of what the test runners counted; a stage without
-tests counts as one check. The output of each stage is in target/xtask.
+tests counts as one check. A stage that does not end in 25 minutes is ended, and has failed. The output of each stage is in target/xtask.
 
   --bless   store the fuel that the hot paths use now (host-native/tests/fuel.txt), instead of
             comparing with what is stored
@@ -82,8 +82,9 @@ tests counts as one check. The output of each stage is in target/xtask.
 environment:
   CI=true               a skipped test is a failure
   CHROME, CHROMEDRIVER  the browser and its driver; by default they are searched on PATH
-  WAKEFUL_NO_INSTALL=1  never install a browser or MinGW; by default root installs a missing one
-                        with apt-get
+  PG_BIN                the folder of PostgreSQL's programs; by default the newest of Debian's
+  WAKEFUL_NO_INSTALL=1  never install a browser, MinGW, PostgreSQL or bubblewrap; by default root
+                        installs what is missing with apt-get
 
 exit code: 0 nothing failed, 1 something failed, 2 the command line is wrong";
 

@@ -30,7 +30,7 @@ use wakeful_host::{
 use super::{CliError, Verdict, complain, style};
 use crate::client::{Driven, Remote, Server, ServerError};
 
-pub(super) use self::place::{Place, ServerArgs, Stored, only_file};
+pub(super) use self::place::{Place, ServerArgs, Stored};
 
 /// The most ids that an error lists.
 const LISTED: usize = 20;
@@ -50,7 +50,6 @@ pub(super) struct LedgerArg {
 impl LedgerArg {
     /// Opens the agent's ledger for writing. A missing file is not created.
     pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
-        self.require_file()?;
         to_write(&self.ledger, self.agent.as_deref())
     }
 
@@ -76,11 +75,6 @@ impl LedgerArg {
     /// The file as a place.
     pub(super) fn place(&self) -> Place {
         Place::from(self.path())
-    }
-
-    /// Refuses the address of a store.
-    pub(super) fn require_file(&self) -> Result<(), CliError> {
-        only_file(&self.ledger).map(drop)
     }
 }
 
@@ -213,7 +207,7 @@ pub(super) fn to_read_unverified(
 ) -> Result<(AgentId, Stored), CliError> {
     match place {
         Place::File(path) => {
-            in_file(path, asked).map(|(agent, ledger)| (agent, Stored::File(ledger)))
+            in_file(path, asked).map(|(agent, ledger)| (agent, Stored::of_file(ledger)))
         }
         Place::Store(address) => in_store(address, asked),
         Place::Server(server) => at_server(server, asked),
@@ -233,7 +227,7 @@ fn in_store(address: &Address, asked: Option<&str>) -> Result<(AgentId, Stored),
         None => choose(&address.shown(), store.agents()?, asked)?,
     };
     let ledger = store.ledger(&agent);
-    Ok((agent, Stored::Store(ledger)))
+    Ok((agent, Stored::of_store(ledger)))
 }
 
 /// As [`to_read_unverified`], in a file.
@@ -339,9 +333,9 @@ impl All {
     /// Opens the ledger of one of the agents for reading only. The caller verifies what it reads.
     pub(super) fn open(&self, agent: &AgentId) -> Result<Stored, CliError> {
         Ok(match &self.within {
-            Within::Lines(ledger) => Stored::File(ledger.clone()),
-            Within::File(file) => Stored::File(file.ledger(agent)),
-            Within::Store(store) => Stored::Store(store.ledger(agent)),
+            Within::Lines(ledger) => Stored::of_file(ledger.clone()),
+            Within::File(file) => Stored::of_file(file.ledger(agent)),
+            Within::Store(store) => Stored::of_store(store.ledger(agent)),
             Within::Server(server, _) => Stored::Server(Box::new(Remote::open(server, agent)?)),
         })
     }

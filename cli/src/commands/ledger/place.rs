@@ -14,7 +14,9 @@ use wakeful_core::{
     id::{AgentId, Seq},
     record::{chain::Head, entry::EntryBytes},
 };
-use wakeful_host::ledger::{Address, Anchor, Format, PostgresLedger, SqliteError, SqliteLedger};
+use wakeful_host::ledger::{
+    Address, Anchor, Format, PostgresLedger, SqliteError, SqliteLedger, StoreLedger,
+};
 use zeroize::Zeroizing;
 
 use super::super::CliError;
@@ -125,7 +127,7 @@ impl From<&Path> for Place {
 impl Place {
     /// The place that an argument names: the address of a store, or a file.
     pub(in crate::commands) fn named(argument: &Path) -> Result<Self, CliError> {
-        Ok(match store_address(argument)? {
+        Ok(match Address::of(argument)? {
             Some(address) => Self::Store(address),
             None => Self::File(argument.to_owned()),
         })
@@ -162,38 +164,29 @@ impl Place {
     }
 }
 
-/// The address that an argument is; `None` if it is the path of a file.
-fn store_address(argument: &Path) -> Result<Option<Address>, CliError> {
-    match argument.to_str().filter(|text| Address::is_like(text)) {
-        Some(text) => Ok(Some(Address::parse(text)?)),
-        None => Ok(None),
-    }
-}
-
-/// The path of a file, for a command that works on one of this machine.
-pub(in crate::commands) fn only_file(argument: &Path) -> Result<&Path, CliError> {
-    match store_address(argument)? {
-        Some(address) => Err(CliError::OnlyFile(address.shown().to_owned())),
-        None => Ok(argument),
-    }
-}
-
 /// The ledger of an agent, for reading.
 pub(in crate::commands) enum Stored {
-    /// In a file.
-    File(SqliteLedger),
-    /// In a store.
-    Store(PostgresLedger),
+    /// In a file or a store.
+    Local(StoreLedger),
     /// At a server.
     Server(Box<Remote>),
 }
 
 impl Stored {
+    /// The ledger in a file.
+    pub(in crate::commands) fn of_file(ledger: SqliteLedger) -> Self {
+        Self::Local(StoreLedger::Sqlite(ledger))
+    }
+
+    /// The ledger in a store.
+    pub(in crate::commands) fn of_store(ledger: PostgresLedger) -> Self {
+        Self::Local(StoreLedger::Postgres(ledger))
+    }
+
     /// The newest entry.
     pub(in crate::commands) fn head(&mut self) -> Result<Head, LedgerError> {
         match self {
-            Self::File(ledger) => ledger.head(),
-            Self::Store(ledger) => ledger.head(),
+            Self::Local(ledger) => ledger.head(),
             Self::Server(ledger) => ledger.head(),
         }
     }
@@ -202,24 +195,23 @@ impl Stored {
     /// them in their archive.
     pub(in crate::commands) fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
         match self {
-            Self::File(ledger) => ledger.anchor(),
-            Self::Store(_) | Self::Server(_) => Ok(None),
+            Self::Local(ledger) => ledger.anchor(),
+            Self::Server(_) => Ok(None),
         }
     }
 
     /// Why the old entries of an anchor cannot be read; `None` if they can.
     pub(in crate::commands) fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError> {
         match self {
-            Self::File(ledger) => ledger.archive(anchor).err(),
-            Self::Store(_) | Self::Server(_) => None,
+            Self::Local(ledger) => ledger.missing(anchor),
+            Self::Server(_) => None,
         }
     }
 
     /// The file or store in which the ledger continues, if it does not do so here.
     pub(in crate::commands) fn goes_on_in(&mut self) -> Result<Option<PathBuf>, LedgerError> {
         match self {
-            Self::File(ledger) => Ok(ledger.goes_on_in()?),
-            Self::Store(ledger) => Ok(ledger.goes_on_in()?.map(PathBuf::from)),
+            Self::Local(ledger) => Ok(ledger.goes_on_in()?.map(PathBuf::from)),
             Self::Server(_) => Ok(None),
         }
     }
@@ -235,24 +227,21 @@ impl Stored {
 impl Ledger for Stored {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         match self {
-            Self::File(ledger) => ledger.append(expected, batch),
-            Self::Store(ledger) => ledger.append(expected, batch),
+            Self::Local(ledger) => ledger.append(expected, batch),
             Self::Server(ledger) => ledger.append(expected, batch),
         }
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         match self {
-            Self::File(ledger) => ledger.read(after, limit),
-            Self::Store(ledger) => ledger.read(after, limit),
+            Self::Local(ledger) => ledger.read(after, limit),
             Self::Server(ledger) => ledger.read(after, limit),
         }
     }
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
         match self {
-            Self::File(ledger) => ledger.load_snapshot(),
-            Self::Store(ledger) => ledger.load_snapshot(),
+            Self::Local(ledger) => ledger.load_snapshot(),
             Self::Server(ledger) => ledger.load_snapshot(),
         }
     }
@@ -263,8 +252,7 @@ impl Ledger for Stored {
         write: &dyn Fn() -> String,
     ) -> Result<(), LedgerError> {
         match self {
-            Self::File(ledger) => ledger.store_snapshot(head, write),
-            Self::Store(ledger) => ledger.store_snapshot(head, write),
+            Self::Local(ledger) => ledger.store_snapshot(head, write),
             Self::Server(ledger) => ledger.store_snapshot(head, write),
         }
     }

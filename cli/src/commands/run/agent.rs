@@ -53,7 +53,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let (told, of) = (conversation.clone(), agent_id.clone());
     let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
     let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
-    let mut stored = ledger::Stored::File(file.ledger(&agent_id));
+    let mut stored = ledger::Stored::of_file(file.ledger(&agent_id));
     ledger::verify(&args.ledger.display(), &agent_id, &mut stored)?;
     if let Some(notice) = checked.notice() {
         conversation.notice(&agent_id, notice);

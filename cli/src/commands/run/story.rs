@@ -56,7 +56,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
     let ledger = file.ledger(&agent_id);
-    let mut stored = ledger::Stored::File(ledger.clone());
+    let mut stored = ledger::Stored::of_file(ledger.clone());
     ledger::verify(&args.ledger.display(), &agent_id, &mut stored)?;
     let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
         .and_then(|mut run| run.live(until));

@@ -1,6 +1,13 @@
 //! The address of a store in PostgreSQL, and how its user proves who it is.
 
-use std::{env, fmt, fs, net::IpAddr, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    env, fmt, fs,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -45,7 +52,15 @@ impl Address {
     /// Whether a text begins like the address of a store. A path of a file does not.
     #[must_use]
     pub fn is_like(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+        crate::ledger::is_address(text)
+    }
+
+    /// The address that a name is; `None` if it is the path of a file.
+    ///
+    /// # Errors
+    /// As [`Address::parse`].
+    pub fn of(name: &Path) -> Result<Option<Self>, PostgresError> {
+        name.to_str().filter(|text| Self::is_like(text)).map(Self::parse).transpose()
     }
 
     /// Reads an address. The password comes from the variable `PGPASSWORD`, or from the file that
@@ -180,8 +195,9 @@ fn taken_apart(text: &str) -> Result<(String, String, bool), String> {
     Ok((plain, schema.to_owned(), has_mode))
 }
 
-/// A text that may be an address with a password, for a message.
+/// A text that may be an address with a password, for a message. A parameter can be one too.
 fn hidden(text: &str) -> String {
+    let text = text.split('?').next().unwrap_or_default();
     let begins = text.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = text.split_at(begins);
     // The password may have an `@` itself.
@@ -223,13 +239,13 @@ fn password(config: &Config) -> Option<String> {
 
 /// Whether only the user can read a file of passwords. PostgreSQL's programs do not read another.
 #[cfg(unix)]
-fn is_private(file: &std::path::Path) -> bool {
+fn is_private(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 == 0)
 }
 
 #[cfg(not(unix))]
-fn is_private(_: &std::path::Path) -> bool {
+fn is_private(_: &Path) -> bool {
     true
 }
 
@@ -288,7 +304,12 @@ mod tests {
         ] {
             assert!(fault(text).contains(said), "{text}: {}", fault(text));
         }
-        for text in ["postgres://me:hunter2@host/fleet", "postgres://me:hunter2@host:port/fleet"] {
+        for text in [
+            "postgres://me:hunter2@host/fleet",
+            "postgres://me:hunter2@host:port/fleet",
+            "postgres://me@host/fleet?password=hunter2",
+            "postgres://me@host:port/fleet?password=hunter2",
+        ] {
             let said = fault(text);
             assert!(!said.contains("hunter2") && said.contains("me@host"), "{said}");
         }

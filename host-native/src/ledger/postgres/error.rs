@@ -52,8 +52,8 @@ pub enum Fault {
     },
     /// The server lets this user not in.
     #[error(
-        "the server does not let this user in ({why}): set PGPASSWORD or ~/.pgpass, or ask who \
-         runs the server"
+        "the server does not let this user in ({why}): put the password into PGPASSWORD, or into \
+         ~/.pgpass with the mode 0600"
     )]
     Denied {
         /// The message of the server.
@@ -70,7 +70,8 @@ pub enum Fault {
     },
     /// There is a database, but no store in it.
     #[error(
-        "there is no store in the schema `{schema}`: begin one with `wakeful serve`, or mend the address"
+        "there is no store in the schema `{schema}`: make one with `wakeful migrate`, or mend the
+         address"
     )]
     NoStore {
         /// The schema.
@@ -107,8 +108,8 @@ pub enum Fault {
     },
     /// This process drove the agent, and another may do so now.
     #[error(
-        "this process no longer owns the agent `{agent}`, because it did not renew its lease in \
-         time: another one goes on from the newest entry"
+        "this process no longer owns the agent `{agent}`: it gave the agent back, or its lease \
+         ended; another one goes on from the newest entry"
     )]
     ClaimLost {
         /// The agent.
@@ -174,9 +175,12 @@ pub(super) fn meaning(doing: &'static str, why: &tokio_postgres::Error) -> Meani
     let said = said(why);
     let Some(code) = why.code() else {
         // Without a code, the server did not say it: the connection broke, or never was.
-        return match is_of_tls(why) {
-            true => Meaning::Never(Fault::Tls { why: said }),
-            false => Meaning::Lost(said),
+        return if is_of_tls(why) {
+            Meaning::Never(Fault::Tls { why: said })
+        } else if is_of_the_user(why) {
+            Meaning::Never(Fault::Denied { why: said })
+        } else {
+            Meaning::Lost(said)
         };
     };
     let denied = [
@@ -189,23 +193,20 @@ pub(super) fn meaning(doing: &'static str, why: &tokio_postgres::Error) -> Meani
     let is_lost = code.code().starts_with("08")
         || code.code().starts_with("57")
         || *code == SqlState::READ_ONLY_SQL_TRANSACTION;
-    // Class 53 is of a server without room, 40 of a conflict between transactions. A schema that
-    // two make at once exists already for one of them.
+    // Class 53 is of a server without room, 40 of a conflict between transactions.
     let is_passing = code.code().starts_with("53")
         || code.code().starts_with("40")
-        || [
-            SqlState::LOCK_NOT_AVAILABLE,
-            SqlState::DUPLICATE_SCHEMA,
-            SqlState::DUPLICATE_TABLE,
-            SqlState::UNIQUE_VIOLATION,
-        ]
-        .contains(code);
+        || *code == SqlState::LOCK_NOT_AVAILABLE;
     if denied.contains(code) {
         Meaning::Never(Fault::Denied { why: said })
     } else if is_lost {
         Meaning::Lost(said)
     } else if is_passing {
         Meaning::Again(said)
+    } else if *code == SqlState::UNIQUE_VIOLATION || *code == SqlState::CHECK_VIOLATION {
+        // No statement of a sound store meets one: an entry stands where the head says there is
+        // none.
+        Meaning::Never(Fault::Damaged { why: said })
     } else {
         Meaning::Never(Fault::Refused { doing, why: said })
     }
@@ -224,6 +225,13 @@ fn said(why: &tokio_postgres::Error) -> String {
         source = why.source();
     }
     said
+}
+
+/// Whether the client cannot say who its user is: the driver has no other errors of this kind once
+/// an address was read.
+fn is_of_the_user(why: &tokio_postgres::Error) -> bool {
+    let kind = why.to_string();
+    kind.starts_with("invalid configuration") || kind.starts_with("authentication error")
 }
 
 fn is_of_tls(why: &tokio_postgres::Error) -> bool {

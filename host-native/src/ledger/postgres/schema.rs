@@ -98,6 +98,10 @@ pub(super) fn check(address: &Address, version: i32) -> Result<(), PostgresError
     Ok(())
 }
 
+/// The errors of two processes that make the same thing at once.
+const RACES: [SqlState; 3] =
+    [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE];
+
 /// Makes the schema, or takes it to the newest version. Several processes may do so at once: the
 /// row of the version is locked, so that they come one after the other.
 pub(super) async fn migrate(
@@ -108,16 +112,20 @@ pub(super) async fn migrate(
         return Ok(Ok(()));
     }
     let schema = address.quoted_schema();
-    client
-        .batch_execute(&format!(
-            "CREATE SCHEMA IF NOT EXISTS {schema};
+    let make = format!(
+        "CREATE SCHEMA IF NOT EXISTS {schema};
              CREATE TABLE IF NOT EXISTS schema_version (
                  one boolean PRIMARY KEY DEFAULT true CHECK (one),
                  version integer NOT NULL
              );
              INSERT INTO schema_version (version) VALUES (0) ON CONFLICT DO NOTHING"
-        ))
-        .await?;
+    );
+    while let Err(why) = client.batch_execute(&make).await {
+        // `IF NOT EXISTS` does not see what another process is making. That one ends.
+        if !why.code().is_some_and(|code| RACES.contains(code)) {
+            return Err(why);
+        }
+    }
     let transaction = client.transaction().await?;
     let row = transaction.query_one("SELECT version FROM schema_version FOR UPDATE", &[]).await?;
     let version: i32 = row.try_get(0)?;

@@ -6,9 +6,9 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
+    fmt, io,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
     thread,
@@ -22,6 +22,9 @@ use crate::{clock::SystemClock, token::hex};
 
 /// The lease by default. An agent whose worker died is driven again after it.
 const LEASE: Duration = Duration::from_secs(10);
+
+/// The shortest lease: two thirds of it must be enough for a renewal.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Each renewal comes after this share of the lease.
 const RENEWALS: u32 = 3;
@@ -37,7 +40,7 @@ pub struct WorkerOptions {
     /// What it has that others do not, such as a folder. An agent that is pinned to a label is
     /// claimed only by workers that have it.
     pub labels: BTreeSet<String>,
-    /// The time after which others take its agents over, if it is not renewed.
+    /// The time after which others take its agents over, if it is not renewed. At least a second.
     pub lease: Duration,
 }
 
@@ -84,7 +87,6 @@ struct Shared {
     /// The agents that this process has claimed.
     held: Mutex<BTreeSet<AgentId>>,
     lease_state: Mutex<LeaseState>,
-    rang: Condvar,
     /// What must be added to this machine's time to get the database's, in nanoseconds.
     offset: AtomicI64,
 }
@@ -156,7 +158,8 @@ impl PostgresStore {
         getrandom::fill(&mut bytes).map_err(|why| refused("name a worker", why.to_string()))?;
         let id: Arc<str> = hex(&bytes).into();
         let labels: Vec<String> = options.labels.iter().cloned().collect();
-        let seconds = options.lease.as_secs_f64();
+        let lease = options.lease.max(SHORTEST);
+        let seconds = lease.as_secs_f64();
         let asked = Instant::now();
         self.call("join", async |connection| {
             connection
@@ -173,39 +176,24 @@ impl PostgresStore {
                 store: self.clone(),
                 id,
                 labels,
-                lease: options.lease,
+                lease,
                 held: Mutex::default(),
                 lease_state: Mutex::new(LeaseState {
                     renewed: asked,
                     is_lost: false,
                     has_ended: false,
                 }),
-                rang: Condvar::new(),
                 offset: AtomicI64::new(0),
             }),
         };
         worker.renew()?;
-        let shared = Arc::downgrade(&worker.shared);
-        let pause = options.lease / RENEWALS;
-        thread::Builder::new()
-            .name("wakeful-lease".into())
-            .spawn(move || {
-                let mut renewals = 0_u32;
-                loop {
-                    // Between two renewals it holds nothing, so that a dropped worker ends.
-                    thread::sleep(pause.min(Duration::from_secs(1)));
-                    let Some(shared) = shared.upgrade() else { return };
-                    let worker = Worker { shared };
-                    if !worker.waits_for_renewal(pause) {
-                        return;
-                    }
-                    renewals = renewals.wrapping_add(1);
-                    // What fails is tried again; how long it may is asked by `is_sure`.
-                    let _ = worker.renew();
-                    let _ = worker.store().bury(renewals.is_multiple_of(SEARCH));
-                }
-            })
-            .map_err(|why| refused("renew a lease", why.to_string()))?;
+        let no_thread = |why: io::Error| refused("renew a lease", why.to_string());
+        worker.beat("wakeful-lease", |worker, _| worker.renew()).map_err(no_thread)?;
+        // On a thread of its own: it may wait for others, and a renewal must not.
+        let heir = worker.beat("wakeful-heir", |worker, beats| {
+            worker.store().bury(beats.is_multiple_of(SEARCH)).map(drop)
+        });
+        heir.map_err(no_thread)?;
         Ok(worker)
     }
 
@@ -279,7 +267,6 @@ impl Worker {
     #[doc(hidden)]
     pub fn stop_renewing(&self) {
         self.state().has_ended = true;
-        self.shared.rang.notify_all();
     }
 
     /// The clock of the database, as far as this machine knows it.
@@ -401,15 +388,9 @@ impl Worker {
     /// If the store cannot be written. Then they are after the lease.
     pub fn leave(self) -> Result<(), PostgresError> {
         self.state().has_ended = true;
-        self.shared.rang.notify_all();
         let store = self.store();
         store.call("leave", async |connection| {
-            connection
-                .execute(
-                    "UPDATE workers SET lease_ends = '-infinity' WHERE worker = $1",
-                    &[&self.id()],
-                )
-                .await
+            connection.execute("DELETE FROM workers WHERE worker = $1", &[&self.id()]).await
         })?;
         store.bury(true).map(drop)
     }
@@ -458,13 +439,34 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for the next renewal; `false` if there is none.
-    fn waits_for_renewal(&self, pause: Duration) -> bool {
+    /// Acts at each third of the lease, until the worker has ended. `act` gets the number of the
+    /// beat, from 1.
+    fn beat(
+        &self,
+        name: &str,
+        act: impl Fn(&Self, u32) -> Result<(), PostgresError> + Send + 'static,
+    ) -> io::Result<()> {
+        let (shared, pause) = (Arc::downgrade(&self.shared), self.shared.lease / RENEWALS);
+        let thread = thread::Builder::new().name(name.to_owned());
+        let spawned = thread.spawn(move || {
+            for beats in 1_u32.. {
+                // Meanwhile it holds nothing, so that a dropped worker ends.
+                thread::sleep(pause);
+                let Some(shared) = shared.upgrade() else { return };
+                let worker = Self { shared };
+                if worker.has_ended() {
+                    return;
+                }
+                // What fails is tried again; how long it may is asked by `is_sure`.
+                let _ = act(&worker, beats);
+            }
+        });
+        spawned.map(drop)
+    }
+
+    fn has_ended(&self) -> bool {
         let state = self.state();
-        let left = pause.saturating_sub(state.renewed.elapsed());
-        let waited = self.shared.rang.wait_timeout_while(state, left, |state| !state.has_ended);
-        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        !state.has_ended && !state.is_lost
+        state.has_ended || state.is_lost
     }
 
     fn lease_lost(&self) -> PostgresError {

@@ -47,6 +47,9 @@ pub enum SqliteError {
     /// A part of the file was cut off while it was in use.
     #[error("a part of `{}` or of its `-wal` was cut off while it was in use, so nothing more is stored: restore a backup, or look with `wakeful doctor` at what is left, and start again", .0.display())]
     CutOff(PathBuf),
+    /// The name is the address of a store in PostgreSQL.
+    #[error("`{0}` is a store, and this works on a ledger file: name a file")]
+    NoFile(String),
     /// The file can only be read.
     #[error("`{}` is read-only: give this user the right to write to it and to its folder, or only observe it", .0.display())]
     ReadOnly(PathBuf),

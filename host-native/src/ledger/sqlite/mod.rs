@@ -82,6 +82,7 @@ impl SqliteFile {
     /// # Errors
     /// As [`SqliteFile::open`].
     pub fn open_patiently(path: &Path, patience: Arc<dyn Patience>) -> Result<Self, SqliteError> {
+        require_path(path)?;
         let connection = insist(path, &*patience, || Self::connect_to_write(path))?;
         // The migration has read the file, so its `-wal` is open.
         Ok(Self::new(path, connection, Identity::of_writer(path), Owning::of(path), patience))
@@ -111,6 +112,7 @@ impl SqliteFile {
     /// # Errors
     /// If the file does not exist, cannot be read, or is newer than this program.
     pub fn open_read_only(path: &Path) -> Result<Self, SqliteError> {
+        require_path(path)?;
         if !path.exists() {
             return Err(SqliteError::NoSuchFile(path.to_owned()));
         }
@@ -262,6 +264,14 @@ fn is_whole(path: &Path) -> Result<bool, SqliteError> {
         Ok(found) => Ok(found == "ok"),
         Err(why @ SqliteError::Busy { .. }) => Err(why),
         Err(_) => Ok(false),
+    }
+}
+
+/// Refuses the address of a store, of which SQLite would make folders and a file.
+fn require_path(path: &Path) -> Result<(), SqliteError> {
+    match path.to_str().filter(|name| super::is_address(name)) {
+        Some(name) => Err(SqliteError::NoFile(name.to_owned())),
+        None => Ok(()),
     }
 }
 
