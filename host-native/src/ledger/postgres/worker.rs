@@ -190,17 +190,17 @@ impl PostgresStore {
         let no_thread = |why: io::Error| refused("renew a lease", why.to_string());
         worker.beat("wakeful-lease", |worker, _| worker.renew()).map_err(no_thread)?;
         // On a thread of its own: it may wait for others, and a renewal must not.
-        let heir = worker.beat("wakeful-heir", |worker, beats| {
-            worker.store().bury(beats.is_multiple_of(SEARCH)).map(drop)
+        let reaper = worker.beat("wakeful-reaper", |worker, beats| {
+            worker.store().reap(beats.is_multiple_of(SEARCH)).map(drop)
         });
-        heir.map_err(no_thread)?;
+        reaper.map_err(no_thread)?;
         Ok(worker)
     }
 
     /// Takes the agents of dead workers from them, so that others claim them at once. Returns the
     /// number of those workers. `searches` says whether to look for other agents without a living
     /// owner too; only a fault of the database leaves one.
-    pub(super) fn bury(&self, searches: bool) -> Result<u64, PostgresError> {
+    pub(super) fn reap(&self, searches: bool) -> Result<u64, PostgresError> {
         self.call("take over from dead workers", async |connection| {
             let transaction = connection.client.transaction().await?;
             // Two statements, because the second one must see what a dying worker claimed while
@@ -392,7 +392,7 @@ impl Worker {
         store.call("leave", async |connection| {
             connection.execute("DELETE FROM workers WHERE worker = $1", &[&self.id()]).await
         })?;
-        store.bury(true).map(drop)
+        store.reap(true).map(drop)
     }
 
     /// Gives an agent back. `seen` is the number of the inbox up to which nothing is left in it.
