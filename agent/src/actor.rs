@@ -31,7 +31,7 @@ use wakeful_host::{
     clock::SteadyClock,
     driver::{self, DriveError, Driver, Takeover, Watcher},
     engine::EngineError,
-    ledger::SqliteLedger,
+    ledger::{Claim, Fate, StoreLedger},
 };
 
 use crate::{
@@ -78,7 +78,7 @@ const MOST_READ_BACK: u64 = 16 * READ_BACK;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The history at this state.
-fn recalled(ledger: &mut SqliteLedger, state: &State) -> Result<History, DriveError> {
+fn recalled(ledger: &mut StoreLedger, state: &State) -> Result<History, DriveError> {
     let context = state.context();
     let replaced = context.context_summary.as_ref().map_or(0, |_| context.compacted_message_count);
     let mut entries = READ_BACK;
@@ -93,7 +93,7 @@ fn recalled(ledger: &mut SqliteLedger, state: &State) -> Result<History, DriveEr
 }
 
 /// The history of the newest entries up to this head.
-fn newest(ledger: &mut SqliteLedger, head: &Head, entries: u64) -> Result<History, DriveError> {
+fn newest(ledger: &mut StoreLedger, head: &Head, entries: u64) -> Result<History, DriveError> {
     let mut history = History::default();
     let from = driver::head_at(ledger, Seq(head.seq.0.saturating_sub(entries)))?;
     driver::read(ledger, from, |entry, _| {
@@ -118,9 +118,9 @@ pub(crate) struct Actor {
     pub(crate) context: Arc<Context>,
     pub(crate) handle: Handle,
     pub(crate) jobs: Jobs,
-    driver: Driver<SqliteLedger, Observer>,
+    driver: Driver<StoreLedger, Observer>,
     clock: SteadyClock,
-    ledger: SqliteLedger,
+    ledger: StoreLedger,
     effects: Noted,
     turn: Option<Execution>,
     /// Turns that were cancelled but may still wait for a command to end.
@@ -134,13 +134,13 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
-    /// Takes up the agent's ledger.
+    /// Takes up the agent's ledger, which is its owner's.
     pub(crate) fn open(
         context: Arc<Context>,
+        mut ledger: StoreLedger,
         handle: Handle,
         takeover: Takeover,
     ) -> Result<Self, DriveError> {
-        let mut ledger = context.file.ledger(&context.agent_id);
         let options = Options::new(context.agent_id.clone());
         // The host folds the state itself, because no state crosses the sandbox (decision 023).
         let (machine, _) = opening::open(&options, &mut ledger)
@@ -152,7 +152,9 @@ impl Actor {
         // The jobs come before the driver: opening records the restart, which asks for the tasks
         // that are alive (contract 5.23).
         let effects = Noted::new(jobs.alive());
-        let clock = SteadyClock::new(state.at(), context.trusts_clock);
+        let mut time = context.store.clock();
+        let clock =
+            SteadyClock::over(Box::new(move || time.now()), state.at(), context.trusts_clock);
         let lent = (ledger.clone(), clock.clone(), effects.clone());
         let driver = Driver::open(&options, &context.engines, lent, state, takeover, observer)?;
         let (broken_off, inserted) = (Vec::new(), Vec::new());
@@ -278,6 +280,19 @@ impl Actor {
     /// Reads what other processes have appended. Returns whether there was anything.
     pub(crate) fn catch_up(&mut self) -> Result<bool, DriveError> {
         self.driver.catch_up()
+    }
+
+    /// Records what came for the agent through its store. Returns whether there was anything.
+    pub(crate) fn receive(&mut self, claim: &Claim) -> Result<bool, DriveError> {
+        let before = self.state().head();
+        claim.receive(|fact| -> Result<Fate, DriveError> {
+            Ok(match self.driver.propose(&self.context.redactor.redact(fact))? {
+                Ok(Answer::Accepted) => Fate::Recorded,
+                Ok(Answer::Ignored { .. }) => Fate::Known,
+                Err(report) => Fate::Refused(report.message),
+            })
+        })?;
+        Ok(self.state().head() != before)
     }
 
     /// When the scheduler next has something to do.

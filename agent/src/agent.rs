@@ -32,7 +32,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     driver::{DriveError, Takeover},
-    ledger::{OwnError, Owned},
+    ledger::{Own, OwningError, StoreError},
 };
 
 use crate::{
@@ -46,6 +46,9 @@ use crate::{
 
 /// How often an agent at rest looks for entries of other processes.
 const POLL: Duration = Duration::from_millis(50);
+
+/// The same for an agent in a store, which many others ask too.
+const POLL_STORE: Duration = Duration::from_millis(250);
 
 /// When [`Agent::live`] returns without a request from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +86,10 @@ pub enum Ending {
 pub enum AgentError {
     /// Another one drives the agent, or its owner cannot be recorded.
     #[error(transparent)]
-    Own(#[from] OwnError),
+    Own(#[from] OwningError),
+    /// The agent cannot be given up.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The ledger cannot be driven.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -112,13 +118,13 @@ pub struct Agent {
     mailbox: Mailbox,
     collector: Collector,
     /// The claim to the agent, until its life has ended.
-    owned: Option<Owned>,
+    owned: Option<Own>,
 }
 
 impl Agent {
     /// Owns an agent and takes its ledger up. What an earlier process left running is resumed if
     /// possible, and ended otherwise. If the agent has come to rest in this process, through the
-    /// same [`SqliteFile`](wakeful_host::ledger::SqliteFile), it goes on from there, and nothing is
+    /// same [`Store`](wakeful_host::ledger::Store), it goes on from there, and nothing is
     /// recorded.
     ///
     /// # Errors
@@ -139,7 +145,7 @@ impl Agent {
         (handle, mailbox): (Handle, Mailbox),
     ) -> Result<Self, AgentError> {
         // First of all: what runs for the agent belongs to its owner.
-        let owned = setup.file.own(&setup.agent_id)?;
+        let owned = setup.store.own(&setup.agent_id)?;
         let takeover = if owned.is_restart() { Takeover::Restart } else { Takeover::Resume };
         // Then the folders: the confinement leaves out paths that do not exist, and `tmp`
         // must be writable.
@@ -153,7 +159,7 @@ impl Agent {
             // agent.
             context.sweep();
         }
-        let actor = Actor::open(Arc::clone(&context), handle, takeover)?;
+        let actor = Actor::open(Arc::clone(&context), owned.ledger(), handle, takeover)?;
         let collector = Collector::default();
         let mut agent = Self { actor, mailbox, collector, owned: Some(owned) };
         agent.say_wall(takeover);
@@ -253,7 +259,7 @@ impl Agent {
         let (owned, ending) = (self.owned.take(), ending?);
         let Some(owned) = owned else { return Ok(ending) };
         match ending {
-            Ending::ShutDown => owned.release().map_err(OwnError::from)?,
+            Ending::ShutDown => owned.release()?,
             // What is cut off here is interrupted by the restart of the next opening.
             _ if is_busy(self.actor.state()) => drop(owned),
             Ending::Rested | Ending::Failed | Ending::Stopped => owned.rest(),
@@ -295,13 +301,22 @@ impl Agent {
             return Ok(false);
         }
         let now = self.actor.now();
-        if self.actor.next_wake()?.is_some_and(|due| due <= now) || self.actor.catch_up()? {
+        if self.actor.next_wake()?.is_some_and(|due| due <= now) || self.hear()? {
             return Ok(false);
         }
         // The last look, because a request that is still in the mailbox at the end is lost.
         let Ok(request) = self.mailbox.try_recv() else { return Ok(true) };
         request(&mut self.actor);
         Ok(false)
+    }
+
+    /// Reads what other processes said to the agent: they append to its file, or send to its inbox
+    /// in a store. Returns whether there was anything.
+    fn hear(&mut self) -> Result<bool, AgentError> {
+        match &self.owned {
+            Some(Own::Worker(claim)) => Ok(self.actor.receive(claim)?),
+            _ => Ok(self.actor.catch_up()?),
+        }
     }
 
     /// How an agent ends that rests.
@@ -312,12 +327,15 @@ impl Agent {
     /// Waits for a request, for another process, or until something is due.
     fn wait(&mut self) -> Result<(), AgentError> {
         let now = self.actor.now();
-        let left = self.actor.next_wake()?.map_or(POLL, |due| due.duration_since(now).min(POLL));
+        let poll = match &self.owned {
+            Some(Own::Worker(_)) => POLL_STORE,
+            _ => POLL,
+        };
+        let left = self.actor.next_wake()?.map_or(poll, |due| due.duration_since(now).min(poll));
         match self.mailbox.recv_timeout(left) {
             Ok(request) => request(&mut self.actor),
-            // Nothing announces what another process appends to the file, so each timeout looks for
-            // it.
-            Err(RecvTimeoutError::Timeout) => drop(self.actor.catch_up()?),
+            // Nothing announces what another process says, so each timeout looks for it.
+            Err(RecvTimeoutError::Timeout) => drop(self.hear()?),
             // The actor itself has a handle, so the mailbox stays open.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
         }

@@ -95,7 +95,7 @@ pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
         return false;
     };
     let has_begun = context
-        .file
+        .store
         .ledger(&supervision.child_agent_id)
         .read(Seq(0), 1)
         .is_ok_and(|entries| !entries.is_empty());

@@ -10,7 +10,7 @@ use wakeful_core::{
     id::AgentId,
     record::entry::{Entry, EntryBytes},
 };
-use wakeful_host::{engine::Engines, ledger::SqliteFile};
+use wakeful_host::{engine::Engines, ledger::Store};
 
 use crate::{
     budget::Budget,
@@ -43,8 +43,9 @@ pub trait Audience: Send + Sync {
 pub struct Setup {
     /// The id of the agent.
     pub agent_id: AgentId,
-    /// The file with the ledgers of the agent and its children.
-    pub file: SqliteFile,
+    /// The place of the ledgers of the agent and its children. Of a store in PostgreSQL, this
+    /// process must be a worker ([`Store::join`]).
+    pub store: Store,
     /// The engine that drives the ledgers.
     pub engines: Engines,
     /// The model.
@@ -148,13 +149,12 @@ impl Context {
     /// finds them.
     pub(crate) fn mark(&self) -> String {
         // The `#` ends the id, so that the mark of agent `a` is not the prefix of that of `ab`.
-        format!("{}{}#", self.mark_of_file(), self.setup.agent_id)
+        format!("{}{}#", self.mark_of_store(), self.setup.agent_id)
     }
 
-    /// The file's real path: ledgers in other folders may have the same name.
-    fn mark_of_file(&self) -> String {
-        let path = self.setup.file.path();
-        format!("{}#", path.canonicalize().unwrap_or_else(|_| path.to_owned()).display())
+    /// The store's real name: ledgers in other folders may have the same one.
+    fn mark_of_store(&self) -> String {
+        format!("{}#", self.setup.store.real_name())
     }
 
     /// Ends processes that an earlier process of this host left behind; for a parent, also those of
@@ -164,7 +164,7 @@ impl Context {
         if !self.is_child {
             command::sweep(&format!(
                 "{}{}",
-                self.mark_of_file(),
+                self.mark_of_store(),
                 child_id(&self.setup.agent_id, "")
             ));
         }

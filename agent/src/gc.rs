@@ -437,19 +437,21 @@ impl Collector {
 }
 
 impl Setup {
-    fn store(&self) -> Store {
-        Store {
-            file: self.file.path().to_owned(),
+    /// What a collection needs; `None` for a store in PostgreSQL, whose agents are too many for one
+    /// process to read.
+    fn collected(&self) -> Option<Store> {
+        Some(Store {
+            file: self.store.file()?.path().to_owned(),
             home: self.home.clone(),
             policy: self.policy.clone(),
             wall: self.wall,
             launcher: self.launcher.clone(),
-        }
+        })
     }
 }
 
 fn run(context: &Context, cancel: &Cancel) {
-    let store = context.store();
+    let Some(store) = context.collected() else { return };
     let notice = |said: &str| context.audience.notice(&context.agent_id, said);
     let leftovers = match store.leftovers() {
         Ok(leftovers) => leftovers,

@@ -34,7 +34,7 @@ impl Place {
     pub(crate) fn setup(&self, agent: &str, server: &Server, audience: Arc<dyn Audience>) -> Setup {
         Setup {
             agent_id: AgentId::from(agent),
-            file: self.file.clone(),
+            store: self.file.clone().into(),
             engines: Engines::Native,
             endpoint: Arc::new(endpoint(server)),
             workspace: Workspace::new(&self.path("workspace")).expect("a folder"),

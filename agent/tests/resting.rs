@@ -26,7 +26,7 @@ use wakeful_core::{
 use wakeful_host::{
     clock::SystemClock,
     driver::{self, DriveError},
-    ledger::{OwnError, SqliteFile},
+    ledger::{OwnError, OwningError, SqliteFile},
     provider::Elsewhere,
 };
 
@@ -235,16 +235,22 @@ fn an_open_agent_is_not_opened_twice_and_one_that_was_shut_down_is_free() {
     let mut agent = host.open();
     let before = host.entries();
     let other = SqliteFile::open(host.place.file.path()).expect("it opens");
-    for setup in [host.setup(), Setup { file: other.clone(), ..host.setup() }] {
+    for setup in [host.setup(), Setup { store: other.clone().into(), ..host.setup() }] {
         let why = Agent::open(setup).map(|_| ()).expect_err("it is open");
-        assert!(matches!(why, AgentError::Own(OwnError::Driven { here: true, .. })), "{why}");
+        assert!(
+            matches!(
+                why,
+                AgentError::Own(OwningError::Sqlite(OwnError::Driven { here: true, .. }))
+            ),
+            "{why}"
+        );
     }
     assert_eq!(host.entries(), before, "a refusal records nothing");
     let handle = agent.handle();
     let told = std::thread::spawn(move || handle.shut_down());
     assert_eq!(agent.live(Until::Told).expect("it lives"), Ending::ShutDown);
     told.join().expect("it ends").expect("the agent heard it");
-    let mut agent = Agent::open(Setup { file: other, ..host.setup() }).expect("it is free");
+    let mut agent = Agent::open(Setup { store: other.into(), ..host.setup() }).expect("it is free");
     assert_eq!(agent.live(Until::Idle).expect("it lives"), Ending::Rested);
     assert_eq!(host.restarts(), 2, "another one has driven it");
 }

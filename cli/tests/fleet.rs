@@ -1,8 +1,14 @@
 //! A store in PostgreSQL from the command line: each command takes its address as it takes a file.
 
-use std::{path::Path, process::Command};
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wakeful_host::ledger::{PostgresStore, WorkerOptions};
 
 use crate::{
@@ -73,7 +79,7 @@ fn what_is_said_to_an_agent_goes_into_its_ledger_or_to_the_worker_that_drives_it
     assert!(arrived[0].fact.contains("and again"), "{arrived:?}");
     let listed = wakeful(["agents", &address, "--json"]);
     let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
-    assert_eq!(listed["driven_by"]["worker"], worker.id());
+    assert_eq!(listed["driven_by"]["worker"], *worker.id());
     let back = wakeful(["migrate", &address, &arg(&folder.path().join("a.sqlite"))]);
     assert_eq!(back.code, 2);
     assert!(back.err.contains("is driven"), "{}", back.err);
@@ -87,11 +93,13 @@ fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
     assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
     let ran = wakeful(["agents", "postgres://me:hunter2@127.0.0.1:1/fleet"]);
     assert!(ran.err.contains("PGPASSWORD") && !ran.err.contains("hunter2"), "{}", ran.err);
+    for command in [&["serve", "--store", place][..], &["token", "list", "--store", place]] {
+        let ran = wakeful(command.iter().copied());
+        assert!(ran.code == 2 && ran.err.contains("cannot be reached"), "{}", ran.err);
+    }
     for command in [
         &["doctor", place][..],
         &["archive", place, "--before-now"],
-        &["serve", "--ledger", place],
-        &["token", "list", "--ledger", place],
         &["gc", place],
         &["run", "--ledger", place, "--story", &arg(&source("docs/stories/nightly.toml"))],
     ] {
@@ -155,4 +163,136 @@ fn a_guarded_server_is_reached_with_its_password_over_tls() {
     is_out(ask(&encrypted, &[trust]), "with the mode 0600");
     mode(0o600);
     is_in(ask(&encrypted, &[trust]));
+}
+
+/// A server of the store, as a process of its own.
+struct Worker {
+    process: Child,
+    url: String,
+    token: String,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Worker {
+    /// Starts one. Its leases are short, so that a test can wait for their end.
+    fn start(store: &str, token: &str) -> Self {
+        // The others must know its address before it listens.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+        let address = port.expect("a port").to_string();
+        let url = format!("http://{address}");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+            .args(["serve", "--store", store, "--listen", &address, "--public-url", &url])
+            .args(["--lease", "2", "--resident-idle", "2"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        let listens = lines.by_ref().map_while(Result::ok).any(|it| it.contains("listening on"));
+        assert!(listens, "it says where it listens");
+        // It says more, and ends if nobody reads that.
+        thread::spawn(move || lines.for_each(drop));
+        let worker = Self { process, url, token: token.to_owned() };
+        until("the server is ready", || worker.ask("GET", "/readyz", "").0 == 200);
+        worker
+    }
+
+    /// The status and the JSON of an answer; 0 if there is none.
+    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).build();
+        let asked = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(body.to_owned());
+        let Ok(mut answer) = config.new_agent().run(asked.expect("a request")) else {
+            return (0, Value::Null);
+        };
+        let text = answer.body_mut().read_to_string().unwrap_or_default();
+        (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// The open turn of an agent, once there is one.
+    fn turn(&self, agent: &str) -> String {
+        let mut run = Value::Null;
+        until("a turn is open", || {
+            let (status, turn) = self.ask("GET", &format!("/v1/agents/{agent}/turn"), "");
+            run = turn["run_id"].clone();
+            status == 200
+        });
+        run.as_str().expect("an id").to_owned()
+    }
+
+    /// Reports the end of a turn.
+    fn ends(&self, agent: &str, run: &str) -> (u16, Value) {
+        let end = json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" });
+        self.ask("POST", &format!("/v1/agents/{agent}/facts"), &end.to_string())
+    }
+
+    /// The address of the server that drives the agent of a store with one agent.
+    fn driver(&self) -> Option<String> {
+        let (_, list) = self.ask("GET", "/v1/agents", "");
+        list["driven"][0]["address"].as_str().map(str::to_owned)
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "not: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_agent_lives_on_any_of_the_servers_of_a_store() {
+    let database = Server::start().expect("a server");
+    let store = database.address("wakeful").shown().to_owned();
+    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
+    let create = ["token", "create", "operator", "--store", &store];
+    let token = wakeful(create.into_iter().chain(scopes)).out.trim().to_owned();
+    let [one, other] = [0, 1].map(|_| Worker::start(&store, &token));
+    // Its owner is the server that makes it, and each server reads it and takes messages for it.
+    let made = one.ask("PUT", "/v1/agents/ada", r#"{"turns":"elsewhere"}"#);
+    assert_eq!(made.0, 201, "{made:?}");
+    assert_eq!(other.driver(), Some(one.url.clone()));
+    let said = other.ask("POST", "/v1/agents/ada/messages", r#"{"text":"hello"}"#);
+    assert_eq!(said.0, 202, "it waits in the store: {said:?}");
+    let run = other.turn("ada");
+    // What only the owner can record is passed on to it.
+    let ended = other.ends("ada", &run);
+    assert_eq!((ended.0, &ended.1["answer"]), (200, &"accepted".into()), "{ended:?}");
+    let trigger = r#"{"external_trigger_id":"in","delivery_mode":"enqueue_message"}"#;
+    let (status, made) = other.ask("POST", "/v1/agents/ada/triggers", trigger);
+    assert_eq!(status, 201, "{made}");
+    let path = made["path"].as_str().expect("a path");
+    // A delivery through the other server, while the owner dies.
+    drop(one);
+    let began = Instant::now();
+    let delivered = other.ask("POST", path, "the build is green");
+    assert_eq!(delivered.0, 202, "{delivered:?}");
+    let run = other.turn("ada");
+    assert!(began.elapsed() < Duration::from_secs(4), "the lease and two seconds");
+    assert_eq!(other.driver(), Some(other.url.clone()));
+    assert_eq!(other.ends("ada", &run).0, 200);
+    // At rest it is nobody's, and a third server finds its trigger.
+    until("it is given back", || other.driver().is_none());
+    let third = Worker::start(&store, &token);
+    assert_eq!(third.ask("POST", path, "and again").0, 202);
+    let run = third.turn("ada");
+    // A server that ends in order gives its agents to the others at once.
+    let owner = if third.driver() == Some(third.url.clone()) { third } else { other };
+    let spare = Worker::start(&store, &token);
+    let pid = owner.process.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().expect("it runs").success());
+    // Its host goes on with the turn through any of the others.
+    let began = Instant::now();
+    until("another one takes the end of the turn", || spare.ends("ada", &run).0 == 200);
+    assert!(began.elapsed() < Duration::from_secs(2), "without a wait for the lease");
 }

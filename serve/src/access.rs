@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use wakeful_core::{id::AgentId, json};
 use wakeful_host::{
-    ledger::{SqliteError, SqliteFile},
+    ledger::{Store, StoreError},
     token::hex,
 };
 
@@ -89,7 +89,7 @@ pub enum AccessError {
     Taken(String),
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] SqliteError),
+    Store(#[from] StoreError),
 }
 
 /// The kind of what the store keeps of tokens.
@@ -103,8 +103,8 @@ const BEGINS: &str = "wks_";
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn grants(file: &SqliteFile) -> Result<Vec<Grant>, SqliteError> {
-    let kept = file.kept(KEPT)?;
+pub fn grants(store: &Store) -> Result<Vec<Grant>, StoreError> {
+    let kept = store.kept(KEPT)?;
     Ok(kept.iter().filter_map(|(_, text)| serde_json::from_str(text).ok()).collect())
 }
 
@@ -114,12 +114,12 @@ pub fn grants(file: &SqliteFile) -> Result<Vec<Grant>, SqliteError> {
 /// # Errors
 /// If the name is taken, the system gives no random bytes, or the store fails.
 pub fn grant(
-    file: &SqliteFile,
+    store: &Store,
     name: &str,
     scopes: impl IntoIterator<Item = Scope>,
     agent_id: Option<AgentId>,
 ) -> Result<String, AccessError> {
-    if grants(file)?.iter().any(|grant| grant.name == name) {
+    if grants(store)?.iter().any(|grant| grant.name == name) {
         return Err(AccessError::Taken(name.to_owned()));
     }
     let mut bytes = [0; 32];
@@ -131,7 +131,7 @@ pub fn grant(
         scopes: scopes.into_iter().collect(),
         agent_id,
     };
-    file.keep(KEPT, name, &json::write(&grant))?;
+    store.keep(KEPT, name, &json::write(&grant))?;
     Ok(token)
 }
 
@@ -140,8 +140,8 @@ pub fn grant(
 ///
 /// # Errors
 /// If the store fails.
-pub fn revoke(file: &SqliteFile, name: &str) -> Result<bool, SqliteError> {
-    file.forget(KEPT, name)
+pub fn revoke(store: &Store, name: &str) -> Result<bool, StoreError> {
+    store.forget(KEPT, name)
 }
 
 /// The tokens that a server knows.
@@ -150,8 +150,8 @@ pub(crate) struct Access(RwLock<HashMap<[u8; 32], Arc<Grant>>>);
 
 impl Access {
     /// Reads the grants again.
-    pub(crate) fn read(&self, file: &SqliteFile) -> Result<(), SqliteError> {
-        let known = grants(file)?
+    pub(crate) fn read(&self, store: &Store) -> Result<(), StoreError> {
+        let known = grants(store)?
             .into_iter()
             .filter_map(|grant| Some((digest(&grant.token_hash)?, Arc::new(grant))))
             .collect();
@@ -167,6 +167,11 @@ impl Access {
     }
 }
 
+/// A hash as it is written.
+pub(crate) fn hex_of(hash: &[u8; 32]) -> String {
+    hex(hash)
+}
+
 fn hash(token: &str) -> String {
     hex(&Sha256::digest(token.as_bytes()))
 }
@@ -178,19 +183,19 @@ mod tests {
     #[test]
     fn a_token_is_known_by_its_hash_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = SqliteFile::open(&folder.path().join("a.sqlite")).expect("a store");
-        let token = grant(&file, "cli", [Scope::Read], None).expect("a token");
+        let store = Store::open(&folder.path().join("a.sqlite")).expect("a store");
+        let token = grant(&store, "cli", [Scope::Read], None).expect("a token");
         let access = Access::default();
-        access.read(&file).expect("it reads");
+        access.read(&store).expect("it reads");
         let known = access.of(&token).expect("it is known");
         assert_eq!((known.name.as_str(), known.scopes.len()), ("cli", 1));
-        assert!(!format!("{:?}", file.kept(KEPT).expect("texts")).contains(&token));
+        assert!(!format!("{:?}", store.kept(KEPT).expect("texts")).contains(&token));
         assert_eq!(access.of("wks_0"), None);
         assert_eq!(access.of(&known.token_hash), None, "the hash is not the token");
-        assert!(matches!(grant(&file, "cli", [], None), Err(AccessError::Taken(_))));
-        assert!(revoke(&file, "cli").expect("it writes"));
-        access.read(&file).expect("it reads");
+        assert!(matches!(grant(&store, "cli", [], None), Err(AccessError::Taken(_))));
+        assert!(revoke(&store, "cli").expect("it writes"));
+        access.read(&store).expect("it reads");
         assert_eq!(access.of(&token), None);
-        assert!(!revoke(&file, "cli").expect("it writes"));
+        assert!(!revoke(&store, "cli").expect("it writes"));
     }
 }

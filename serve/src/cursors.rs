@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use wakeful_core::{host::Clock, id::AgentId, json, time::Timestamp};
 use wakeful_host::{
     clock::SystemClock,
-    ledger::{SqliteError, SqliteFile},
+    ledger::{Store, StoreError},
     token::hex,
 };
 
@@ -65,7 +65,7 @@ struct Known {
 
 /// The bases of a store.
 pub(crate) struct Cursors {
-    file: SqliteFile,
+    store: Store,
     known: Mutex<Known>,
     /// Held while a base is made.
     making: Mutex<()>,
@@ -93,8 +93,8 @@ impl Given {
 }
 
 impl Cursors {
-    pub(crate) fn load(file: &SqliteFile) -> Result<Self, SqliteError> {
-        let listed = file.kept(LIST)?.into_iter();
+    pub(crate) fn load(store: &Store) -> Result<Self, StoreError> {
+        let listed = store.kept(LIST)?.into_iter();
         let made = listed
             .map(|(id, text)| {
                 // One that cannot be read is the oldest, and goes first.
@@ -103,7 +103,7 @@ impl Cursors {
             })
             .collect();
         Ok(Self {
-            file: file.clone(),
+            store: store.clone(),
             known: Known { made, ..Known::default() }.into(),
             making: Mutex::default(),
         })
@@ -135,7 +135,7 @@ impl Cursors {
 
     /// The reader that made this base has long sent its client a newer one. So a reader of a long
     /// past does not push out the bases of others.
-    pub(crate) fn let_go(&self, id: &str) -> Result<(), SqliteError> {
+    pub(crate) fn let_go(&self, id: &str) -> Result<(), StoreError> {
         {
             let mut known = self.known();
             if known.shared.contains(id) || known.made.remove(id).is_none() {
@@ -145,18 +145,18 @@ impl Cursors {
         self.forget(id)
     }
 
-    fn forget(&self, id: &str) -> Result<(), SqliteError> {
-        self.file.forget(&format!("{POSITIONS}{id}"), "")?;
-        self.file.forget(LIST, id).map(drop)
+    fn forget(&self, id: &str) -> Result<(), StoreError> {
+        self.store.forget(&format!("{POSITIONS}{id}"), "")?;
+        self.store.forget(LIST, id).map(drop)
     }
 
     /// The positions of a base; `None` if it is not kept, or no longer.
-    pub(crate) fn find(&self, id: &str) -> Result<Option<ByAgent>, SqliteError> {
+    pub(crate) fn find(&self, id: &str) -> Result<Option<ByAgent>, StoreError> {
         let made = self.known().made.get(id).copied();
         if made.is_none_or(|made| age(made) >= AGE) {
             return Ok(None);
         }
-        let kept = self.file.kept(&format!("{POSITIONS}{id}"))?;
+        let kept = self.store.kept(&format!("{POSITIONS}{id}"))?;
         Ok(kept.first().and_then(|(_, text)| serde_json::from_str(text).ok()))
     }
 
@@ -165,7 +165,7 @@ impl Cursors {
         &self,
         positions: Vec<u64>,
         by_agent: &ByAgent,
-    ) -> Result<Arc<Base>, SqliteError> {
+    ) -> Result<Arc<Base>, StoreError> {
         let mut bytes = [0; 12];
         // Without random bytes there is no secret to lose: the id only has to be new.
         if getrandom::fill(&mut bytes).is_err() {
@@ -174,8 +174,8 @@ impl Cursors {
         let id = hex(&bytes);
         let made = Made { at: SystemClock.now() };
         // It is in the list first, so that nothing is kept that the list does not name.
-        self.file.keep(LIST, &id, &json::write(&made))?;
-        self.file.keep(&format!("{POSITIONS}{id}"), "", &json::write(by_agent))?;
+        self.store.keep(LIST, &id, &json::write(&made))?;
+        self.store.keep(&format!("{POSITIONS}{id}"), "", &json::write(by_agent))?;
         let base = Arc::new(Base { id: id.clone(), positions });
         let old = {
             let mut known = self.known();
@@ -215,33 +215,33 @@ mod tests {
     #[test]
     fn bases_are_kept_up_to_a_number_and_an_age() {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = SqliteFile::open(&folder.path().join("a.sqlite")).expect("a store");
-        let cursors = Cursors::load(&file).expect("it reads");
+        let store = Store::open(&folder.path().join("a.sqlite")).expect("a store");
+        let cursors = Cursors::load(&store).expect("it reads");
         let positions = ByAgent::from([("ada".into(), 3)]);
         let made: Vec<_> = (0..MOST + 2)
             .map(|_| cursors.keep(vec![3], &positions).expect("it writes").id.clone())
             .collect();
-        let cursors = Cursors::load(&file).expect("it reads");
+        let cursors = Cursors::load(&store).expect("it reads");
         let find = |id: &str| cursors.find(id).expect("it reads");
         assert_eq!((find(&made[0]), find(&made[1]), find("x")), (None, None, None));
         assert_eq!(find(&made[2]), Some(positions.clone()));
-        assert_eq!(file.kept(LIST).expect("it reads").len(), MOST);
+        assert_eq!(store.kept(LIST).expect("it reads").len(), MOST);
         assert!(cursors.lasts(&made[2]));
         let long_ago = SystemClock.now().as_nanos() - i64::try_from(AGE.as_nanos()).expect("small");
         let old = Made { at: Timestamp::from_nanos(long_ago) };
-        file.keep(LIST, &made[5], &json::write(&old)).expect("it writes");
-        let cursors = Cursors::load(&file).expect("it reads");
+        store.keep(LIST, &made[5], &json::write(&old)).expect("it writes");
+        let cursors = Cursors::load(&store).expect("it reads");
         assert_eq!(cursors.find(&made[5]).expect("it reads"), None);
         assert!(!cursors.lasts(&made[5]));
         cursors.keep(vec![3], &positions).expect("it writes");
-        assert_eq!(file.kept(&format!("{POSITIONS}{}", made[5])).expect("it reads"), []);
+        assert_eq!(store.kept(&format!("{POSITIONS}{}", made[5])).expect("it reads"), []);
     }
 
     #[test]
     fn a_reader_lets_go_what_no_other_names() {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = SqliteFile::open(&folder.path().join("a.sqlite")).expect("a store");
-        let cursors = Cursors::load(&file).expect("it reads");
+        let store = Store::open(&folder.path().join("a.sqlite")).expect("a store");
+        let cursors = Cursors::load(&store).expect("it reads");
         let made: Vec<_> =
             (0..2).map(|_| cursors.keep(vec![3], &ByAgent::new()).expect("it writes")).collect();
         cursors.share(&made[1]);
@@ -250,7 +250,7 @@ mod tests {
         }
         let kept = |base: &Base| cursors.find(&base.id).expect("it reads").is_some();
         assert_eq!((kept(&made[0]), kept(&made[1])), (false, true));
-        assert_eq!(file.kept(LIST).expect("it reads").len(), 1);
+        assert_eq!(store.kept(LIST).expect("it reads").len(), 1);
     }
 
     #[test]

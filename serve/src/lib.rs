@@ -13,6 +13,7 @@ mod api;
 mod asked;
 mod auth;
 mod cursors;
+mod forward;
 mod hooks;
 mod limits;
 mod listen;
@@ -32,7 +33,7 @@ mod signing;
 mod traces;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
-pub use agents::{Notice, Turns};
+pub use agents::{Notice, Turns, kinds};
 pub use hooks::HookOptions;
 pub use limits::Limits;
 pub use listen::{Socket, Tls, TlsError};

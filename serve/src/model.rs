@@ -3,6 +3,7 @@
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
+use crate::runner::{Runner, RunnerError, Watch};
 use wakeful_agent::{Agent, AgentError, Audience, Setup, Until, confine::Workspace};
 use wakeful_core::{
     id::{AgentId, Seq},
@@ -11,9 +12,6 @@ use wakeful_core::{
         entry::{Entry, EntryBytes},
     },
 };
-use wakeful_host::ledger::OwnError;
-
-use crate::runner::{Runner, RunnerError, Watch};
 
 /// Runs the turns of agents with a model.
 pub struct Models {
@@ -58,7 +56,7 @@ impl Runner for Models {
             ..self.setup.clone()
         };
         let mut living = Agent::open(setup).map_err(|why| match why {
-            AgentError::Own(why @ OwnError::Driven { .. }) => RunnerError::Driven(why.to_string()),
+            AgentError::Own(why) if why.is_driven() => RunnerError::Driven(why.to_string()),
             why => failed(&why),
         })?;
         let handle = living.handle();

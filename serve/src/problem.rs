@@ -13,7 +13,7 @@ use wakeful_core::{
     host::{ErrorCode, ErrorReport, SchedulerError},
     json::ErrorPlace,
 };
-use wakeful_host::ledger::SqliteError;
+use wakeful_host::ledger::{PostgresError, StoreError};
 
 use crate::access::{Grant, Scope};
 
@@ -29,6 +29,9 @@ pub struct Problem {
     /// The place in the text that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<ErrorPlace>,
+    /// The server that must be asked instead, if it has an address.
+    #[serde(skip)]
+    pub(crate) owner: Option<String>,
 }
 
 /// The seconds after which a client that was refused for a limit may come again.
@@ -39,7 +42,13 @@ const NO_SUCH_TOKEN: &str = "no_such_token";
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        Self { status: status.as_u16(), code: code.into(), detail: detail.into(), place: None }
+        Self {
+            status: status.as_u16(),
+            code: code.into(),
+            detail: detail.into(),
+            place: None,
+            owner: None,
+        }
     }
 
     pub(crate) fn no_agent(agent: &str) -> Self {
@@ -48,6 +57,23 @@ impl Problem {
              /v1/agents/{{agent}}` makes one"
         );
         Self::new(StatusCode::NOT_FOUND, "no_such_agent", detail)
+    }
+
+    /// Another server drives the agent, and only it can do what was asked.
+    pub(crate) fn driven_by(worker: &str, address: Option<String>) -> Self {
+        let detail = match &address {
+            Some(address) => format!("the server at {address} drives the agent: ask it"),
+            None => format!(
+                "the worker {worker} drives the agent, and has no address: start it with \
+                 `--public-url`, or ask it"
+            ),
+        };
+        let problem = Self::new(StatusCode::MISDIRECTED_REQUEST, "driven_elsewhere", detail);
+        Self { owner: address, ..problem }
+    }
+
+    pub(crate) fn conflicting(detail: String) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "conflicting_duplicate", detail)
     }
 
     pub(crate) fn no_hook(name: &str) -> Self {
@@ -179,8 +205,14 @@ impl From<SchedulerError> for Problem {
     }
 }
 
-impl From<SqliteError> for Problem {
-    fn from(_: SqliteError) -> Self {
+impl From<PostgresError> for Problem {
+    fn from(_: PostgresError) -> Self {
+        Self::store()
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(_: StoreError) -> Self {
         Self::store()
     }
 }

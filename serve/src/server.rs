@@ -24,14 +24,15 @@ use tokio::{
     task, time,
 };
 use wakeful_core::id::AgentId;
-use wakeful_host::ledger::SqliteFile;
+use wakeful_host::ledger::Store;
 
 use crate::{
     access::{Access, Grant},
-    agents::{Agents, Notice},
+    agents::{Agents, Cell, Notice},
     api::{turns, write},
     asked::{Answer, Asked},
     auth::{Gate, Peer},
+    forward::{Forward, Sent},
     hooks::{HookOptions, Hooks},
     limits::Limits,
     listen::{self, Socket},
@@ -47,7 +48,7 @@ use crate::{
 pub struct Options {
     /// The store of the agents. While the server runs, its clones must not be used to append:
     /// another process is seen, but not another user of the same connection.
-    pub file: SqliteFile,
+    pub store: Store,
     /// What runs the turns of agents in this process, if anything does.
     pub runner: Option<Arc<dyn Runner>>,
     /// The limits.
@@ -85,6 +86,7 @@ pub(crate) struct Door {
     agents: Arc<Agents>,
     hooks: Arc<Hooks>,
     gate: Gate,
+    forward: Arc<Forward>,
     page: Page,
     stops: watch::Receiver<bool>,
     /// Places for requests that are answered now.
@@ -148,12 +150,12 @@ const UNREAD_TIME: Duration = Duration::from_secs(1);
 pub fn start(options: Options) -> Result<Running, ServeError> {
     let failed = |why: Problem| ServeError::Store(why.detail);
     let access = Arc::new(Access::default());
-    access.read(&options.file).map_err(|why| ServeError::Store(why.to_string()))?;
+    access.read(&options.store).map_err(|why| ServeError::Store(why.to_string()))?;
     let limits = options.limits;
     let addresses = options.sockets.iter().filter_map(Socket::address).collect();
     let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (agents, heads) =
-        Agents::start(options.file, options.runner, limits, Arc::clone(&access), options.notice)
+        Agents::start(options.store, options.runner, limits, Arc::clone(&access), options.notice)
             .map_err(failed)?;
     let hooks = Hooks::start(Arc::clone(&agents), options.hooks).map_err(failed)?;
     let traces = options.traces.map(|traces| Traces::start(&agents, heads, traces)).transpose()?;
@@ -162,6 +164,8 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         agents: Arc::clone(&agents),
         hooks: Arc::clone(&hooks),
         gate: Gate::new(access, &limits, options.host_names, options.origins),
+        // Turns are waited for as long as here.
+        forward: Arc::new(Forward::new(limits.longest_wait + limits.read_timeout)),
         page: options.page,
         stops: stops.clone(),
         requests: Arc::new(Semaphore::new(limits.requests_at_once)),
@@ -379,7 +383,21 @@ async fn answered(
     match route.does {
         Does::Answers(answers) => {
             let _place = place(door).await?;
-            let answered = blocking(move || answers(&asked)).await;
+            let own = Arc::clone(&asked);
+            let answered = blocking(move || answers(&own)).await;
+            if let Err(Problem { owner: Some(owner), .. }) = &answered {
+                let sent = Sent {
+                    method: parts.method,
+                    uri: parts.uri,
+                    headers: asked.headers.clone(),
+                    body: asked.body.clone(),
+                };
+                // Two servers that take each other for the owner must not pass it on for ever.
+                if !sent.was_passed_on() {
+                    let (forward, owner) = (Arc::clone(&door.forward), owner.clone());
+                    return blocking(move || forward.to(&owner, &sent)).await;
+                }
+            }
             if let Err(problem) = &answered
                 && problem.is_guess()
             {
@@ -433,6 +451,12 @@ async fn blocking<T: Send + 'static>(
         .unwrap_or_else(|_| Err(Problem::broken("the request broke down")))
 }
 
+/// The agent of the path.
+async fn cell(asked: &Arc<Asked>) -> Result<Arc<Cell>, Problem> {
+    let asked = Arc::clone(asked);
+    blocking(move || asked.cell()).await
+}
+
 /// Records a message, and waits for the end of its turn if the client wants that.
 async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> {
     let patience = turns::patience(&asked)?;
@@ -442,9 +466,9 @@ async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Proble
         blocking(move || write::message(&asked)).await?
     };
     let Some(patience) = patience else {
-        return Ok(said.answer(StatusCode::OK).into_response());
+        return Ok(said.answer(said.status()).into_response());
     };
-    let cell = asked.cell()?;
+    let cell = cell(&asked).await?;
     let mut following = write::Following::new(asked.agents.reading(&cell), &said);
     let (mut said, until) = (said, time::Instant::now() + patience);
     let mut stops = door.stops.clone();
@@ -477,7 +501,7 @@ async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Proble
 /// Answers the open turn, and waits for one if the client wants that.
 async fn turn(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> {
     let until = time::Instant::now() + turns::patience(&asked)?.unwrap_or_default();
-    let cell = asked.cell()?;
+    let cell = cell(&asked).await?;
     let mut stops = door.stops.clone();
     loop {
         let appended = cell.appended.notified();

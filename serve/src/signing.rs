@@ -18,7 +18,7 @@ use wakeful_core::{
     id::{AgentId, ExternalTriggerId},
     json,
 };
-use wakeful_host::ledger::{SqliteError, SqliteFile};
+use wakeful_host::ledger::{Store, StoreError};
 
 /// The beginning of a secret, as Standard Webhooks writes it.
 const SECRET: &str = "whsec_";
@@ -157,9 +157,9 @@ fn name(agent: &AgentId, trigger: &ExternalTriggerId) -> String {
 
 impl Checks {
     /// Reads the checks again. One that cannot be read lets nothing pass.
-    pub(crate) fn read(&self, file: &SqliteFile) -> Result<(), SqliteError> {
+    pub(crate) fn read(&self, store: &Store) -> Result<(), StoreError> {
         let unreadable = || Check { scheme: Scheme::StandardWebhooks, secret: String::new() };
-        let kept = file.kept(KEPT)?.into_iter().map(|(name, text)| {
+        let kept = store.kept(KEPT)?.into_iter().map(|(name, text)| {
             (name, Arc::new(serde_json::from_str(&text).unwrap_or_else(|_| unreadable())))
         });
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = kept.collect();
@@ -174,24 +174,24 @@ impl Checks {
 
     pub(crate) fn put(
         &self,
-        file: &SqliteFile,
+        store: &Store,
         agent: &AgentId,
         trigger: &ExternalTriggerId,
         check: &Check,
-    ) -> Result<(), SqliteError> {
-        file.keep(KEPT, &name(agent, trigger), &json::write(check))?;
-        self.read(file)
+    ) -> Result<(), StoreError> {
+        store.keep(KEPT, &name(agent, trigger), &json::write(check))?;
+        self.read(store)
     }
 
     /// Ends the check of a trigger. Returns whether there was one.
     pub(crate) fn forget(
         &self,
-        file: &SqliteFile,
+        store: &Store,
         agent: &AgentId,
         trigger: &ExternalTriggerId,
-    ) -> Result<bool, SqliteError> {
-        let was_there = file.forget(KEPT, &name(agent, trigger))?;
-        self.read(file)?;
+    ) -> Result<bool, StoreError> {
+        let was_there = store.forget(KEPT, &name(agent, trigger))?;
+        self.read(store)?;
         Ok(was_there)
     }
 }

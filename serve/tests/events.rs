@@ -205,7 +205,8 @@ fn a_cursor_that_cannot_be_used_is_refused() {
     for name in ["agents.sqlite", "agents.sqlite-wal", "agents.sqlite-shm"] {
         let _ = std::fs::remove_file(place.path().with_file_name(name));
     }
-    place.operator = wakeful_serve::grant(&place.file(), "operator", Scope::ALL, None).expect("it");
+    place.operator =
+        wakeful_serve::grant(&place.file().into(), "operator", Scope::ALL, None).expect("it");
     many(&place, 1);
     place.start(With::default());
     assert_eq!(ask(&place, &format!("after={last}")), (410, "no_such_cursor".to_owned()));

@@ -74,7 +74,7 @@ impl Place {
     pub(crate) fn with(with: With) -> Self {
         let folder = TempDir::new().expect("a folder");
         let file = SqliteFile::open(&folder.path().join("agents.sqlite")).expect("a store");
-        let operator = grant(&file, "operator", Scope::ALL, None).expect("a token");
+        let operator = grant(&file.clone().into(), "operator", Scope::ALL, None).expect("a token");
         for name in ["ada", "bob"] {
             driver(&file, name);
         }
@@ -116,7 +116,7 @@ impl Place {
     pub(crate) fn second(&self, with: With) -> Running {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let options = Options {
-            file: self.file(),
+            store: self.file().into(),
             runner: None,
             limits: with.limits,
             sockets: vec![match with.tls {
@@ -156,7 +156,7 @@ impl Place {
     }
 
     pub(crate) fn token(&self, name: &str, scopes: &[Scope], agent: Option<&str>) -> String {
-        let token = grant(&self.file(), name, scopes.iter().copied(), agent.map(Into::into));
+        let token = grant(&self.file().into(), name, scopes.iter().copied(), agent.map(Into::into));
         token.expect("a token")
     }
 

@@ -169,7 +169,7 @@ fn an_agent_has_one_owner_and_only_its_owner_appends() {
     let why = store.ledger(&agent).append(&Head::START, &first).expect_err("it is driven");
     assert!(why.to_string().contains("is driven by the worker"), "{why}");
     let placed = store.placed().expect("the owners");
-    assert_eq!((placed.len(), placed[0].worker.as_str()), (1, one.id()));
+    assert_eq!((placed.len(), placed[0].worker.as_str()), (1, &*one.id()));
     let (ledger, epoch) = (claim.ledger(), claim.epoch());
     claim.rest(None).expect("it rests");
     assert_eq!(store.placed().expect("the owners"), []);

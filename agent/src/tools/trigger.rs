@@ -70,11 +70,11 @@ fn random() -> Result<Token, ToolError> {
 
 fn show(actor: &Actor, id: &ExternalTriggerId, token: &Token) {
     let context = &actor.context;
-    let file = context.file.path().display();
+    let store = &context.store;
     context.audience.notice(
         &context.agent_id,
         &format!(
-            "external trigger `{id}`: deliver to it with\n  wakeful deliver --ledger {file} {}",
+            "external trigger `{id}`: deliver to it with\n  wakeful deliver --ledger {store} {}",
             token.as_str()
         ),
     );

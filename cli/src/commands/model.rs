@@ -15,7 +15,7 @@ use wakeful_agent::{
     openai::{Endpoint, EndpointOptions, OptionsError, Secret},
 };
 use wakeful_core::id::AgentId;
-use wakeful_host::{engine::Engines, ledger::SqliteFile, text};
+use wakeful_host::{engine::Engines, ledger::Store, text};
 use zeroize::Zeroizing;
 
 use super::{CliError, policy};
@@ -73,7 +73,7 @@ pub(super) struct ModelArgs {
 /// What a command says of its agent beside the options of the model.
 pub(super) struct Place {
     pub(super) agent_id: AgentId,
-    pub(super) file: SqliteFile,
+    pub(super) store: Store,
     pub(super) engines: Engines,
     pub(super) workspace: Workspace,
     /// The agents' own folder.
@@ -106,7 +106,7 @@ impl ModelArgs {
     pub(super) fn checked(
         &self,
         workspace: &Workspace,
-        ledger: &Path,
+        ledger: Option<&Path>,
         home: &Path,
     ) -> Result<Checked, CliError> {
         let policy = self.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?;
@@ -122,7 +122,7 @@ impl ModelArgs {
     pub(super) fn setup(&self, checked: Checked, place: Place) -> Result<Setup, CliError> {
         Ok(Setup {
             agent_id: place.agent_id,
-            file: place.file,
+            store: place.store,
             engines: place.engines,
             endpoint: Arc::new(checked.endpoint),
             workspace: place.workspace,
@@ -185,18 +185,15 @@ impl ModelArgs {
         &self,
         workspace: &Workspace,
         policy: &Policy,
-        ledger: &Path,
+        ledger: Option<&Path>,
         home: &Path,
     ) -> Result<(), CliError> {
         let program = env::current_exe().unwrap_or_default();
         let mut open = policy.files.written(env::home_dir().as_deref());
         open.push(workspace.root().to_owned());
-        let places = [
-            ("its ledger", ledger, "--ledger"),
-            ("its own folder", home, "--home"),
-            ("the program `wakeful`", &program, ""),
-        ];
-        for (what, path, option) in places {
+        let ledger = ledger.map(|ledger| ("its ledger", ledger, "--ledger"));
+        let places = [("its own folder", home, "--home"), ("the program `wakeful`", &program, "")];
+        for (what, path, option) in ledger.into_iter().chain(places) {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             // A link counts as what it leads to. What does not exist yet will be in its folder.
             let in_folder = || {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
 use serde::Serialize;
 use wakeful_core::{id::AgentId, json};
-use wakeful_host::ledger::SqliteFile;
+use wakeful_host::ledger::Store;
 use wakeful_serve::{Grant, Scope};
 
 use super::{
@@ -40,8 +40,8 @@ pub(super) struct Token {
 /// The place of the tokens.
 #[derive(Args)]
 struct At {
-    /// The ledger file of the server
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file of the server, or the address of its store
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL")]
     ledger: PathBuf,
 }
 
@@ -101,7 +101,7 @@ impl Token {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         match &self.what {
             What::Create { at, name, scope, agent } => {
-                let file = SqliteFile::open(&at.ledger)?;
+                let file = Store::open(&at.ledger)?;
                 let agent_id = agent.as_deref().map(AgentId::from);
                 let made = wakeful_serve::grant(&file, name, scope.clone(), agent_id.clone());
                 let token = made.map_err(CannotServe::from)?;
@@ -117,7 +117,7 @@ impl Token {
                 }
             }
             What::List { at } => {
-                let grants = wakeful_serve::grants(&SqliteFile::open_read_only(&at.ledger)?)?;
+                let grants = wakeful_serve::grants(&Store::open_read_only(&at.ledger)?)?;
                 if self.json {
                     say!("{}", json::write(&grants.iter().map(Shown::of).collect::<Vec<_>>()));
                     return Ok(Verdict::Well);
@@ -135,7 +135,7 @@ impl Token {
                 }
             }
             What::Revoke { at, name } => {
-                if !wakeful_serve::revoke(&SqliteFile::open(&at.ledger)?, name)? {
+                if !wakeful_serve::revoke(&Store::open(&at.ledger)?, name)? {
                     mention!("there is no token `{name}`; `wakeful token list` shows the tokens");
                     return Ok(Verdict::Differs);
                 }

@@ -37,7 +37,7 @@ pub use memory::MemoryLedger;
 pub use moving::{MoveError, Moved, move_agent};
 #[cfg(feature = "postgres")]
 pub use postgres::{
-    Address, Arrived, Claim, ClaimError, Fault, Placed, PostgresError, PostgresLedger,
+    Address, Arrived, Claim, ClaimError, Fate, Fault, Placed, PostgresError, PostgresLedger,
     PostgresStore, StoreClock, Worker, WorkerInfo, WorkerOptions,
 };
 #[cfg(feature = "sqlite")]
@@ -46,4 +46,4 @@ pub use sqlite::{
     SqliteFile, SqliteLedger, Wait,
 };
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub use store::{Store, StoreError, StoreLedger};
+pub use store::{DrivenBy, Own, OwningError, Store, StoreError, StoreLedger, StoreTime};

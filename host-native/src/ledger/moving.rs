@@ -6,7 +6,9 @@
 
 use wakeful_core::{AgentId, EntryBytes, EntryError, Head, Ledger, LedgerError, Seq};
 
-use super::{OwnError, PostgresError, SqliteError, Store, StoreError, StoreLedger, row::Row};
+use super::{
+    OwnError, PostgresError, SqliteError, Store, StoreError, StoreLedger, row::Row, store::Kind,
+};
 
 /// The entries of one read.
 const PAGE: u32 = 1024;
@@ -109,9 +111,9 @@ pub fn move_agent(
     mut done: impl FnMut(Seq),
 ) -> Result<Moved, MoveError> {
     // Nobody may begin to drive it meanwhile.
-    let owned = match from {
-        Store::Sqlite(file) => Some(file.own(agent)?),
-        Store::Postgres(store) => match store.driver(agent)? {
+    let owned = match from.kind() {
+        Kind::File(file) => Some(file.own(agent)?),
+        Kind::Shared(store) => match store.driver(agent)? {
             // If a worker claims it later, the old place does not let it leave.
             Some(_) => return Err(MoveError::Changed { agent: agent.clone() }),
             None => None,
@@ -211,9 +213,9 @@ fn begins_with(ledger: &mut StoreLedger, newest: &Head, other: &Head) -> Result<
 
 impl Store {
     fn arrive(&self, agent: &AgentId, from: &str) -> Result<bool, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => file.end(agent, from)?,
-            Self::Postgres(store) => store.arrive(agent, from)?,
+        Ok(match self.kind() {
+            Kind::File(file) => file.end(agent, from)?,
+            Kind::Shared(store) => store.arrive(agent, from)?,
         })
     }
 
@@ -224,24 +226,24 @@ impl Store {
         becomes: &Head,
         rows: &[Row],
     ) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(file) => file.receive(agent, expected, rows).map(drop)?,
-            Self::Postgres(store) => store.receive(agent, expected, becomes, rows)?,
+        match self.kind() {
+            Kind::File(file) => file.receive(agent, expected, rows).map(drop)?,
+            Kind::Shared(store) => store.receive(agent, expected, becomes, rows)?,
         }
         Ok(())
     }
 
     fn leave(&self, agent: &AgentId, head: &Head, to: &str) -> Result<bool, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => file.leave(agent, head, to)?,
-            Self::Postgres(store) => store.leave(agent, head, to)?,
+        Ok(match self.kind() {
+            Kind::File(file) => file.leave(agent, head, to)?,
+            Kind::Shared(store) => store.leave(agent, head, to)?,
         })
     }
 
     fn settle(&self, agent: &AgentId, from: &str) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(file) => file.settle(agent, from)?,
-            Self::Postgres(store) => store.settle(agent, from)?,
+        match self.kind() {
+            Kind::File(file) => file.settle(agent, from)?,
+            Kind::Shared(store) => store.settle(agent, from)?,
         }
         Ok(())
     }

@@ -1,14 +1,16 @@
 //! A place of agents: a file of SQLite, or a store in PostgreSQL. A program takes either by its
 //! name, and does not ask which it is.
 
-use std::{fmt, path::Path};
+use std::{borrow::Cow, fmt, path::Path};
 
-use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, Seq};
+use wakeful_core::{AgentId, Clock, EntryBytes, Head, Ledger, LedgerError, Seq, Timestamp};
 
 use super::{
-    Address, Anchor, PostgresError, PostgresLedger, PostgresStore, SqliteError, SqliteFile,
-    SqliteLedger,
+    Address, Anchor, Claim, ClaimError, OwnError, Owned, Owner, Placed, PostgresError,
+    PostgresLedger, PostgresStore, SqliteError, SqliteFile, SqliteLedger, StoreClock, Worker,
+    WorkerOptions,
 };
+use crate::clock::SystemClock;
 
 /// A place of agents. Clones share its connections.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub enum Store {
     Sqlite(SqliteFile),
     /// A store that many machines use.
     Postgres(PostgresStore),
+    /// Such a store, of which this process is a worker.
+    Worker(Worker),
 }
 
 /// The ledger of one agent in a [`Store`].
@@ -26,6 +30,36 @@ pub enum StoreLedger {
     Sqlite(SqliteLedger),
     /// In a store.
     Postgres(PostgresLedger),
+}
+
+/// An agent that this process drives. If it is dropped otherwise than by one of its methods, as in
+/// a panic, the next driver in this process must restart the agent.
+#[derive(Debug)]
+#[must_use = "dropping it says that the agent did not come to rest"]
+pub enum Own {
+    /// One of a file.
+    Sqlite(Owned),
+    /// One of a store.
+    Worker(Claim),
+}
+
+/// Who drives an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DrivenBy {
+    /// A process of this machine.
+    Process(Owner),
+    /// A worker of the store.
+    Worker(Placed),
+}
+
+/// The clock by which the agents of a [`Store`] wait: that of this machine for a file, and the
+/// database's for a store.
+#[derive(Clone, Debug)]
+pub enum StoreTime {
+    /// Of this machine.
+    System(SystemClock),
+    /// Of the database.
+    Store(StoreClock),
 }
 
 /// Why a place cannot be used.
@@ -40,14 +74,52 @@ pub enum StoreError {
     Postgres(#[from] PostgresError),
 }
 
+/// Why an agent cannot be driven.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OwningError {
+    /// Of a file.
+    #[error(transparent)]
+    Sqlite(#[from] OwnError),
+    /// Of a store.
+    #[error(transparent)]
+    Worker(#[from] ClaimError),
+    /// The process did not join the workers of the store.
+    #[error("{0}: this process is not a worker of the store: join it first")]
+    NotJoined(String),
+}
+
+impl OwningError {
+    /// Whether another one drives the agent.
+    #[must_use]
+    pub fn is_driven(&self) -> bool {
+        matches!(
+            self,
+            Self::Sqlite(OwnError::Driven { .. }) | Self::Worker(ClaimError::Driven { .. })
+        )
+    }
+}
+
 /// As it is named.
 impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(file) => file.path().display().fmt(f),
-            Self::Postgres(store) => store.address().shown().fmt(f),
+        match self.kind() {
+            Kind::File(file) => file.path().display().fmt(f),
+            Kind::Shared(store) => store.address().shown().fmt(f),
         }
     }
+}
+
+impl From<SqliteFile> for Store {
+    fn from(file: SqliteFile) -> Self {
+        Self::Sqlite(file)
+    }
+}
+
+/// The two kinds of places.
+pub(super) enum Kind<'a> {
+    File(&'a SqliteFile),
+    Shared(&'a PostgresStore),
 }
 
 impl Store {
@@ -74,23 +146,238 @@ impl Store {
         })
     }
 
+    /// The place as one of those who drive agents in it. A file needs nothing for that; a store
+    /// gets a worker.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn join(self, options: &WorkerOptions) -> Result<Self, StoreError> {
+        Ok(match self {
+            Self::Postgres(store) => Self::Worker(store.join(options)?),
+            joined => joined,
+        })
+    }
+
+    pub(super) fn kind(&self) -> Kind<'_> {
+        match self {
+            Self::Sqlite(file) => Kind::File(file),
+            Self::Postgres(store) => Kind::Shared(store),
+            Self::Worker(worker) => Kind::Shared(worker.store()),
+        }
+    }
+
+    /// The place for those who only read. Of a file it is opened a second time, so that they do not
+    /// wait for a writer's disk.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn for_reading(&self) -> Result<Self, StoreError> {
+        Ok(match self.kind() {
+            Kind::File(file) => Self::Sqlite(SqliteFile::open_read_only(file.path())?),
+            Kind::Shared(store) => Self::Postgres(store.clone()),
+        })
+    }
+
+    /// The file, if it is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&SqliteFile> {
+        match self.kind() {
+            Kind::File(file) => Some(file),
+            Kind::Shared(_) => None,
+        }
+    }
+
+    /// The worker that this process is, if it joined a store.
+    #[must_use]
+    pub fn worker(&self) -> Option<&Worker> {
+        match self {
+            Self::Worker(worker) => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// The clock by which its agents wait.
+    #[must_use]
+    pub fn clock(&self) -> StoreTime {
+        self.worker()
+            .map_or(StoreTime::System(SystemClock), |worker| StoreTime::Store(worker.clock()))
+    }
+
+    /// A name that all processes of this machine have for it, however it was named.
+    #[must_use]
+    pub fn real_name(&self) -> String {
+        match self.kind() {
+            Kind::File(file) => {
+                let path = file.path();
+                let real = path.canonicalize().map_or(Cow::Borrowed(path), Cow::Owned);
+                real.display().to_string()
+            }
+            Kind::Shared(store) => store.address().shown().to_owned(),
+        }
+    }
+
     /// The agents that have entries, sorted by id.
     ///
     /// # Errors
     /// If the place cannot be read.
     pub fn agents(&self) -> Result<Vec<AgentId>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => file.agents()?,
-            Self::Postgres(store) => store.agents()?,
+        Ok(match self.kind() {
+            Kind::File(file) => file.agents()?,
+            Kind::Shared(store) => store.agents()?,
         })
     }
 
-    /// The ledger of one agent.
+    /// The newest entry of each agent that has entries, sorted by id.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn heads(&self) -> Result<Vec<(AgentId, Head)>, StoreError> {
+        Ok(match self.kind() {
+            Kind::File(file) => file.heads()?,
+            Kind::Shared(store) => store.heads()?,
+        })
+    }
+
+    /// The ledger of one agent. To append to one that this process drives, use that of its
+    /// [`Own::ledger`].
     #[must_use]
     pub fn ledger(&self, agent: &AgentId) -> StoreLedger {
+        match self.kind() {
+            Kind::File(file) => StoreLedger::Sqlite(file.ledger(agent)),
+            Kind::Shared(store) => StoreLedger::Postgres(store.ledger(agent)),
+        }
+    }
+
+    /// Claims an agent for this process, so that it alone drives it.
+    ///
+    /// # Errors
+    /// If another one drives the agent, or the place cannot be written.
+    pub fn own(&self, agent: &AgentId) -> Result<Own, OwningError> {
         match self {
-            Self::Sqlite(file) => StoreLedger::Sqlite(file.ledger(agent)),
-            Self::Postgres(store) => StoreLedger::Postgres(store.ledger(agent)),
+            Self::Sqlite(file) => Ok(Own::Sqlite(file.own(agent)?)),
+            Self::Worker(worker) => Ok(Own::Worker(worker.claim(agent)?)),
+            Self::Postgres(_) => Err(OwningError::NotJoined(self.to_string())),
+        }
+    }
+
+    /// Who drives these agents. Those that nobody drives are left out.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn owners_of(&self, agents: &[AgentId]) -> Result<Vec<DrivenBy>, StoreError> {
+        Ok(match self.kind() {
+            Kind::File(file) => {
+                let mut owners = file.owners()?;
+                owners.retain(|owner| agents.contains(&owner.agent_id));
+                owners.into_iter().map(DrivenBy::Process).collect()
+            }
+            Kind::Shared(store) => {
+                store.placed_of(agents)?.into_iter().map(DrivenBy::Worker).collect()
+            }
+        })
+    }
+
+    /// Keeps a text under a kind and a name, in the place of an earlier one.
+    ///
+    /// # Errors
+    /// If the place cannot be written.
+    pub fn keep(&self, kind: &str, name: &str, value: &str) -> Result<(), StoreError> {
+        match self.kind() {
+            Kind::File(file) => file.keep(kind, name, value)?,
+            Kind::Shared(store) => store.keep(kind, name, value)?,
+        }
+        Ok(())
+    }
+
+    /// The names and texts of a kind, sorted by name.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn kept(&self, kind: &str) -> Result<Vec<(String, String)>, StoreError> {
+        Ok(match self.kind() {
+            Kind::File(file) => file.kept(kind)?,
+            Kind::Shared(store) => store.kept(kind)?,
+        })
+    }
+
+    /// The text of a name; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn kept_one(&self, kind: &str, name: &str) -> Result<Option<String>, StoreError> {
+        Ok(match self.kind() {
+            Kind::File(file) => file.kept_one(kind, name)?,
+            Kind::Shared(store) => store.kept_one(kind, name)?,
+        })
+    }
+
+    /// Forgets the text of a name. Returns whether there was one.
+    ///
+    /// # Errors
+    /// If the place cannot be written.
+    pub fn forget(&self, kind: &str, name: &str) -> Result<bool, StoreError> {
+        Ok(match self.kind() {
+            Kind::File(file) => file.forget(kind, name)?,
+            Kind::Shared(store) => store.forget(kind, name)?,
+        })
+    }
+}
+
+impl Own {
+    /// Whether the agent must be taken over with a restart: its last driver did not come to rest.
+    #[must_use]
+    pub fn is_restart(&self) -> bool {
+        match self {
+            Self::Sqlite(owned) => owned.is_restart(),
+            Self::Worker(claim) => claim.is_restart(),
+        }
+    }
+
+    /// The ledger, as its driver uses it. In a store, its appends are refused once another worker
+    /// has the agent.
+    #[must_use]
+    pub fn ledger(&self) -> StoreLedger {
+        match self {
+            Self::Sqlite(owned) => StoreLedger::Sqlite(owned.ledger()),
+            Self::Worker(claim) => StoreLedger::Postgres(claim.ledger()),
+        }
+    }
+
+    /// Whether the agent is certainly this process's own still.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => true,
+            Self::Worker(claim) => claim.is_sure(),
+        }
+    }
+
+    /// The agent rests, and stays this process's own. To own it again is not a restart.
+    pub fn rest(self) {
+        match self {
+            Self::Sqlite(owned) => owned.rest(),
+            Self::Worker(claim) => claim.wait_at_rest(),
+        }
+    }
+
+    /// Gives the agent up as it is, so that another process may own it at once.
+    ///
+    /// # Errors
+    /// If the place cannot be written. Then the agent stays this process's own.
+    pub fn release(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(owned) => owned.release()?,
+            Self::Worker(claim) => claim.hand_over()?,
+        }
+        Ok(())
+    }
+}
+
+impl Clock for StoreTime {
+    fn now(&mut self) -> Timestamp {
+        match self {
+            Self::System(clock) => clock.now(),
+            Self::Store(clock) => clock.now(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use wakeful_core::{host::Clock, time::Timestamp};
-use wakeful_host::clock::SystemClock;
+use wakeful_host::ledger::StoreTime;
 
 /// An agent by its number in this process.
 pub(crate) type Number = usize;
@@ -16,8 +16,8 @@ pub(crate) type Number = usize;
 /// The longest sleep of a worker. The clock of the machine may be set meanwhile.
 const LONGEST: Duration = Duration::from_secs(1);
 
-#[derive(Default)]
 pub(crate) struct Agenda {
+    clock: StoreTime,
     due: Mutex<Due>,
     rang: Condvar,
 }
@@ -31,6 +31,14 @@ struct Due {
 }
 
 impl Agenda {
+    pub(crate) fn new(clock: StoreTime) -> Self {
+        Self { clock, due: Mutex::default(), rang: Condvar::new() }
+    }
+
+    fn time(&self) -> Timestamp {
+        self.clock.clone().now()
+    }
+
     /// Says that an agent is due at this instant, or at no instant. What was said before is
     /// forgotten, unless it is earlier and `only_earlier` is set.
     fn put(&self, number: Number, at: Option<Timestamp>, only_earlier: bool) {
@@ -78,7 +86,7 @@ impl Agenda {
             if due.has_ended {
                 return None;
             }
-            let now = SystemClock.now();
+            let now = self.time();
             let first = due.by_time.first().copied();
             let Some((at, number)) = first.filter(|(at, _)| *at <= now) else {
                 let left = first.map_or(LONGEST, |(at, _)| at.duration_since(now).min(LONGEST));
@@ -104,7 +112,7 @@ impl Agenda {
 
     /// The number of agents whose time has come.
     pub(crate) fn late(&self) -> usize {
-        let now = SystemClock.now();
+        let now = self.time();
         self.due().by_time.iter().take_while(|(at, _)| *at <= now).count()
     }
 
@@ -116,12 +124,14 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
+    use wakeful_host::clock::SystemClock;
+
     use super::*;
 
     #[test]
     fn agents_come_when_they_are_due_the_earliest_first_and_once() {
-        let agenda = Agenda::default();
-        let now = SystemClock.now();
+        let agenda = Agenda::new(StoreTime::System(SystemClock));
+        let now = agenda.time();
         agenda.set(2, Some(now));
         agenda.now(0);
         agenda.set(1, Some(now.plus_ms(20)));
@@ -129,7 +139,7 @@ mod tests {
         agenda.set(3, Some(now.plus_ms(60_000)));
         agenda.now(0);
         assert_eq!([agenda.next(), agenda.next(), agenda.next()], [Some(0), Some(2), Some(1)]);
-        assert!(SystemClock.now() >= now.plus_ms(20));
+        assert!(agenda.time() >= now.plus_ms(20));
         agenda.set(3, None);
         assert_eq!(agenda.late(), 0);
         agenda.end();

@@ -11,7 +11,10 @@ use wakeful_core::{
     id::{AgentId, Seq},
     record::{chain::Head, effect::TurnRequest},
 };
-use wakeful_host::{clock::SystemClock, ledger::Owned, provider::Elsewhere};
+use wakeful_host::{
+    ledger::{Own, StoreTime},
+    provider::Elsewhere,
+};
 
 use super::{
     Turns,
@@ -24,12 +27,14 @@ use crate::problem::Problem;
 
 /// The scheduler of an agent. Its turns are run elsewhere: by hosts that ask for them over HTTP, or
 /// by a runner of this process that has a driver of its own.
-pub(crate) type Observed = Scheduler<Telling, SystemClock, Elsewhere>;
+pub(crate) type Observed = Scheduler<Telling, StoreTime, Elsewhere>;
 
 /// One agent of the store.
 pub(crate) struct Cell {
     pub(crate) number: Number,
     pub(crate) agent: AgentId,
+    /// The newest entry when this process came to know the agent.
+    pub(crate) began: Head,
     /// The newest entry that this process knows of.
     head: AtomicU64,
     /// The newest entries, if this process appended them.
@@ -42,9 +47,15 @@ pub(crate) struct Cell {
     queued: AtomicUsize,
     /// When it was last asked, in seconds since the server began; 0 if its state is not in memory.
     used: AtomicU64,
+    /// When its ledger last grew, or it was claimed, in seconds since the server began.
+    moved: AtomicU64,
     turns: Mutex<Option<Turns>>,
     /// Whether it was put away, so that it is not in the list.
     is_away: AtomicBool,
+    /// Whether this process drives it.
+    is_own: AtomicBool,
+    /// Whether something may have come for it through a shared store.
+    pub(crate) has_mail: AtomicBool,
     brief: Mutex<Arc<Brief>>,
     inner: Mutex<Inner>,
 }
@@ -55,7 +66,7 @@ pub(crate) struct Inner {
     /// The folded state; dropped while the agent rests.
     pub(crate) scheduler: Option<Box<Observed>>,
     /// That this process drives the agent. Dropping the state is not a restart, so it is kept.
-    pub(crate) owned: Option<Owned>,
+    pub(crate) owned: Option<Own>,
     /// The open turn, for the host that runs it elsewhere.
     pub(crate) request: Option<Box<TurnRequest>>,
     /// The head at which a runner of this process last left the agent at rest.
@@ -77,7 +88,7 @@ impl Cell {
     pub(crate) fn new(
         number: Number,
         agent: AgentId,
-        head: Head,
+        (began, head): (Head, Head),
         turns: Option<Turns>,
         changes: Arc<Changes>,
     ) -> Self {
@@ -85,14 +96,18 @@ impl Cell {
         Self {
             number,
             agent,
+            began,
             head: AtomicU64::new(head.seq.0),
             recent: Recent::default(),
             appended: Notify::new(),
             changes,
             queued: AtomicUsize::new(0),
             used: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
             turns: Mutex::new(turns),
             is_away: AtomicBool::new(false),
+            is_own: AtomicBool::new(false),
+            has_mail: AtomicBool::new(false),
             brief: Mutex::new(Arc::new(Brief::unread(head))),
             inner: Mutex::default(),
         }
@@ -148,6 +163,15 @@ impl Cell {
         self.is_away.store(is_away, Ordering::Relaxed);
     }
 
+    /// Whether this process drives it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn owned_here(&self, is_own: bool) {
+        self.is_own.store(is_own, Ordering::Release);
+    }
+
     pub(crate) fn brief(&self) -> Arc<Brief> {
         Arc::clone(&held(&self.brief))
     }
@@ -169,9 +193,23 @@ impl Cell {
         })
     }
 
+    /// As [`Cell::inner`]; `None` if a thread uses the agent now.
+    pub(crate) fn try_inner(&self) -> Option<MutexGuard<'_, Inner>> {
+        self.inner.try_lock().ok()
+    }
+
     /// The state is in memory, and was asked now.
     pub(crate) fn use_at(&self, second: u64) {
         self.used.store(second.max(1), Ordering::Relaxed);
+    }
+
+    /// Its ledger grew, or it was claimed.
+    pub(crate) fn moves_at(&self, second: u64) {
+        self.moved.store(second, Ordering::Relaxed);
+    }
+
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
     }
 
     /// When its state was last asked; `None` if it is not in memory.

@@ -9,11 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{
-    host::Clock,
-    id::{AgentId, Seq},
-};
-use wakeful_host::{clock::SystemClock, token::Token};
+use wakeful_core::id::{AgentId, Seq};
+use wakeful_host::token::Token;
 
 use super::{Agents, Cell, agenda::Number, held};
 use crate::{
@@ -98,7 +95,7 @@ impl Agents {
                     agents.rested(&own, head);
                     if head == before {
                         // Otherwise an agent that seems due and is not would be opened for ever.
-                        agents.agenda.set(own.number, Some(SystemClock.now().plus_ms(AGAIN_MS)));
+                        agents.agenda.set(own.number, Some(agents.now().plus_ms(AGAIN_MS)));
                     }
                 }
                 Ok(Err(RunnerError::Driven(why))) => {
@@ -117,6 +114,23 @@ impl Agents {
         }
     }
 
+    /// Whether the agent lives in this process now, or is about to.
+    pub(super) fn lives(&self, cell: &Cell) -> bool {
+        let lives = held(&self.lives);
+        lives.running.contains_key(&cell.number) || lives.waiting.contains(&cell.number)
+    }
+
+    /// Tells the running agents to end. Returns whether there are any.
+    pub(super) fn end_lives(&self) -> bool {
+        let ends: Vec<_> = held(&self.lives).running.values().cloned().collect();
+        for end in &ends {
+            if let Some(end) = held(end).take() {
+                end();
+            }
+        }
+        !ends.is_empty()
+    }
+
     /// The number of agents that live in this process now.
     pub(crate) fn living(&self) -> usize {
         held(&self.lives).running.len()
@@ -131,14 +145,8 @@ impl Agents {
     pub(super) fn drain(&self) {
         let until = Instant::now() + self.limits.drain;
         loop {
-            let ends: Vec<_> = held(&self.lives).running.values().cloned().collect();
-            if ends.is_empty() || Instant::now() >= until {
+            if !self.end_lives() || Instant::now() >= until {
                 return;
-            }
-            for end in ends {
-                if let Some(end) = held(&end).take() {
-                    end();
-                }
             }
             thread::sleep(LOOK);
         }

@@ -9,6 +9,7 @@ mod agenda;
 mod brief;
 mod cell;
 mod changes;
+mod fleet;
 mod live;
 mod recent;
 pub(crate) mod tail;
@@ -28,14 +29,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
-    host::{LedgerError, Receipt, Scheduler, SchedulerError, StepReport},
+    host::{Clock, LedgerError, Receipt, Scheduler, SchedulerError, StepReport},
     id::{AgentId, ExternalTriggerId},
     machine::Options,
     record::chain::Head,
+    time::Timestamp,
 };
 use wakeful_host::{
-    clock::SystemClock,
-    ledger::{Owner, SqliteFile, SqliteLedger},
+    ledger::{DrivenBy, Own, SqliteFile, Store, StoreError, StoreLedger, StoreTime},
     provider::Elsewhere,
 };
 
@@ -51,6 +52,8 @@ use crate::{
     access::Access, cursors::Cursors, limits::Limits, metrics::Metrics, problem::Problem,
     runner::Runner, signing::Checks,
 };
+
+pub use self::fleet::kinds;
 
 pub(crate) use self::{
     brief::{Listed, digest},
@@ -85,9 +88,11 @@ pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The agents of a store.
 pub(crate) struct Agents {
-    file: SqliteFile,
-    /// The same file for those who read, so that they do not wait for a writer's disk.
-    reads: SqliteFile,
+    store: Store,
+    /// The same for those who only read.
+    reads: Store,
+    /// By which agents wait.
+    clock: StoreTime,
     limits: Limits,
     /// The tokens, which are read again when another process changes them.
     access: Arc<Access>,
@@ -124,6 +129,23 @@ struct Cells {
     by_id: HashMap<AgentId, Arc<Cell>>,
 }
 
+/// What became of something that was said.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Outcome {
+    /// The agent's ledger has it, or the agent ignored it.
+    Said(Said),
+    /// It waits in the store, because another server drives the agent.
+    Stored(Stored),
+}
+
+/// Something that waits in the store until the server that drives the agent records it.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct Stored {
+    /// Always true.
+    pub(crate) stored: bool,
+}
+
 /// What became of a fact, and what followed from it at once.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Said {
@@ -137,17 +159,17 @@ impl Agents {
     /// The agents of a store, and the heads at which they were found. Threads begin to look after
     /// them.
     pub(crate) fn start(
-        file: SqliteFile,
+        store: Store,
         runner: Option<Arc<dyn Runner>>,
         limits: Limits,
         access: Arc<Access>,
         notice: Notice,
     ) -> Result<(Arc<Self>, Vec<Head>), Problem> {
-        let reads = SqliteFile::open_read_only(file.path())?;
-        let cursors = Cursors::load(&file)?;
-        let version = file.version()?;
+        let (reads, clock) = (store.for_reading()?, store.clock());
+        let cursors = Cursors::load(&store)?;
+        let version = store.file().map_or(Ok(0), SqliteFile::version).map_err(StoreError::from)?;
         let agents = Arc::new(Self {
-            file,
+            store,
             reads,
             limits,
             access,
@@ -158,7 +180,8 @@ impl Agents {
             changes: Arc::default(),
             metrics: Metrics::new(&limits),
             cursors,
-            agenda: Agenda::default(),
+            agenda: Agenda::new(clock.clone()),
+            clock,
             lives: Mutex::default(),
             triggers: RwLock::default(),
             began: Instant::now(),
@@ -168,18 +191,27 @@ impl Agents {
             seen: Mutex::new(version),
             lost: Mutex::default(),
         });
-        agents.checks.read(&agents.file)?;
-        let registered = agents.registered()?;
+        agents.checks.read(&agents.store)?;
         let mut heads = Vec::new();
-        for (agent, head) in agents.file.heads()? {
-            heads.push(head);
-            let registered = registered.get(agent.as_str());
-            let cell = agents.add(agent, head, agents.turns_of(registered));
-            cell.put_away(registered.is_some_and(|registered| registered.put_away));
+        if !agents.is_shared() {
+            let registered = agents.registered()?;
+            for (agent, head) in agents.store.heads()? {
+                heads.push(head);
+                let registered = registered.get(agent.as_str());
+                let cell = agents.add(agent, (head, head), agents.turns_of(registered));
+                cell.put_away(registered.is_some_and(|registered| registered.put_away));
+            }
         }
         let found = heads.clone();
         agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
-        agents.spawn("wakeful-watch", |agents| agents.watch())?;
+        agents.spawn("wakeful-watch", |agents| {
+            match (agents.store.file(), agents.store.worker()) {
+                (Some(file), _) => agents.watch(file),
+                (_, Some(worker)) => agents.share(worker),
+                // The caller has joined.
+                (None, None) => {}
+            }
+        })?;
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
         }
@@ -200,11 +232,17 @@ impl Agents {
     }
 
     fn registered(&self) -> Result<HashMap<String, Registered>, Problem> {
-        let kept = self.file.kept(KEPT)?.into_iter();
+        let kept = self.store.kept(KEPT)?.into_iter();
         // What a newer server wrote and this one cannot read is observed only.
         Ok(kept
             .map(|(agent, text)| (agent, serde_json::from_str(&text).unwrap_or_default()))
             .collect())
+    }
+
+    /// What the server keeps of one agent.
+    fn registration(&self, agent: &AgentId) -> Result<Option<Registered>, Problem> {
+        let kept = self.store.kept_one(KEPT, agent.as_str())?;
+        Ok(kept.map(|text| serde_json::from_str(&text).unwrap_or_default()))
     }
 
     /// Who runs the turns of an agent: as it is registered, else the runner of this server.
@@ -218,13 +256,15 @@ impl Agents {
         }
     }
 
-    fn add(&self, agent: AgentId, head: Head, turns: Option<Turns>) -> Arc<Cell> {
+    /// Has an agent, unless it is known. `heads` are the one from which it is followed, and its
+    /// newest.
+    fn add(&self, agent: AgentId, heads: (Head, Head), turns: Option<Turns>) -> Arc<Cell> {
         let mut cells = self.cells.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(cell) = cells.by_id.get(&agent) {
             return Arc::clone(cell);
         }
         let (number, changes) = (cells.all.len(), Arc::clone(&self.changes));
-        let cell = Arc::new(Cell::new(number, agent.clone(), head, turns, changes));
+        let cell = Arc::new(Cell::new(number, agent.clone(), heads, turns, changes));
         cells.all.push(Arc::clone(&cell));
         cells.by_id.insert(agent, Arc::clone(&cell));
         cell
@@ -239,16 +279,34 @@ impl Agents {
         self.cells.read().unwrap_or_else(PoisonError::into_inner).all.get(number).cloned()
     }
 
-    /// The agent of this name.
-    pub(crate) fn cell(&self, agent: &AgentId) -> Result<Arc<Cell>, Problem> {
+    /// The agent of this name, if this process knows it.
+    pub(crate) fn known(&self, agent: &AgentId) -> Option<Arc<Cell>> {
         let cells = self.cells.read().unwrap_or_else(PoisonError::into_inner);
-        cells.by_id.get(agent).cloned().ok_or_else(|| Problem::no_agent(agent.as_str()))
+        cells.by_id.get(agent).cloned()
+    }
+
+    /// The agent of this name. It may block while a shared store is asked for it.
+    pub(crate) fn cell(&self, agent: &AgentId) -> Result<Arc<Cell>, Problem> {
+        match self.known(agent) {
+            Some(cell) => Ok(cell),
+            None => self.found(agent)?.ok_or_else(|| Problem::no_agent(agent.as_str())),
+        }
+    }
+
+    /// Whether other servers may have agents of this store.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.store.worker().is_some()
+    }
+
+    /// The time by which agents wait.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.clone().now()
     }
 
     /// Reads again who may do what, and how deliveries are signed.
     pub(crate) fn read_access(&self) -> Result<(), Problem> {
-        self.access.read(&self.file)?;
-        Ok(self.checks.read(&self.file)?)
+        self.access.read(&self.store)?;
+        Ok(self.checks.read(&self.store)?)
     }
 
     /// Whether turns can be run in this process.
@@ -262,13 +320,13 @@ impl Agents {
     }
 
     /// The ledger of an agent for those who only read.
-    pub(crate) fn reading(&self, cell: &Cell) -> SqliteLedger {
+    pub(crate) fn reading(&self, cell: &Cell) -> StoreLedger {
         self.reads.ledger(&cell.agent)
     }
 
     /// The store, for what the server keeps in it besides the ledgers.
-    pub(crate) fn file(&self) -> &SqliteFile {
-        &self.file
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Tells the people who run the server something.
@@ -276,9 +334,9 @@ impl Agents {
         (self.notice)(notice);
     }
 
-    /// Who drives which agent.
-    pub(crate) fn owners(&self) -> Result<Vec<Owner>, Problem> {
-        Ok(self.reads.owners()?)
+    /// Who drives these agents.
+    pub(crate) fn owners_of(&self, agents: &[AgentId]) -> Result<Vec<DrivenBy>, Problem> {
+        Ok(self.reads.owners_of(agents)?)
     }
 
     /// Whether each agent was read, and the store can be used.
@@ -295,7 +353,7 @@ impl Agents {
         }
     }
 
-    /// The agent and the trigger with this token.
+    /// The agent and the trigger with this token, as far as this process knows.
     pub(crate) fn trigger(&self, hash: &Digest) -> Option<(Arc<Cell>, ExternalTriggerId)> {
         self.triggers.read().unwrap_or_else(PoisonError::into_inner).get(hash).cloned()
     }
@@ -323,7 +381,26 @@ impl Agents {
 
     /// Proposes a fact, and decides what follows from it if this server drives the agent and
     /// `decides` is set. Without it, a worker decides a little later.
-    pub(crate) fn say(&self, cell: &Arc<Cell>, fact: &str, decides: bool) -> Result<Said, Problem> {
+    /// What is said to an agent of another server waits in the store, or is refused with the
+    /// server's address.
+    pub(crate) fn say(
+        &self,
+        cell: &Arc<Cell>,
+        fact: &str,
+        decides: bool,
+    ) -> Result<Outcome, Problem> {
+        match self.say_here(cell, fact, decides) {
+            Ok(said) => Ok(Outcome::Said(said)),
+            // One who only read the ledger may not append while another worker has the agent.
+            Err(why) if why.status >= 500 && self.is_elsewhere(cell)? => {
+                self.pass_on(cell, fact)?;
+                Ok(Outcome::Stored(Stored { stored: true }))
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    fn say_here(&self, cell: &Arc<Cell>, fact: &str, decides: bool) -> Result<Said, Problem> {
         let _place = cell.queue(self.limits.queue_per_agent)?;
         let mut inner = cell.inner();
         let inner = &mut *inner;
@@ -348,6 +425,10 @@ impl Agents {
             }
         } else {
             self.settle(cell, inner, &said);
+            if said.is_ok() && cell.turns().is_some() {
+                // Of a shared store, an agent that nobody has is claimed here.
+                self.agenda.now(cell.number);
+            }
         }
         Ok(Said { receipt: said?, steps })
     }
@@ -356,8 +437,12 @@ impl Agents {
     fn resident(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Result<(), SchedulerError> {
         if inner.scheduler.is_none() {
             let options = Options::new(cell.agent.clone());
-            let ledger = Telling::new(self.file.ledger(&cell.agent), cell);
-            let opened = Scheduler::observe(options, ledger, SystemClock, Elsewhere)?;
+            let ledger = match &inner.owned {
+                Some(own) => own.ledger(),
+                None => self.store.ledger(&cell.agent),
+            };
+            let ledger = Telling::new(ledger, cell);
+            let opened = Scheduler::observe(options, ledger, self.clock.clone(), Elsewhere)?;
             inner.scheduler = Some(Box::new(opened));
         }
         cell.use_at(self.second());
@@ -391,8 +476,10 @@ impl Agents {
             inner.request = None;
         }
         self.index(cell, Brief::of(scheduler));
+        cell.moves_at(self.second());
         cell.heard(head.seq);
-        if cell.turns().is_some() {
+        // To read an agent of a shared store is not a reason to claim it.
+        if cell.turns().is_some() && (!self.is_shared() || cell.is_own()) {
             self.agenda.now(cell.number);
         }
     }
@@ -403,6 +490,15 @@ impl Agents {
         let before = cell.set_brief(brief);
         if *before.triggers == *new {
             return;
+        }
+        if self.is_shared()
+            && let Err(why) = self.publish(cell, &before.triggers, &new)
+        {
+            // The next look at the agent publishes them.
+            self.tell(&format!(
+                "{}: its triggers are known to this server only: {why}",
+                cell.agent
+            ));
         }
         let mut triggers = self.triggers.write().unwrap_or_else(PoisonError::into_inner);
         for (hash, _) in &before.triggers {
@@ -420,16 +516,22 @@ impl Agents {
             return Err(Problem::no_runner());
         }
         let is_new = self.cell(&agent).is_err();
+        let own = self.own_first(&agent)?;
         if is_new {
-            let ledger = self.file.ledger(&agent);
+            let ledger = own.as_ref().map_or_else(|| self.store.ledger(&agent), Own::ledger);
             // Another process may make it at the same time: the second one finds it.
-            Scheduler::observe(options, ledger, SystemClock, Elsewhere)?;
+            Scheduler::observe(options, ledger, self.clock.clone(), Elsewhere)?;
         }
         let kept = Registered { turns: Some(turns), put_away: false };
-        self.file.keep(KEPT, agent.as_str(), &wakeful_core::json::write(&kept))?;
-        let cell = self.add(agent, Head::START, None);
+        self.register(&agent, &kept)?;
+        let cell = self.add(agent, (Head::START, Head::START), None);
         cell.set_turns(self.turns_of(Some(&kept)));
         cell.put_away(false);
+        match (own, turns) {
+            (Some(own), Turns::Elsewhere) => fleet::takes(&cell, &mut cell.inner(), own),
+            (Some(Own::Worker(claim)), Turns::Model) => claim.wait(),
+            _ => {}
+        }
         if turns == Turns::Elsewhere {
             let mut inner = cell.inner();
             let driven = self.drive(&cell, &mut inner, None);
@@ -444,16 +546,48 @@ impl Agents {
 
     /// Puts an agent away: it is no longer driven or listed. Its ledger stays, and can be read.
     pub(crate) fn put_away(&self, cell: &Arc<Cell>) -> Result<(), Problem> {
+        let own = self.own_first(&cell.agent)?;
         let kept = Registered { turns: cell.turns(), put_away: true };
-        self.file.keep(KEPT, cell.agent.as_str(), &wakeful_core::json::write(&kept))?;
+        self.register(&cell.agent, &kept)?;
         cell.set_turns(None);
         cell.put_away(true);
         self.agenda.set(cell.number, None);
         let mut inner = cell.inner();
-        if let Some(owned) = inner.owned.take() {
-            owned.release()?;
+        cell.owned_here(false);
+        match own.or_else(|| inner.owned.take()) {
+            // Something may come for it, and nothing of that is due.
+            Some(Own::Worker(claim)) => claim.rest(None)?,
+            Some(owned) => owned.release()?,
+            None => {}
         }
         Ok(())
+    }
+
+    /// Keeps who runs the turns of an agent.
+    fn register(&self, agent: &AgentId, kept: &Registered) -> Result<(), Problem> {
+        self.store.keep(KEPT, agent.as_str(), &wakeful_core::json::write(kept))?;
+        if let Some(worker) = self.store.worker() {
+            let turns = kept.turns.filter(|_| !kept.put_away);
+            worker.store().set_kind(agent, fleet::kind_of(turns))?;
+        }
+        Ok(())
+    }
+
+    /// Claims an agent of a shared store before it is changed, so that no other server drives it
+    /// meanwhile. `None` if this server has it, or shares its store with nobody.
+    fn own_first(&self, agent: &AgentId) -> Result<Option<Own>, Problem> {
+        let is_own = self.known(agent).is_some_and(|cell| cell.is_own());
+        if !self.is_shared() || is_own {
+            return Ok(None);
+        }
+        match self.store.own(agent) {
+            Ok(own) => Ok(Some(own)),
+            Err(why) if why.is_driven() => Err(match self.known(agent) {
+                Some(cell) => self.elsewhere(&cell)?,
+                None => Problem::not_ready("another server makes the agent just now: ask again"),
+            }),
+            Err(_) => Err(Problem::store()),
+        }
     }
 
     /// The seconds since the server began.
@@ -471,10 +605,13 @@ impl Agents {
             // What it did for an agent is in the ledger, or was not acknowledged.
             let _ = thread.join();
         }
+        if let Some(worker) = self.store.worker() {
+            return self.leave(worker);
+        }
         for cell in self.all() {
             let owned = cell.inner().owned.take();
             // What is not given up is found to be dead by the next process.
-            drop(owned.map(wakeful_host::ledger::Owned::release));
+            drop(owned.map(Own::release));
         }
     }
 }

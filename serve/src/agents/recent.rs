@@ -11,7 +11,7 @@ use wakeful_core::{
     id::Seq,
     record::{chain::Head, entry::EntryBytes},
 };
-use wakeful_host::ledger::SqliteLedger;
+use wakeful_host::ledger::StoreLedger;
 
 use super::Cell;
 
@@ -75,18 +75,18 @@ impl Recent {
 
 /// A ledger that tells its agent's followers what is appended.
 pub(crate) struct Telling {
-    ledger: SqliteLedger,
+    ledger: StoreLedger,
     /// The agent has this ledger in its state.
     cell: Weak<Cell>,
 }
 
 impl Telling {
-    pub(crate) fn new(ledger: SqliteLedger, cell: &Arc<Cell>) -> Self {
+    pub(crate) fn new(ledger: StoreLedger, cell: &Arc<Cell>) -> Self {
         Self { ledger, cell: Arc::downgrade(cell) }
     }
 
     /// The ledger itself.
-    pub(crate) fn stored(&mut self) -> &mut SqliteLedger {
+    pub(crate) fn stored(&mut self) -> &mut StoreLedger {
         &mut self.ledger
     }
 }

@@ -17,7 +17,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     driver::{self, DriveError},
-    ledger::SqliteLedger,
+    ledger::StoreLedger,
 };
 
 use super::{Agents, Cell, agenda::Number};
@@ -74,7 +74,7 @@ pub(crate) fn page_after(
 }
 
 /// The head of a ledger at one of its entries.
-pub(crate) fn head_at(ledger: &mut SqliteLedger, seq: Seq) -> Result<Head, Stop> {
+pub(crate) fn head_at(ledger: &mut StoreLedger, seq: Seq) -> Result<Head, Stop> {
     driver::head_at(ledger, seq).map_err(|why| match why {
         DriveError::Ledger(why) => Stop::Store(why),
         _ => Stop::Broken(EntryError::BrokenChain { seq }),
@@ -114,8 +114,8 @@ impl Agents {
             };
             at = turn;
             let Some(cell) = self.numbered(number) else { continue };
-            // An agent that came later began while this process lives.
-            let kept = heads.entry(number).or_insert(Some(Head::START));
+            // One that came later is followed from where it was then.
+            let kept = heads.entry(number).or_insert(Some(cell.began));
             let Some(head) = kept else { continue };
             loop {
                 match read_on(self, &cell, head, |entry, _| each(&cell, entry)) {

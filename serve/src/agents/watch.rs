@@ -7,6 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use wakeful_core::record::chain::Head;
+use wakeful_host::ledger::{SqliteFile, StoreError};
+
 use super::{Agents, held};
 use crate::problem::Problem;
 
@@ -21,7 +24,7 @@ const TIDY: u32 = 20;
 
 impl Agents {
     /// Watches until the end.
-    pub(super) fn watch(self: &Arc<Self>) {
+    pub(super) fn watch(self: &Arc<Self>, file: &SqliteFile) {
         self.look_at_all();
         self.is_ready.store(true, Ordering::Release);
         let mut looks = 0_u32;
@@ -30,13 +33,13 @@ impl Agents {
             thread::sleep(LOOK);
             looks = looks.wrapping_add(1);
             let began = Instant::now();
-            let seen = if began < rests_until { Ok(false) } else { self.look_if_changed() };
+            let seen = if began < rests_until { Ok(false) } else { self.look_if_changed(file) };
             if seen.as_ref().is_ok_and(|looked| *looked) {
                 // Of many agents, this takes long. A process that appends without pause must not
                 // keep this one busy.
                 rests_until = Instant::now() + began.elapsed() * REST;
             }
-            *held(&self.lost) = match (seen, self.file.lost()) {
+            *held(&self.lost) = match (seen, file.lost()) {
                 (Ok(_), None) => None,
                 (_, Some(lost)) => Some(lost.to_string()),
                 (Err(why), None) => Some(why.detail),
@@ -95,7 +98,7 @@ impl Agents {
                         none => none.insert(self.registered()?),
                     };
                     let turns = self.turns_of(registered.get(agent.as_str()));
-                    let cell = self.add(agent, head, turns);
+                    let cell = self.add(agent, (Head::START, head), turns);
                     self.agenda.now(cell.number);
                 }
             }
@@ -105,9 +108,9 @@ impl Agents {
 
     /// Looks at all agents if another process changed the file since the last look. Returns whether
     /// it did.
-    fn look_if_changed(self: &Arc<Self>) -> Result<bool, Problem> {
+    fn look_if_changed(self: &Arc<Self>, file: &SqliteFile) -> Result<bool, Problem> {
         let mut seen = held(&self.seen);
-        let found = self.file.version()?;
+        let found = file.version().map_err(StoreError::from)?;
         if found == *seen {
             return Ok(false);
         }
@@ -119,7 +122,9 @@ impl Agents {
     /// Sees what other processes have appended until now, for a token that is not known. Anybody
     /// can ask for it, so it costs next to nothing if they have appended nothing.
     pub(crate) fn look_closer(self: &Arc<Self>) -> Result<(), Problem> {
-        self.look_if_changed()?;
+        if let Some(file) = self.store.file() {
+            self.look_if_changed(file)?;
+        }
         for cell in self.all() {
             if cell.head() != cell.brief().head.seq {
                 self.look(&cell, &mut cell.inner());
@@ -129,7 +134,7 @@ impl Agents {
     }
 
     /// Drops states that nobody asked for a while, and the oldest of too many.
-    fn tidy(&self) {
+    pub(super) fn tidy(&self) {
         let now = self.second();
         let idle = self.limits.resident_idle.as_secs();
         let mut resident: Vec<_> =

@@ -5,16 +5,16 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use super::{
+    Agents, Cell, Turns, agenda::Number, brief::Brief, cell::Inner, fleet::takes, insisted, said,
+};
+use crate::problem::Problem;
 use wakeful_core::{
     fact::{Fact, turn::TurnAborted},
-    host::{Clock, LedgerError, SchedulerError, StepReport},
+    host::{LedgerError, SchedulerError, StepReport},
     json::{self, RawJson},
     record::{chain::Head, decision::Boundary, effect::Effect, turn::AbortReason},
 };
-use wakeful_host::{clock::SystemClock, ledger::OwnError};
-
-use super::{Agents, Cell, Turns, agenda::Number, brief::Brief, cell::Inner, insisted, said};
-use crate::problem::Problem;
 
 /// The time until an agent is tried again that failed, or that another process drives, in
 /// milliseconds. It doubles with each failure.
@@ -63,10 +63,12 @@ impl Agents {
                         inner.failures = 0;
                         self.agenda.set(number, cell.brief().next_wake);
                     }
+                    // The store tells when its worker has ended.
+                    Ok(_) if self.is_shared() => {}
                     Ok(_) => {
                         // Another process drives it, and may end without a word.
                         let after = again_ms(&mut inner);
-                        self.agenda.set(number, Some(SystemClock.now().plus_ms(after)));
+                        self.agenda.set(number, Some(self.now().plus_ms(after)));
                     }
                     Err(why) => {
                         drop(inner);
@@ -87,8 +89,9 @@ impl Agents {
         if inner.rested_at.is_none() && !brief.is_unfinished && !brief.is_closed {
             inner.rested_at = Some(brief.head);
         }
-        let is_late = brief.next_wake.is_some_and(|at| at <= SystemClock.now());
-        if inner.rested_at != Some(brief.head) || is_late {
+        let is_late = brief.next_wake.is_some_and(|at| at <= self.now());
+        let has_mail = cell.has_mail.swap(false, Ordering::AcqRel);
+        if inner.rested_at != Some(brief.head) || is_late || has_mail {
             return true;
         }
         self.agenda.set(cell.number, brief.next_wake);
@@ -113,17 +116,18 @@ impl Agents {
         inner: &mut Inner,
         safe_point: Option<Boundary>,
     ) -> Result<Vec<StepReport>, SchedulerError> {
-        self.resident(cell, inner)?;
         if inner.owned.is_none() {
-            match self.file.own(&cell.agent) {
-                Ok(owned) => inner.owned = Some(owned),
-                // It takes what is said here from the ledger.
-                Err(OwnError::Driven { .. }) => return Ok(Vec::new()),
+            match self.store.own(&cell.agent) {
+                Ok(own) => takes(cell, inner, own),
+                // It takes what is said here from the ledger, or from its inbox.
+                Err(why) if why.is_driven() => return Ok(Vec::new()),
                 Err(why) => {
                     return Err(LedgerError::Failed { message: why.to_string() }.into());
                 }
             }
         }
+        self.resident(cell, inner)?;
+        self.receive(cell, inner)?;
         let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
         scheduler.catch_up()?;
         let control = scheduler.state().control();
@@ -170,7 +174,7 @@ impl Agents {
         let brief = Brief::clone(&cell.brief());
         self.index(cell, brief.broken(problem.clone()));
         if !self.has_ended.load(Ordering::Acquire) {
-            self.agenda.set(cell.number, Some(SystemClock.now().plus_ms(after)));
+            self.agenda.set(cell.number, Some(self.now().plus_ms(after)));
         }
     }
 

@@ -1,7 +1,5 @@
 //! Agents as a whole: the list, making them, and putting them away.
 
-use std::collections::BTreeSet;
-
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +10,7 @@ use wakeful_core::{
     machine::Options,
     time::Timestamp,
 };
-use wakeful_host::ledger::Owner;
+use wakeful_host::ledger::{DrivenBy, Owner, Placed};
 
 use crate::{
     agents::{Listed, Turns},
@@ -46,22 +44,39 @@ pub(crate) struct Page {
     next: Option<AgentId>,
 }
 
-/// An agent that a process drives.
+/// An agent that a process drives: one of this machine, or a worker of a store.
 #[derive(Serialize, JsonSchema)]
 struct Driven {
     /// The agent.
     agent_id: AgentId,
     /// The number of the process.
-    pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
     /// The name of its program.
-    program: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    /// The id of the worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker: Option<String>,
+    /// Its address, if others can reach it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
     /// Since when it does.
     since: Timestamp,
 }
 
-impl From<Owner> for Driven {
-    fn from(Owner { agent_id, pid, program, since, .. }: Owner) -> Self {
-        Self { agent_id, pid, program, since }
+impl From<DrivenBy> for Driven {
+    fn from(by: DrivenBy) -> Self {
+        match by {
+            DrivenBy::Process(Owner { agent_id, pid, program, since, .. }) => {
+                let (pid, program) = (Some(pid), Some(program));
+                Self { agent_id, pid, program, worker: None, address: None, since }
+            }
+            DrivenBy::Worker(Placed { agent, worker, address, since }) => {
+                let worker = Some(worker);
+                Self { agent_id: agent, pid: None, program: None, worker, address, since }
+            }
+        }
     }
 }
 
@@ -78,18 +93,15 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
         return Err(Problem::malformed(format!("`limit` is a number from 1 to {MOST}")));
     }
     asked.agents.ready()?;
-    let mut cells = asked.agents.all();
-    cells.sort_by(|one, other| one.agent.cmp(&other.agent));
-    if let Some(cursor) = asked.query.get("cursor") {
-        cells.retain(|cell| cell.agent.as_str() > cursor.as_str());
-    }
-    let (mut agents, mut next) = (Vec::new(), None);
-    let mut listed = BTreeSet::new();
+    let after = asked.query.get("cursor").map_or("", String::as_str);
+    let (cells, mut next) = asked.agents.after(after, MOST)?;
+    let mut agents = Vec::new();
+    let mut listed = Vec::new();
     for cell in cells {
         if cell.is_put_away() {
             continue;
         }
-        let brief = cell.brief();
+        let brief = asked.agents.brief(&cell);
         let is_asked = posture.is_none_or(|posture| posture == brief.posture)
             && parked.is_none_or(|parked| parked == brief.is_parked);
         if !is_asked || !brief.is_read {
@@ -102,11 +114,9 @@ pub(crate) fn list(asked: &Asked) -> Result<Answer, Problem> {
         let state =
             asked.agents.with(&cell, |scheduler, _| Ok(AgentListEntry::new(scheduler.state())));
         agents.push(Listed::new(&cell, &brief, state));
-        listed.insert(cell.agent.clone());
+        listed.push(cell.agent.clone());
     }
-    let mut driven = asked.agents.owners()?;
-    driven.retain(|owner| listed.contains(&owner.agent_id));
-    let driven = driven.into_iter().map(Driven::from).collect();
+    let driven = asked.agents.owners_of(&listed)?.into_iter().map(Driven::from).collect();
     Ok(Answer::ok(&Page { agents, driven, next }))
 }
 

@@ -22,7 +22,7 @@ use wakeful_core::{
     id::Seq,
     record::entry::EntryBytes,
 };
-use wakeful_host::ledger::SqliteLedger;
+use wakeful_host::ledger::StoreLedger;
 
 use crate::{
     agents::Cell,
@@ -48,7 +48,7 @@ pub(crate) enum Until {
 /// A stream at its cursor.
 struct Reading {
     cell: Arc<Cell>,
-    ledger: SqliteLedger,
+    ledger: StoreLedger,
     after: Seq,
     read: VecDeque<Arc<EntryBytes>>,
     /// The entry at which it ends; `None` if it does not end by itself.

@@ -8,7 +8,7 @@ use wakeful_core::{
     fact::{
         Fact,
         ingress::ExternalTriggerDelivered,
-        outcome::{Answer as Outcome, Refusal},
+        outcome::{Answer as Answered, Refusal},
     },
     json,
     record::queue::envelope::MessageBody,
@@ -16,7 +16,7 @@ use wakeful_core::{
 use wakeful_host::token::Token;
 
 use crate::{
-    agents::digest,
+    agents::{Outcome, digest},
     asked::{Answer, Asked},
     problem::Problem,
     random,
@@ -54,7 +54,9 @@ pub(crate) fn deliver(asked: &Asked) -> Result<Answer, Problem> {
 fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
     let token = Token::shown(asked.part("token"));
     let hash = token.hash();
-    let find = || digest(hash.as_str()).and_then(|digest| asked.agents.trigger(&digest));
+    // The hash of a token is one.
+    let digest = digest(hash.as_str()).ok_or_else(Problem::no_such_token)?;
+    let find = || asked.agents.trigger(&digest);
     let (cell, trigger) = match find() {
         Some(found) => found,
         None => {
@@ -62,7 +64,10 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
             asked.agents.ready()?;
             // Another process may have made it a moment ago.
             asked.agents.look_closer()?;
-            find().ok_or_else(Problem::no_such_token)?
+            match find() {
+                Some(found) => found,
+                None => asked.agents.published(&digest)?.ok_or_else(Problem::no_such_token)?,
+            }
         }
     };
     if let Some(check) = asked.agents.checks.of(&cell.agent, &trigger) {
@@ -87,13 +92,14 @@ fn delivered(asked: &Asked) -> Result<&'static str, Problem> {
         event_type: named(&EVENTS).map(str::to_owned),
     });
     let said = asked.agents.say(&cell, &json::write(&fact), false)?;
+    let Outcome::Said(said) = said else { return Ok("stored") };
     match said.receipt.answer {
         // It was taken away since it was found.
-        Outcome::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
+        Answered::Ignored { reason: Refusal::WrongToken | Refusal::AlreadyTerminal, .. } => {
             Err(Problem::no_such_token())
         }
-        Outcome::Ignored { .. } => Ok("ignored"),
-        Outcome::Accepted => Ok("accepted"),
+        Answered::Ignored { .. } => Ok("ignored"),
+        Answered::Accepted => Ok("accepted"),
     }
 }
 

@@ -48,13 +48,13 @@ pub(crate) fn put(asked: &Asked) -> Result<Answer, Problem> {
     let trigger = trigger(asked)?;
     let is_new = new.secret.is_none();
     let check = Check::new(new.scheme, new.secret).map_err(Problem::unfit)?;
-    asked.agents.checks.put(asked.agents.file(), &asked.agent(), &trigger, &check)?;
+    asked.agents.checks.put(asked.agents.store(), &asked.agent(), &trigger, &check)?;
     let secret = is_new.then_some(check.secret);
     Ok(Answer::ok(&Signed { scheme: check.scheme, secret }))
 }
 
 pub(crate) fn end(asked: &Asked) -> Result<Answer, Problem> {
     let trigger = trigger(asked)?;
-    asked.agents.checks.forget(asked.agents.file(), &asked.agent(), &trigger)?;
+    asked.agents.checks.forget(asked.agents.store(), &asked.agent(), &trigger)?;
     Ok(Answer::nothing())
 }

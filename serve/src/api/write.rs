@@ -10,7 +10,7 @@ use wakeful_core::{
     fact::{
         Fact,
         ingress::{ExternalTriggerCreated, ExternalTriggerNamed, ExternalTriggerRotated},
-        outcome::{Answer as Outcome, Refusal},
+        outcome::{Answer as Answered, Refusal},
     },
     host::Receipt,
     id::{ExternalTriggerId, MessageId, Seq, WorkItemId},
@@ -27,13 +27,13 @@ use wakeful_core::{
 };
 use wakeful_host::{
     driver,
-    ledger::SqliteLedger,
+    ledger::StoreLedger,
     token::{Token, hex},
 };
 
 use crate::{
     access::Scope,
-    agents::Said,
+    agents::{Outcome, Said},
     asked::{Answer, Asked},
     problem::Problem,
     random,
@@ -102,8 +102,9 @@ fn lane<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Priority>, D
 pub(crate) struct Heard {
     /// The id of the message.
     message_id: MessageId,
+    /// What the agent answered; absent if another server drives it, and records the message soon.
     #[serde(flatten)]
-    receipt: Receipt,
+    receipt: Option<Receipt>,
     /// The turn that the message started, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<TurnRecord>,
@@ -116,6 +117,11 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
+    /// The status of an answer that does not wait for the turn.
+    pub(crate) fn status(&self) -> StatusCode {
+        if self.receipt.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED }
+    }
+
     pub(crate) fn answer(&self, status: StatusCode) -> Answer {
         Answer::with(status, self)
     }
@@ -169,21 +175,35 @@ pub(crate) fn message(asked: &Asked) -> Result<Heard, Problem> {
         message["work_item_id"] = item.into();
     }
     let fact = json!({ "fact": "message_queued", "message": message }).to_string();
-    let receipt = checked(asked.agents.say(&cell, &fact, false)?)?.receipt;
     let message_id = MessageId::from(id);
+    // It is followed from what is known before.
+    let before = cell.head();
+    let receipt = match checked(asked.agents.say(&cell, &fact, false)?)? {
+        Outcome::Said(said) => said.receipt,
+        Outcome::Stored(_) => {
+            return Ok(Heard {
+                message_id,
+                receipt: None,
+                turn: None,
+                settled: None,
+                recorded_at: before,
+            });
+        }
+    };
     let recorded_at = match receipt.answer {
-        Outcome::Accepted => receipt.head.seq,
+        Answered::Accepted => receipt.head.seq,
         // It was recorded, and may be settled, long before.
-        Outcome::Ignored { because, .. } => asked.agents.with(&cell, |scheduler, _| {
+        Answered::Ignored { because, .. } => asked.agents.with(&cell, |scheduler, _| {
             Ok(scheduler.state().entry_of(&message_id).unwrap_or(because))
         })?,
     };
+    let receipt = Some(receipt);
     Ok(Heard { message_id, receipt, turn: None, settled: None, recorded_at })
 }
 
 /// Follows a message in the ledger until its turn has ended.
 pub(crate) struct Following {
-    ledger: SqliteLedger,
+    ledger: StoreLedger,
     head: Option<Head>,
     from: Seq,
     message: MessageId,
@@ -192,7 +212,7 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    pub(crate) fn new(ledger: SqliteLedger, heard: &Heard) -> Self {
+    pub(crate) fn new(ledger: StoreLedger, heard: &Heard) -> Self {
         let message = heard.message_id.clone();
         Self { ledger, head: None, from: heard.recorded_at, message, is_running: false }
     }
@@ -232,8 +252,7 @@ impl Following {
 pub(crate) fn fact(asked: &Asked) -> Result<Answer, Problem> {
     let cell = asked.cell()?;
     // The receipt of a fact says itself that its id has another content, and by which entry.
-    let said = asked.agents.say(&cell, asked.text()?, true)?;
-    Ok(Answer::ok(&said))
+    Ok(answer(&asked.agents.say(&cell, asked.text()?, true)?))
 }
 
 /// What an agent is told to do.
@@ -279,8 +298,7 @@ pub(crate) fn control(asked: &Asked) -> Result<Answer, Problem> {
             r#"{"fact":"runtime_restarted"}"#.to_owned()
         }
     };
-    let said = checked(asked.agents.say(&cell, &fact, true)?)?;
-    Ok(Answer::ok(&said))
+    Ok(answer(&checked(asked.agents.say(&cell, &fact, true)?)?))
 }
 
 /// A new external trigger.
@@ -396,7 +414,7 @@ fn with_token(
         let detail = "the agent never ran: say who runs its turns with `PUT /v1/agents/{agent}`";
         return Err(Problem::new(StatusCode::CONFLICT, "wrong_state", detail));
     }
-    accepted(asked.agents.say(&cell, &json::write(fact), true)?)?;
+    accepted(&asked.agents.say(&cell, &json::write(fact), true)?)?;
     let summary = asked.agents.with(&cell, |scheduler, _| Ok(scheduler.summary()))?;
     let mut triggers = summary.active_external_triggers.into_iter();
     let trigger = triggers.find(|trigger| trigger.external_trigger_id == id);
@@ -410,28 +428,40 @@ pub(crate) fn revoke_trigger(asked: &Asked) -> Result<Answer, Problem> {
     let id = ExternalTriggerId::from(asked.part("trigger"));
     let named = ExternalTriggerNamed { external_trigger_id: id.clone() };
     let fact = json::write(&Fact::ExternalTriggerRevoked(named));
-    accepted(asked.agents.say(&cell, &fact, true)?)?;
-    asked.agents.checks.forget(asked.agents.file(), &asked.agent(), &id)?;
+    accepted(&asked.agents.say(&cell, &fact, true)?)?;
+    asked.agents.checks.forget(asked.agents.store(), &asked.agent(), &id)?;
     Ok(Answer::nothing())
 }
 
+/// What became of what was said.
+fn answer(outcome: &Outcome) -> Answer {
+    let status = match outcome {
+        Outcome::Said(_) => StatusCode::OK,
+        Outcome::Stored(_) => StatusCode::ACCEPTED,
+    };
+    Answer::with(status, outcome)
+}
+
 /// Refuses another content under a known id.
-fn checked(said: Said) -> Result<Said, Problem> {
-    match &said.receipt.answer {
-        Outcome::Ignored { reason: Refusal::ConflictingDuplicate, because } => Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "conflicting_duplicate",
-            format!("entry {because} has this id or key with another content: use a new one"),
-        )),
-        _ => Ok(said),
+fn checked(outcome: Outcome) -> Result<Outcome, Problem> {
+    let Outcome::Said(Said { receipt, .. }) = &outcome else { return Ok(outcome) };
+    match &receipt.answer {
+        Answered::Ignored { reason: Refusal::ConflictingDuplicate, because } => {
+            Err(Problem::conflicting(format!(
+                "entry {because} has this id or key with another content: use a new one"
+            )))
+        }
+        _ => Ok(outcome),
     }
 }
 
 /// Refuses what the scheduler ignored, for requests that name one thing which must be there.
-fn accepted(said: Said) -> Result<(), Problem> {
+fn accepted(outcome: &Outcome) -> Result<(), Problem> {
+    // Such a fact is never stored for another server.
+    let Outcome::Said(said) = outcome else { return Ok(()) };
     let (reason, because) = match &said.receipt.answer {
-        Outcome::Accepted => return Ok(()),
-        Outcome::Ignored { reason, because } => (reason, because),
+        Answered::Accepted => return Ok(()),
+        Answered::Ignored { reason, because } => (reason, because),
     };
     Err(match reason {
         Refusal::Unknown => Problem::no_trigger(),

@@ -9,7 +9,7 @@ use wakeful_core::{
     json,
     time::Timestamp,
 };
-use wakeful_host::ledger::{SqliteError, SqliteFile};
+use wakeful_host::ledger::{Store, StoreError};
 
 /// The kinds of what the store keeps: all positions of a hook, and those that moved since.
 const ALL: &str = "hook_positions";
@@ -55,25 +55,25 @@ pub(super) struct Cursor {
 
 impl Cursor {
     /// The positions at which a new hook begins.
-    pub(super) fn begin(file: &SqliteFile, hook: &str, at: &Positions) -> Result<(), SqliteError> {
+    pub(super) fn begin(store: &Store, hook: &str, at: &Positions) -> Result<(), StoreError> {
         // The second text goes first: it would move the new positions back or ahead.
-        file.forget(MOVED, hook)?;
+        store.forget(MOVED, hook)?;
         let all = All { version: 0, positions: at.clone() };
-        file.keep(ALL, hook, &json::write(&all))
+        store.keep(ALL, hook, &json::write(&all))
     }
 
-    pub(super) fn is_kept(file: &SqliteFile, hook: &str) -> Result<bool, SqliteError> {
-        Ok(file.kept(ALL)?.iter().any(|(name, _)| name == hook))
+    pub(super) fn is_kept(store: &Store, hook: &str) -> Result<bool, StoreError> {
+        Ok(store.kept(ALL)?.iter().any(|(name, _)| name == hook))
     }
 
-    pub(super) fn forget(file: &SqliteFile, hook: &str) -> Result<(), SqliteError> {
-        file.forget(MOVED, hook)?;
-        file.forget(ALL, hook).map(drop)
+    pub(super) fn forget(store: &Store, hook: &str) -> Result<(), StoreError> {
+        store.forget(MOVED, hook)?;
+        store.forget(ALL, hook).map(drop)
     }
 
-    pub(super) fn load(file: &SqliteFile, hook: &str) -> Result<Self, SqliteError> {
-        let kept = |kind| -> Result<Option<String>, SqliteError> {
-            let all = file.kept(kind)?.into_iter();
+    pub(super) fn load(store: &Store, hook: &str) -> Result<Self, StoreError> {
+        let kept = |kind| -> Result<Option<String>, StoreError> {
+            let all = store.kept(kind)?.into_iter();
             Ok(all.into_iter().find(|(name, _)| name == hook).map(|(_, text)| text))
         };
         let read = |text: String| serde_json::from_str(&text).ok();
@@ -117,19 +117,19 @@ impl Cursor {
     }
 
     /// Writes what changed.
-    pub(super) fn save(&mut self, file: &SqliteFile) -> Result<(), SqliteError> {
+    pub(super) fn save(&mut self, store: &Store) -> Result<(), StoreError> {
         if self.is_saved {
             return Ok(());
         }
         if self.moved.len() > MOST_MOVED {
             let all = All { version: self.version + 1, positions: self.all.clone() };
-            file.keep(ALL, &self.hook, &json::write(&all))?;
+            store.keep(ALL, &self.hook, &json::write(&all))?;
             self.version += 1;
             self.moved.clear();
         }
         let positions = self.moved.iter().map(|agent| (agent.clone(), self.of(agent))).collect();
         let moved = Moved { of: self.version, positions, owed: self.owed.clone() };
-        file.keep(MOVED, &self.hook, &json::write(&moved))?;
+        store.keep(MOVED, &self.hook, &json::write(&moved))?;
         self.is_saved = true;
         Ok(())
     }
@@ -142,31 +142,32 @@ mod tests {
     #[test]
     fn positions_are_kept_and_only_those_that_moved_are_written() {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = SqliteFile::open(&folder.path().join("a.sqlite")).expect("a store");
+        let store = Store::open(&folder.path().join("a.sqlite")).expect("a store");
         let agent = |number: usize| AgentId::from(format!("agent-{number}").as_str());
         let begin = (0..1_000).map(|number| (agent(number), Seq(7))).collect();
-        Cursor::begin(&file, "desk", &begin).expect("it writes");
-        let mut cursor = Cursor::load(&file, "desk").expect("it reads");
+        Cursor::begin(&store, "desk", &begin).expect("it writes");
+        let mut cursor = Cursor::load(&store, "desk").expect("it reads");
         assert_eq!((cursor.of(&agent(3)), cursor.of(&"later".into())), (Seq(7), Seq(0)));
         cursor.set(&agent(3), Seq(9));
         let since = cursor.owe("evt_1", Timestamp::from_nanos(5));
         assert_eq!(cursor.owe("evt_1", Timestamp::from_nanos(9)), since);
-        cursor.save(&file).expect("it writes");
-        let moved = &file.kept(MOVED).expect("it reads")[0].1;
+        cursor.save(&store).expect("it writes");
+        let moved = &store.kept(MOVED).expect("it reads")[0].1;
         assert!(moved.len() < 200, "{moved}");
-        let mut cursor = Cursor::load(&file, "desk").expect("it reads");
+        let mut cursor = Cursor::load(&store, "desk").expect("it reads");
         assert_eq!((cursor.of(&agent(3)), cursor.of(&agent(4))), (Seq(9), Seq(7)));
         assert_eq!(cursor.owe("evt_1", Timestamp::from_nanos(99)), since, "also after a restart");
         for number in 0..1_000 {
             cursor.set(&agent(number), Seq(20));
         }
-        cursor.save(&file).expect("it writes");
-        assert!(file.kept(MOVED).expect("it reads")[0].1.len() < 200);
+        cursor.save(&store).expect("it writes");
+        assert!(store.kept(MOVED).expect("it reads")[0].1.len() < 200);
         // As if the process had died between the two writes.
-        file.keep(MOVED, "desk", r#"{"of":0,"positions":{"agent-3":9},"owed":null}"#)
+        store
+            .keep(MOVED, "desk", r#"{"of":0,"positions":{"agent-3":9},"owed":null}"#)
             .expect("it writes");
-        assert_eq!(Cursor::load(&file, "desk").expect("it reads").of(&agent(3)), Seq(20));
-        Cursor::forget(&file, "desk").expect("it writes");
-        assert_eq!(Cursor::load(&file, "desk").expect("it reads").of(&agent(3)), Seq(0));
+        assert_eq!(Cursor::load(&store, "desk").expect("it reads").of(&agent(3)), Seq(20));
+        Cursor::forget(&store, "desk").expect("it writes");
+        assert_eq!(Cursor::load(&store, "desk").expect("it reads").of(&agent(3)), Seq(0));
     }
 }

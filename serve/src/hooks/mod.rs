@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wakeful_core::{host::Clock, id::AgentId, json};
-use wakeful_host::{clock::SystemClock, ledger::SqliteFile};
+use wakeful_host::{clock::SystemClock, ledger::Store};
 
 use self::{
     cursor::{Cursor, Positions},
@@ -183,7 +183,7 @@ impl Hooks {
     pub(crate) fn start(agents: Arc<Agents>, options: HookOptions) -> Result<Arc<Self>, Problem> {
         let hooks =
             Arc::new(Self { agents, options, all: Mutex::default(), command: Mutex::default() });
-        for (name, text) in hooks.file().kept(KEPT)? {
+        for (name, text) in hooks.store().kept(KEPT)? {
             match serde_json::from_str(&text) {
                 Ok(hook) => {
                     let watched = hooks.watch(&name, hook)?;
@@ -196,8 +196,8 @@ impl Hooks {
             }
         }
         if hooks.options.command.is_some() {
-            if !Cursor::is_kept(hooks.file(), COMMAND)? {
-                Cursor::begin(hooks.file(), COMMAND, &hooks.heads())?;
+            if !Cursor::is_kept(hooks.store(), COMMAND)? {
+                Cursor::begin(hooks.store(), COMMAND, &hooks.heads())?;
             }
             let hook = Hook {
                 id: COMMAND.to_owned(),
@@ -213,8 +213,8 @@ impl Hooks {
         Ok(hooks)
     }
 
-    fn file(&self) -> &SqliteFile {
-        self.agents.file()
+    fn store(&self) -> &Store {
+        self.agents.store()
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Watched>>> {
@@ -270,11 +270,11 @@ impl Hooks {
             let mut now = watched.now();
             if hook.agent_id != before.agent_id || before.is_off {
                 // Of the other agents, or of the time when it was off, it would get the past.
-                Cursor::begin(self.file(), name, &self.heads())?;
+                Cursor::begin(self.store(), name, &self.heads())?;
                 now.begun += 1;
                 now.failing = None;
             }
-            self.file().keep(KEPT, name, &json::write(&hook))?;
+            self.store().keep(KEPT, name, &json::write(&hook))?;
             now.hook = hook.into();
             drop(now);
             watched.rang.notify_all();
@@ -287,8 +287,8 @@ impl Hooks {
         let secret = signing::new_secret().map_err(|_| Problem::store())?;
         let id = random::id()?;
         let hook = Hook { id, url, events, agent_id, secret: secret.clone(), is_off: false };
-        Cursor::begin(self.file(), name, &self.heads())?;
-        self.file().keep(KEPT, name, &json::write(&hook))?;
+        Cursor::begin(self.store(), name, &self.heads())?;
+        self.store().keep(KEPT, name, &json::write(&hook))?;
         let watched = self.watch(name, hook)?;
         let shown = watched.shown(Some(secret));
         all.insert(name.to_owned(), watched);
@@ -307,8 +307,8 @@ impl Hooks {
         // From here on, its thread writes nothing.
         watched.change(|now| (now.has_ended, now.is_deleted) = (true, true));
         self.agents.changes.ring();
-        self.file().forget(KEPT, name)?;
-        Cursor::forget(self.file(), name)?;
+        self.store().forget(KEPT, name)?;
+        Cursor::forget(self.store(), name)?;
         all.remove(name);
         Ok(())
     }

@@ -88,7 +88,7 @@ impl Worker<'_> {
         if self.watched.now().hook.is_off {
             return self.pause(Duration::MAX, begun) != Going::Ended;
         }
-        let mut cursor = match Cursor::load(self.agents.file(), &self.watched.name) {
+        let mut cursor = match Cursor::load(self.agents.store(), &self.watched.name) {
             Ok(cursor) => cursor,
             Err(why) => {
                 self.failing(&format!("its positions cannot be read: {why}"));
@@ -290,7 +290,7 @@ impl Worker<'_> {
         if now.begun != begun || now.is_deleted {
             return;
         }
-        let saved = cursor.save(self.agents.file());
+        let saved = cursor.save(self.agents.store());
         drop(now);
         match saved {
             Ok(()) => {
@@ -317,7 +317,7 @@ impl Worker<'_> {
         }
         let off = Hook { is_off: true, ..Hook::clone(hook) };
         // If it cannot be written, the hook is off until the server starts anew.
-        let kept = self.agents.file().keep(KEPT, &self.watched.name, &json::write(&off));
+        let kept = self.agents.store().keep(KEPT, &self.watched.name, &json::write(&off));
         now.hook = off.into();
         now.failing = Some(why.to_owned());
         now.begun += 1;

@@ -16,7 +16,7 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
-use wakeful_host::ledger::SqliteLedger;
+use wakeful_host::ledger::StoreLedger;
 
 use crate::agents::tail::{Stop, head_at};
 
@@ -106,7 +106,7 @@ pub(super) fn ends(entry: &Entry) -> bool {
 impl Turn {
     /// The turn that an entry ended. `None` if the ledger does not have its beginning, as after an
     /// import.
-    pub(super) fn read(ledger: SqliteLedger, last: Seq) -> Result<Option<Self>, Stop> {
+    pub(super) fn read(ledger: StoreLedger, last: Seq) -> Result<Option<Self>, Stop> {
         let mut back = Back { ledger, before: last.next(), page: Vec::new() };
         let Some(mut last) = back.next()? else { return Ok(None) };
         let What::Turn(record) = std::mem::replace(&mut last.what, What::Other) else {
@@ -127,7 +127,7 @@ impl Turn {
 
 /// Reads a ledger from an entry back to its beginning.
 struct Back {
-    ledger: SqliteLedger,
+    ledger: StoreLedger,
     /// All entries from here on were read.
     before: Seq,
     /// What was read and not given yet.

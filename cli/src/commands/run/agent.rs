@@ -45,7 +45,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     ledger::require_plain(&args.ledger, &agent_id)?;
     let workspace = model::workspace(&given.workspace)?;
     let home = ledger::home_of(&args.ledger, given.home.as_deref())?;
-    let checked = given.model.checked(&workspace, &args.ledger, &home)?;
+    let checked = given.model.checked(&workspace, Some(&args.ledger), &home)?;
     let hurry = Hurry::default();
     let (conversation, lines) =
         Conversation::open(args.json, &agent_id, &args.ledger, hurry.clone())?;
@@ -60,7 +60,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     }
     let place = Place {
         agent_id,
-        file: file.clone(),
+        store: file.clone().into(),
         engines: args.driver.engines()?,
         workspace,
         home,

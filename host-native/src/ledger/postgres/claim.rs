@@ -5,9 +5,13 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use wakeful_core::{AgentId, Timestamp};
+use wakeful_core::{AgentId, LedgerError, Timestamp};
 
-use super::{PostgresError, PostgresLedger, append::Epoch, worker::Worker};
+use super::{
+    PostgresError, PostgresLedger,
+    append::Epoch,
+    worker::{Held, Term, Worker},
+};
 
 /// The row of the inbox that the next append of a ledger turns into entries; 0 if there is none.
 #[derive(Debug, Default)]
@@ -23,19 +27,43 @@ impl Taking {
     }
 }
 
-/// An agent that this process drives, until it is released or its lease ends. Dropping it does not
-/// release it, because the agent may be in the middle of something.
+/// An agent that this process drives, until it is given back or its lease ends. Dropping it does
+/// not give it back, because the agent may be in the middle of something: the next driver in this
+/// process must restart it.
 #[derive(Debug)]
-#[must_use = "the agent stays this worker's own until it is released"]
+#[must_use = "the agent stays this worker's own until it is given back"]
 pub struct Claim {
     worker: Worker,
     agent: AgentId,
-    epoch: i64,
-    is_restart: bool,
+    term: Term,
     taking: Arc<Taking>,
     /// The number of the inbox when it was last found to be empty.
     seen: AtomicI64,
 }
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut held = self.worker.held();
+        // One that waits stays known as such.
+        if let Some(Held::IsDriven) = held.get(&self.agent) {
+            held.remove(&self.agent);
+        }
+    }
+}
+
+/// What became of a fact from the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was appended.
+    Recorded,
+    /// The agent knows it already.
+    Known,
+    /// The agent refuses it, and why.
+    Refused(String),
+}
+
+/// The facts of one look into the inbox.
+const PAGE: u32 = 64;
 
 /// A fact from the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +77,13 @@ pub struct Arrived {
 }
 
 impl Claim {
-    pub(super) fn new(worker: Worker, agent: AgentId, epoch: i64, is_restart: bool) -> Self {
-        let (taking, seen) = (Arc::default(), AtomicI64::new(0));
-        Self { worker, agent, epoch, is_restart, taking, seen }
+    pub(super) fn new(worker: Worker, agent: AgentId, term: Term) -> Self {
+        let seen = term.seen.into();
+        Self { worker, agent, term, taking: Arc::default(), seen }
+    }
+
+    fn term(&self) -> Term {
+        Term { seen: self.seen.load(Ordering::Relaxed), ..self.term.clone() }
     }
 
     /// The agent.
@@ -63,19 +95,26 @@ impl Claim {
     /// Counts the claims of this agent.
     #[must_use]
     pub fn epoch(&self) -> i64 {
-        self.epoch
+        self.term.epoch
     }
 
     /// Whether the agent must be taken over with a restart: its last driver did not come to rest.
     #[must_use]
     pub fn is_restart(&self) -> bool {
-        self.is_restart
+        self.term.is_restart
+    }
+
+    /// Whether the agent is certainly this worker's own still. If not, its turns must end, because
+    /// another worker may drive it soon.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.worker.id() == self.term.worker && self.worker.is_sure()
     }
 
     /// The ledger, whose appends are refused once the claim is lost.
     #[must_use]
     pub fn ledger(&self) -> PostgresLedger {
-        let epoch = Epoch { worker: self.worker.shared_id(), number: self.epoch };
+        let epoch = Epoch { worker: Arc::clone(&self.term.worker), number: self.term.epoch };
         self.worker.store().ledger(&self.agent).under(epoch, Arc::clone(&self.taking))
     }
 
@@ -103,6 +142,32 @@ impl Claim {
         done
     }
 
+    /// Records all that came for the agent, in order. `record` appends a fact, which is JSON, and
+    /// says what became of it. One that is refused is set aside, with the reason.
+    ///
+    /// # Errors
+    /// That of `record`, and if the store cannot be used. The facts from there on are left.
+    pub fn receive<E: From<LedgerError>>(
+        &self,
+        mut record: impl FnMut(&str) -> Result<Fate, E>,
+    ) -> Result<(), E> {
+        loop {
+            let arrived = self.arrived(PAGE).map_err(LedgerError::from)?;
+            if arrived.is_empty() {
+                return Ok(());
+            }
+            for arrived in &arrived {
+                match self.recording(arrived, || record(&arrived.fact))? {
+                    Fate::Recorded => {}
+                    Fate::Known => self.forget(arrived).map_err(LedgerError::from)?,
+                    Fate::Refused(because) => {
+                        self.set_aside(arrived, &because).map_err(LedgerError::from)?;
+                    }
+                }
+            }
+        }
+    }
+
     /// Takes a fact out of the way that the agent refuses. It stays in the store with the reason.
     ///
     /// # Errors
@@ -117,6 +182,19 @@ impl Claim {
     /// If the store cannot be written.
     pub fn forget(&self, arrived: &Arrived) -> Result<(), PostgresError> {
         self.worker.store().forget_arrived(&self.agent, arrived.at)
+    }
+
+    /// Nothing here drives the agent now, and it stays this worker's own. The next driver in this
+    /// process gets this claim again.
+    pub fn wait(self) {
+        self.worker.held().insert(self.agent.clone(), Held::Waits(self.term()));
+    }
+
+    /// As [`Claim::wait`], after the agent came to rest: its next driver in this process need not
+    /// restart it.
+    pub fn wait_at_rest(mut self) {
+        self.term.is_restart = false;
+        self.wait();
     }
 
     /// Gives the agent back after it came to rest. A worker claims it again at `due`, or at once if
@@ -137,7 +215,6 @@ impl Claim {
     }
 
     fn give_back(&self, due: Option<Timestamp>, is_rested: bool) -> Result<(), PostgresError> {
-        let seen = self.seen.load(Ordering::Relaxed);
-        self.worker.give_back(&self.agent, self.epoch, seen, due, is_rested)
+        self.worker.give_back(&self.agent, &self.term(), due, is_rested)
     }
 }

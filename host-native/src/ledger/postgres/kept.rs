@@ -34,6 +34,19 @@ impl PostgresStore {
         rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 
+    /// The text of a name; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn kept_one(&self, kind: &str, name: &str) -> Result<Option<String>, PostgresError> {
+        let row = self.call("read a text", async |connection| {
+            connection
+                .row("SELECT value FROM kept WHERE kind = $1 AND name = $2", &[&kind, &name])
+                .await
+        })?;
+        row.map(|row| self.column(&row, 0)).transpose()
+    }
+
     /// Forgets the text of a name. Returns whether there was one; an attempt whose answer was lost
     /// may have forgotten it already.
     ///

@@ -43,7 +43,7 @@ use crate::waiting;
 
 pub use self::{
     address::Address,
-    claim::{Arrived, Claim},
+    claim::{Arrived, Claim, Fate},
     error::{Fault, PostgresError},
     ledger::PostgresLedger,
     placement::{Placed, WorkerInfo},
@@ -242,9 +242,47 @@ impl PostgresStore {
                 )
                 .await
         })?;
-        rows.iter()
-            .map(|row| Ok((AgentId::from(self.column::<String>(row, 0)?), self.head(row, 1)?)))
-            .collect()
+        rows.iter().map(|row| self.agent_and_head(row)).collect()
+    }
+
+    fn agent_and_head(&self, row: &Row) -> Result<(AgentId, Head), PostgresError> {
+        Ok((AgentId::from(self.column::<String>(row, 0)?), self.head(row, 1)?))
+    }
+
+    /// The newest entries of these agents. Those without entries are left out.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn heads_of(&self, agents: &[AgentId]) -> Result<Vec<(AgentId, Head)>, PostgresError> {
+        let ids: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+        let rows = self.call("read the heads", async |connection| {
+            connection
+                .rows(
+                    "SELECT agent_id, head_seq, head_chain FROM agents
+                     WHERE agent_id = ANY ($1) AND head_seq > 0",
+                    &[&ids],
+                )
+                .await
+        })?;
+        rows.iter().map(|row| self.agent_and_head(row)).collect()
+    }
+
+    /// Up to `most` agents that have entries, sorted by id, after this one.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn agents_after(&self, after: &str, most: u32) -> Result<Vec<AgentId>, PostgresError> {
+        let most = i64::from(most);
+        let rows = self.call("list the agents", async |connection| {
+            connection
+                .rows(
+                    "SELECT agent_id FROM agents WHERE agent_id > $1 AND head_seq > 0
+                     ORDER BY agent_id LIMIT $2",
+                    &[&after, &most],
+                )
+                .await
+        })?;
+        rows.iter().map(|row| Ok(AgentId::from(self.column::<String>(row, 0)?))).collect()
     }
 
     /// The agents that have entries, sorted by id.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tokio_postgres::types::ToSql;
 use wakeful_core::{AgentId, Timestamp};
 
 use super::{Fault, PostgresError, PostgresStore};
@@ -70,14 +71,30 @@ impl PostgresStore {
     /// # Errors
     /// If the store cannot be read.
     pub fn placed(&self) -> Result<Vec<Placed>, PostgresError> {
+        self.placed_among(None)
+    }
+
+    /// As [`PostgresStore::placed`], for these agents only.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn placed_of(&self, agents: &[AgentId]) -> Result<Vec<Placed>, PostgresError> {
+        self.placed_among(Some(agents))
+    }
+
+    fn placed_among(&self, agents: Option<&[AgentId]>) -> Result<Vec<Placed>, PostgresError> {
+        let among: Option<Vec<&str>> =
+            agents.map(|agents| agents.iter().map(AgentId::as_str).collect());
         let rows = self.call("list the owners", async |connection| {
             connection
                 .rows(
                     "SELECT agent_id, worker, address,
                          (extract(epoch FROM owned_since) * 1000000)::bigint
                      FROM agents JOIN workers ON worker = owner
-                     WHERE lease_ends > clock_timestamp() ORDER BY agent_id",
-                    &[],
+                     WHERE lease_ends > clock_timestamp()
+                         AND ($1::text[] IS NULL OR agent_id = ANY ($1))
+                     ORDER BY agent_id",
+                    &[&among],
                 )
                 .await
         })?;
@@ -110,15 +127,29 @@ impl PostgresStore {
     /// Pins an agent to workers that have a label, or to none.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// If there is no such agent, or the store cannot be written.
     pub fn pin(&self, agent: &AgentId, label: Option<&str>) -> Result<(), PostgresError> {
+        self.set(agent, "UPDATE agents SET label = $2 WHERE agent_id = $1", &label)
+    }
+
+    /// Says of which kind an agent is: only workers that can drive this kind claim it when it is
+    /// due.
+    ///
+    /// # Errors
+    /// If there is no such agent, or the store cannot be written.
+    pub fn set_kind(&self, agent: &AgentId, kind: &str) -> Result<(), PostgresError> {
+        self.set(agent, "UPDATE agents SET kind = $2 WHERE agent_id = $1", &kind)
+    }
+
+    fn set(
+        &self,
+        agent: &AgentId,
+        statement: &'static str,
+        to: &(dyn ToSql + Sync),
+    ) -> Result<(), PostgresError> {
         let id = agent.as_str();
-        let pinned = self.call("pin an agent", async |connection| {
-            connection
-                .execute("UPDATE agents SET label = $2 WHERE agent_id = $1", &[&id, &label])
-                .await
-        });
-        match pinned? {
+        let set = self.call("change an agent", async |it| it.execute(statement, &[&id, to]).await);
+        match set? {
             0 => Err(PostgresError::new(self.address(), Fault::NoAgent { agent: agent.clone() })),
             _ => Ok(()),
         }

@@ -22,6 +22,9 @@ use super::{
 /// driver that came to rest, and cleared by the first append of the next one.
 ///
 /// The inbox has the facts that came while another worker, or none, had the agent.
+///
+/// `kind` says what a worker must be able to drive; the empty one is that of an agent of which
+/// nothing was said.
 const STEPS: &[&str] = &["
     CREATE TABLE workers (
         worker text COLLATE \"C\" PRIMARY KEY,
@@ -36,6 +39,7 @@ const STEPS: &[&str] = &["
         head_seq bigint NOT NULL DEFAULT 0 CHECK (head_seq >= 0),
         head_chain bytea NOT NULL CHECK (length(head_chain) = 32),
         goes_on_in text,
+        kind text COLLATE \"C\" NOT NULL DEFAULT '',
         label text,
         owner text COLLATE \"C\",
         owned_since timestamptz,
@@ -44,7 +48,7 @@ const STEPS: &[&str] = &["
         due_at timestamptz CHECK (owner IS NULL OR due_at IS NULL),
         inbox_seq bigint NOT NULL DEFAULT 0
     );
-    CREATE INDEX ON agents (due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX ON agents (kind, due_at) WHERE due_at IS NOT NULL;
     CREATE INDEX ON agents (owner) WHERE owner IS NOT NULL;
     CREATE TABLE entries (
         agent bigint NOT NULL,

@@ -5,7 +5,7 @@
 //! renewal.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt, io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -29,8 +29,12 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// Each renewal comes after this share of the lease.
 const RENEWALS: u32 = 3;
 
-/// The renewals between two searches for agents whose owner is not a worker.
-const SEARCH: u32 = 10;
+/// The longest time between two looks for dead workers, so that their agents are driven again soon
+/// after their lease.
+const REAP: Duration = Duration::from_secs(1);
+
+/// The looks between two searches for agents whose owner is not a worker.
+const SEARCH: u32 = 30;
 
 /// What a worker says of itself.
 #[derive(Clone, Debug)]
@@ -40,13 +44,16 @@ pub struct WorkerOptions {
     /// What it has that others do not, such as a folder. An agent that is pinned to a label is
     /// claimed only by workers that have it.
     pub labels: BTreeSet<String>,
+    /// The kinds of agents that it can drive. Those of which nothing was said have the empty kind.
+    pub kinds: BTreeSet<String>,
     /// The time after which others take its agents over, if it is not renewed. At least a second.
     pub lease: Duration,
 }
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        Self { address: None, labels: BTreeSet::new(), lease: LEASE }
+        let kinds = [String::new()].into();
+        Self { address: None, labels: BTreeSet::new(), kinds, lease: LEASE }
     }
 }
 
@@ -74,6 +81,9 @@ pub enum ClaimError {
 
 /// This process as a worker. Clones are the same one. When the last clone and the last claim are
 /// dropped, the lease is no longer renewed; [`Worker::leave`] ends it at once.
+///
+/// If the lease ends in spite of it, as while the process was stopped, others take its agents over,
+/// and it joins again under another id. Its claims of before are lost: [`Claim::is_sure`] says so.
 #[derive(Clone)]
 pub struct Worker {
     shared: Arc<Shared>,
@@ -81,14 +91,35 @@ pub struct Worker {
 
 struct Shared {
     store: PostgresStore,
-    id: Arc<str>,
-    labels: Vec<String>,
-    lease: Duration,
-    /// The agents that this process has claimed.
-    held: Mutex<BTreeSet<AgentId>>,
+    options: WorkerOptions,
+    id: Mutex<Arc<str>>,
+    /// The agents that this process has.
+    held: Mutex<BTreeMap<AgentId, Held>>,
     lease_state: Mutex<LeaseState>,
     /// What must be added to this machine's time to get the database's, in nanoseconds.
     offset: AtomicI64,
+}
+
+/// What became of an agent that this process has.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    /// It is claimed, and something here drives it.
+    IsDriven,
+    /// It is claimed, and nothing here drives it.
+    Waits(Term),
+}
+
+/// One claim of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Term {
+    /// The id of the worker.
+    pub(super) worker: Arc<str>,
+    /// Counts the claims of the agent.
+    pub(super) epoch: i64,
+    /// Whether its next driver must restart it.
+    pub(super) is_restart: bool,
+    /// The number of the inbox when it was last found to be empty.
+    pub(super) seen: i64,
 }
 
 struct LeaseState {
@@ -101,7 +132,7 @@ struct LeaseState {
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Worker").field(&self.shared.id).finish()
+        f.debug_tuple("Worker").field(&self.id()).finish()
     }
 }
 
@@ -118,7 +149,7 @@ const CLAIM_DUE: &str = "
         WHERE worker = $1 AND lease_ends > clock_timestamp() FOR KEY SHARE
     ), due AS (
         SELECT agent FROM agents, me
-        WHERE due_at <= now() AND owner IS NULL AND goes_on_in IS NULL
+        WHERE kind = ANY ($3) AND due_at <= now() AND owner IS NULL AND goes_on_in IS NULL
             AND (label IS NULL OR label = ANY (me.labels))
         ORDER BY due_at LIMIT $2 FOR UPDATE OF agents SKIP LOCKED
     )
@@ -152,49 +183,37 @@ impl PostgresStore {
     /// # Errors
     /// If the store cannot be written, or the system gives no random bytes or no thread.
     pub fn join(&self, options: &WorkerOptions) -> Result<Worker, PostgresError> {
-        let refused =
-            |doing, why: String| PostgresError::new(self.address(), Fault::Refused { doing, why });
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(|why| refused("name a worker", why.to_string()))?;
-        let id: Arc<str> = hex(&bytes).into();
-        let labels: Vec<String> = options.labels.iter().cloned().collect();
-        let lease = options.lease.max(SHORTEST);
-        let seconds = lease.as_secs_f64();
-        let asked = Instant::now();
-        self.call("join", async |connection| {
-            connection
-                .execute(
-                    "INSERT INTO workers (worker, address, labels, lease_ends)
-                     VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4))
-                     ON CONFLICT DO NOTHING",
-                    &[&&*id, &options.address, &labels, &seconds],
-                )
-                .await
-        })?;
+        let options =
+            WorkerOptions { lease: options.lease.max(SHORTEST), ..WorkerOptions::clone(options) };
         let worker = Worker {
             shared: Arc::new(Shared {
                 store: self.clone(),
-                id,
-                labels,
-                lease,
+                options,
+                id: Mutex::new("".into()),
                 held: Mutex::default(),
                 lease_state: Mutex::new(LeaseState {
-                    renewed: asked,
-                    is_lost: false,
+                    renewed: Instant::now(),
+                    is_lost: true,
                     has_ended: false,
                 }),
                 offset: AtomicI64::new(0),
             }),
         };
+        worker.enter()?;
         worker.renew()?;
-        let no_thread = |why: io::Error| refused("renew a lease", why.to_string());
-        worker.beat("wakeful-lease", |worker, _| worker.renew()).map_err(no_thread)?;
+        let no_thread = |why: io::Error| self.refused("renew a lease", why.to_string());
+        let pause = worker.shared.options.lease / RENEWALS;
+        worker.beat("wakeful-lease", pause, |worker, _| worker.renew()).map_err(no_thread)?;
         // On a thread of its own: it may wait for others, and a renewal must not.
-        let reaper = worker.beat("wakeful-reaper", |worker, beats| {
+        let reaper = worker.beat("wakeful-reaper", pause.min(REAP), |worker, beats| {
             worker.store().reap(beats.is_multiple_of(SEARCH)).map(drop)
         });
         reaper.map_err(no_thread)?;
         Ok(worker)
+    }
+
+    fn refused(&self, doing: &'static str, why: String) -> PostgresError {
+        PostgresError::new(self.address(), Fault::Refused { doing, why })
     }
 
     /// Takes the agents of dead workers from them, so that others claim them at once. Returns the
@@ -226,14 +245,11 @@ impl PostgresStore {
 }
 
 impl Worker {
-    /// Its id.
+    /// Its id, until its lease ends.
     #[must_use]
-    pub fn id(&self) -> &str {
-        &self.shared.id
-    }
-
-    pub(super) fn shared_id(&self) -> Arc<str> {
-        Arc::clone(&self.shared.id)
+    pub fn id(&self) -> Arc<str> {
+        // It is one value.
+        Arc::clone(&self.shared.id.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The store.
@@ -244,8 +260,8 @@ impl Worker {
 
     /// The labels that it joined with.
     #[must_use]
-    pub fn labels(&self) -> &[String] {
-        &self.shared.labels
+    pub fn labels(&self) -> &BTreeSet<String> {
+        &self.shared.options.labels
     }
 
     /// Whether its agents are certainly its own: the newest renewal is younger than two thirds of
@@ -254,13 +270,7 @@ impl Worker {
     #[must_use]
     pub fn is_sure(&self) -> bool {
         let state = self.state();
-        !state.is_lost && state.renewed.elapsed() < self.shared.lease * 2 / 3
-    }
-
-    /// Whether others have taken its agents. It claims no more; the process joins again.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.state().is_lost
+        !state.is_lost && state.renewed.elapsed() < self.shared.options.lease * 2 / 3
     }
 
     /// Stops the renewals, as the death of the process would. Tests do this.
@@ -280,14 +290,12 @@ impl Worker {
     /// # Errors
     /// If the store cannot be written, or the lease is lost.
     pub fn claim_due(&self, most: u32) -> Result<Vec<Claim>, PostgresError> {
-        if self.is_lost() {
-            return Err(self.lease_lost());
-        }
-        let most = i64::from(most);
+        let (id, most) = (self.id(), i64::from(most));
+        let kinds: Vec<&str> = self.shared.options.kinds.iter().map(String::as_str).collect();
         let attempts = AtomicI64::new(0);
         let (mut rows, is_repeated) = self.store().call("claim agents", async |connection| {
             let is_repeated = attempts.fetch_add(1, Ordering::Relaxed) > 0;
-            let rows = connection.rows(CLAIM_DUE, &[&self.id(), &most]).await?;
+            let rows = connection.rows(CLAIM_DUE, &[&&*id, &most, &kinds]).await?;
             Ok((rows, is_repeated))
         })?;
         if is_repeated {
@@ -296,7 +304,7 @@ impl Worker {
                 connection
                     .rows(
                         "SELECT agent_id, epoch, is_rested FROM agents WHERE owner = $1",
-                        &[&self.id()],
+                        &[&&*id],
                     )
                     .await
             })?;
@@ -305,50 +313,73 @@ impl Worker {
         for row in &rows {
             let store = self.store();
             let agent = AgentId::from(store.column::<String>(row, 0)?);
-            if self.held().insert(agent.clone()) {
-                let is_rested: bool = store.column(row, 2)?;
-                claims.push(Claim::new(self.clone(), agent, store.column(row, 1)?, !is_rested));
+            let (epoch, is_rested) = (store.column(row, 1)?, store.column::<bool>(row, 2)?);
+            let mut held = self.held();
+            // If it has it already, an earlier attempt claimed it, or this list is of all its own.
+            if !held.contains_key(&agent) {
+                held.insert(agent.clone(), Held::IsDriven);
+                let worker = Arc::clone(&id);
+                let term = Term { worker, epoch, is_restart: !is_rested, seen: 0 };
+                claims.push(Claim::new(self.clone(), agent, term));
             }
         }
         Ok(claims)
     }
 
-    /// Claims one agent. A new one begins with its first append.
+    /// Claims one agent, or goes on with the claim of one that waits here. A new agent begins with
+    /// its first append.
     ///
     /// # Errors
-    /// If another worker drives it, or the store cannot be written, or the lease is lost.
+    /// If another one drives it, or the store cannot be written, or the lease is lost.
     pub fn claim(&self, agent: &AgentId) -> Result<Claim, ClaimError> {
-        if self.is_lost() {
-            return Err(self.lease_lost().into());
-        }
+        let id = self.id();
         let driven = |by: String, here| ClaimError::Driven { agent: agent.clone(), by, here };
-        if !self.held().insert(agent.clone()) {
-            return Err(driven(self.id().to_owned(), true));
+        let before = self.held().insert(agent.clone(), Held::IsDriven);
+        match before {
+            Some(Held::IsDriven) => return Err(driven(id.to_string(), true)),
+            Some(Held::Waits(term)) => return Ok(Claim::new(self.clone(), agent.clone(), term)),
+            None => {}
         }
-        let claimed = self.claimed(agent);
+        let claimed = self.claimed(&id, agent);
         if !matches!(claimed, Ok(Ok(_))) {
             self.held().remove(agent);
         }
         match claimed? {
             Ok((epoch, is_rested)) => {
-                Ok(Claim::new(self.clone(), agent.clone(), epoch, !is_rested))
+                let term = Term { worker: id, epoch, is_restart: !is_rested, seen: 0 };
+                Ok(Claim::new(self.clone(), agent.clone(), term))
             }
             Err(Some(by)) => Err(driven(by, false)),
             Err(None) => Err(self.lease_lost().into()),
         }
     }
 
+    /// The number of agents that this process has.
+    #[must_use]
+    pub fn holds(&self) -> usize {
+        self.held().len()
+    }
+
+    /// The agents that wait here, and that nothing drives.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<AgentId> {
+        let held = self.held();
+        let waits = held.iter().filter(|(_, held)| matches!(held, Held::Waits(_)));
+        waits.map(|(agent, _)| agent.clone()).collect()
+    }
+
     /// The epoch of a new claim and whether the agent rested; otherwise who has it.
     #[allow(clippy::type_complexity)]
     fn claimed(
         &self,
+        worker: &str,
         agent: &AgentId,
     ) -> Result<Result<(i64, bool), Option<String>>, PostgresError> {
         let (store, id) = (self.store(), agent.as_str());
         let start = Head::START.chain;
         let chain = start.as_bytes().as_slice();
         let row = store.call("claim an agent", async |connection| {
-            connection.row(CLAIM, &[&self.id(), &id, &chain]).await
+            connection.row(CLAIM, &[&worker, &id, &chain]).await
         })?;
         if let Some(row) = row {
             return Ok(Ok((store.column(&row, 0)?, store.column(&row, 1)?)));
@@ -369,13 +400,13 @@ impl Worker {
     /// # Errors
     /// If the store cannot be read.
     pub fn addressed(&self) -> Result<Vec<AgentId>, PostgresError> {
-        let store = self.store();
+        let (store, id) = (self.store(), self.id());
         let rows = store.call("look for letters", async |connection| {
             connection
                 .rows(
                     "SELECT DISTINCT agent_id FROM inbox JOIN agents USING (agent)
                      WHERE owner = $1 AND refused_because IS NULL",
-                    &[&self.id()],
+                    &[&&*id],
                 )
                 .await
         })?;
@@ -388,9 +419,9 @@ impl Worker {
     /// If the store cannot be written. Then they are after the lease.
     pub fn leave(self) -> Result<(), PostgresError> {
         self.state().has_ended = true;
-        let store = self.store();
+        let (store, id) = (self.store(), self.id());
         store.call("leave", async |connection| {
-            connection.execute("DELETE FROM workers WHERE worker = $1", &[&self.id()]).await
+            connection.execute("DELETE FROM workers WHERE worker = $1", &[&&*id]).await
         })?;
         store.reap(true).map(drop)
     }
@@ -402,33 +433,60 @@ impl Worker {
     pub(super) fn give_back(
         &self,
         agent: &AgentId,
-        epoch: i64,
-        seen: i64,
+        term: &Term,
         due: Option<Timestamp>,
         is_rested: bool,
     ) -> Result<(), PostgresError> {
         let micros = due.map(|due| due.as_nanos().div_euclid(1_000));
         let id = agent.as_str();
+        let Term { worker, epoch, seen, .. } = term;
         self.store().call("give an agent back", async |connection| {
             connection
-                .execute(GIVE_BACK, &[&id, &self.id(), &epoch, &micros, &is_rested, &seen])
+                .execute(GIVE_BACK, &[&id, &&**worker, epoch, &micros, &is_rested, seen])
                 .await
         })?;
         self.held().remove(agent);
         Ok(())
     }
 
+    /// Joins under a new id. What is claimed under another one is no longer its own.
+    fn enter(&self) -> Result<(), PostgresError> {
+        let (store, options) = (self.store(), &self.shared.options);
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)
+            .map_err(|why| store.refused("name a worker", why.to_string()))?;
+        let id: Arc<str> = hex(&bytes).into();
+        let labels: Vec<String> = options.labels.iter().cloned().collect();
+        let seconds = options.lease.as_secs_f64();
+        let asked = Instant::now();
+        store.call("join", async |connection| {
+            connection
+                .execute(
+                    "INSERT INTO workers (worker, address, labels, lease_ends)
+                     VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4))
+                     ON CONFLICT DO NOTHING",
+                    &[&&*id, &options.address, &labels, &seconds],
+                )
+                .await
+        })?;
+        self.held().retain(|_, held| matches!(held, Held::IsDriven));
+        *self.shared.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+        let mut state = self.state();
+        (state.renewed, state.is_lost) = (asked, false);
+        Ok(())
+    }
+
     fn renew(&self) -> Result<(), PostgresError> {
-        let (store, shared) = (self.store(), &self.shared);
-        let seconds = shared.lease.as_secs_f64();
+        let (store, shared, id) = (self.store(), &self.shared, self.id());
+        let seconds = shared.options.lease.as_secs_f64();
         let (row, asked, began) = store.call("renew the lease", async |connection| {
             let (asked, began) = (Instant::now(), SystemClock.now());
-            let row = connection.row(RENEW, &[&self.id(), &seconds]).await?;
+            let row = connection.row(RENEW, &[&&*id, &seconds]).await?;
             Ok((row, asked, began))
         })?;
         let Some(row) = row else {
             self.state().is_lost = true;
-            return Err(self.lease_lost());
+            return self.enter();
         };
         let there = micros(store.column(&row, 0)?);
         // The database told its time at some moment of the call, which is taken as its middle.
@@ -439,14 +497,15 @@ impl Worker {
         Ok(())
     }
 
-    /// Acts at each third of the lease, until the worker has ended. `act` gets the number of the
-    /// beat, from 1.
+    /// Acts after each pause, until the worker has ended. `act` gets the number of the beat, from
+    /// 1.
     fn beat(
         &self,
         name: &str,
+        pause: Duration,
         act: impl Fn(&Self, u32) -> Result<(), PostgresError> + Send + 'static,
     ) -> io::Result<()> {
-        let (shared, pause) = (Arc::downgrade(&self.shared), self.shared.lease / RENEWALS);
+        let shared = Arc::downgrade(&self.shared);
         let thread = thread::Builder::new().name(name.to_owned());
         let spawned = thread.spawn(move || {
             for beats in 1_u32.. {
@@ -465,8 +524,7 @@ impl Worker {
     }
 
     fn has_ended(&self) -> bool {
-        let state = self.state();
-        state.has_ended || state.is_lost
+        self.state().has_ended
     }
 
     fn lease_lost(&self) -> PostgresError {
@@ -478,7 +536,7 @@ impl Worker {
         self.shared.lease_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeSet<AgentId>> {
+    pub(super) fn held(&self) -> MutexGuard<'_, BTreeMap<AgentId, Held>> {
         self.shared.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

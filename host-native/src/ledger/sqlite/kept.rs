@@ -1,6 +1,8 @@
 //! Small texts that a host keeps beside the ledgers, such as its tokens and cursors. No ledger and
 //! no decision reads them.
 
+use rusqlite::OptionalExtension;
+
 use super::{SqliteError, SqliteFile, schema};
 
 impl SqliteFile {
@@ -32,6 +34,22 @@ impl SqliteFile {
             let mut statement = connection
                 .prepare_cached("SELECT name, value FROM kept WHERE kind = ?1 ORDER BY name")?;
             statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+    }
+
+    /// The text of a name; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn kept_one(&self, kind: &str, name: &str) -> Result<Option<String>, SqliteError> {
+        self.call("read a text in", |connection| {
+            if !schema::has_table(connection, "kept")? {
+                return Ok(None);
+            }
+            connection
+                .prepare_cached("SELECT value FROM kept WHERE kind = ?1 AND name = ?2")?
+                .query_row([kind, name], |row| row.get(0))
+                .optional()
         })
     }
 

@@ -18,7 +18,7 @@ use std::{
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, TransactionBehavior, params};
 use wakeful_core::{AgentId, Clock, Timestamp};
 
-use super::{Holder, SqliteError, SqliteFile, beside, schema};
+use super::{Holder, SqliteError, SqliteFile, SqliteLedger, beside, schema};
 use crate::{clock::SystemClock, token::hex};
 
 /// What stands between the name of a ledger and the id of an owner in the name of a lock file.
@@ -99,6 +99,12 @@ impl Owned {
     #[must_use]
     pub fn is_restart(&self) -> bool {
         self.is_restart
+    }
+
+    /// The ledger of the agent.
+    #[must_use]
+    pub fn ledger(&self) -> SqliteLedger {
+        self.file.ledger(&self.agent)
     }
 
     /// The agent rests and is dropped from memory. It stays this process's own; owning it again is

@@ -1,5 +1,7 @@
 //! `wakeful serve`: many agents behind one door.
 
+mod fleet;
+
 use std::{
     collections::BTreeSet,
     env, fs, io,
@@ -17,7 +19,10 @@ use wakeful_core::{
     id::AgentId,
     record::entry::{Entry, EntryBytes},
 };
-use wakeful_host::{ledger::SqliteFile, text};
+use wakeful_host::{
+    ledger::{SqliteFile, Store},
+    text,
+};
 #[cfg(target_os = "linux")]
 use wakeful_serve::{Folders, Models, Runner};
 use wakeful_serve::{
@@ -25,6 +30,7 @@ use wakeful_serve::{
     TraceOptions,
 };
 
+use self::fleet::FleetArgs;
 use super::{CliError, Verdict, run::signalled, say, status::counted};
 #[cfg(target_os = "linux")]
 use super::{
@@ -63,17 +69,19 @@ const FIRST: &str = "operator";
     \x20 130  Ctrl-C was pressed twice, which ends the process at once\n\n\
     Examples:\n\
     \x20 wakeful serve --ledger agents.sqlite\n\
+    \x20 wakeful serve --store postgres://wakeful@db.example/agents --public-url http://10.0.0.7:7171\n\
     \x20 wakeful serve --ledger agents.sqlite --provider openai --model qwen3 --workspaces work\n\
     \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n\
     \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:7171 --behind-proxy --host-name agents.example.org")]
 pub(super) struct Serve {
-    /// The ledger file, which is created if missing
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file, which is created if missing, or the address of a store in PostgreSQL, which
+    /// servers share (docs/fleet.md)
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL")]
     ledger: PathBuf,
     /// The address to listen on; the port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
     listen: SocketAddr,
-    /// The Unix socket to listen on [default: the ledger's path with `.sock`]
+    /// The Unix socket to listen on [default: the ledger's path with `.sock`, and none for a store]
     #[cfg(unix)]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
@@ -112,6 +120,8 @@ pub(super) struct Serve {
     /// over HTTP); OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME are read too
     #[arg(long, value_name = "URL", env = OTLP_ENDPOINT)]
     otlp_endpoint: Option<String>,
+    #[command(flatten, next_help_heading = "With a store in PostgreSQL")]
+    fleet: FleetArgs,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
     #[cfg(target_os = "linux")]
@@ -155,11 +165,7 @@ struct ModelsArgs {
 #[cfg(target_os = "linux")]
 impl ModelsArgs {
     /// What runs the turns of agents in this process, if anything does.
-    fn runner(
-        &self,
-        ledger: &Path,
-        file: &SqliteFile,
-    ) -> Result<Option<Arc<dyn Runner>>, CliError> {
+    fn runner(&self, ledger: &Path, store: &Store) -> Result<Option<Arc<dyn Runner>>, CliError> {
         let Some(ProviderName::Openai) = self.provider else { return Ok(None) };
         let (folder, folders) = match (&self.workspace, &self.workspaces) {
             (Some(one), _) => (model::workspace(one)?, Folders::One),
@@ -170,14 +176,17 @@ impl ModelsArgs {
             }
             (None, None) => return Err(CannotServe::NoWorkspace.into()),
         };
+        if store.file().is_none() && self.home.is_none() {
+            return Err(CannotServe::NoHome.into());
+        }
         let home = home_of(ledger, self.home.as_deref())?;
-        let checked = self.model.checked(&folder, ledger, &home)?;
+        let checked = self.model.checked(&folder, store.file().map(|_| ledger), &home)?;
         if let Some(notice) = checked.notice() {
             mention!("{notice}");
         }
         let place = Place {
             agent_id: AgentId::from(""),
-            file: file.clone(),
+            store: store.clone(),
             engines: self.driver.engines()?,
             workspace: folder,
             home,
@@ -286,6 +295,19 @@ pub(in crate::commands) enum CannotServe {
          own, --workspace DIR is one folder for all"
     )]
     NoWorkspace,
+    /// It is not said where agents have their own folder.
+    #[cfg(target_os = "linux")]
+    #[error("say with --home DIR where the agents have their own folder on this machine")]
+    NoHome,
+    /// A file has one server.
+    #[error(
+        "--public-url and --label are for a store in PostgreSQL, which servers share: a ledger \
+         file has one server"
+    )]
+    NotShared,
+    /// The address of the server is not one.
+    #[error("`{0}` is not the address of a server: write it as http://10.0.0.7:7171")]
+    PublicUrl(String),
     /// The workbench cannot be handed out.
     #[error(transparent)]
     Page(#[from] wakeful_serve::PageError),
@@ -304,7 +326,7 @@ impl Serve {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         // Before anything else: the environment may hold the key of a provider.
         #[cfg(target_os = "linux")]
-        if self.model.provider.is_some() {
+        if self.has_model() {
             wakeful_agent::confine::hide_memory().map_err(CliError::Memory)?;
         }
         let origins = self.allow_origin.iter().map(|origin| origin_of(origin));
@@ -323,16 +345,17 @@ impl Serve {
             None => Socket::Tcp(listener),
         }];
         let signals = signalled()?;
-        let file = SqliteFile::open(&self.ledger)?;
+        let public_name = self.fleet.host_name()?;
+        let store = self.fleet.open(&self.ledger, self.has_model())?;
         #[cfg(unix)]
         let socket = self.unix(&mut sockets)?;
-        let is_first = wakeful_serve::grants(&file)?.is_empty();
+        let is_first = wakeful_serve::grants(&store)?.is_empty();
         let token = is_first
-            .then(|| wakeful_serve::grant(&file, FIRST, Scope::ALL, None))
+            .then(|| wakeful_serve::grant(&store, FIRST, Scope::ALL, None))
             .transpose()
             .map_err(CannotServe::from)?;
         #[cfg(target_os = "linux")]
-        let runner = self.model.runner(&self.ledger, &file)?;
+        let runner = self.model.runner(&self.ledger, &store)?;
         #[cfg(not(target_os = "linux"))]
         let runner = None;
         #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
@@ -346,9 +369,9 @@ impl Serve {
             None => Page::embedded(),
         };
         let has_page = page.is_there();
-        let host_names = self.host_name.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let host_names = fleet::names(&self.host_name, public_name);
         let server = wakeful_serve::start(Options {
-            file: file.clone(),
+            store: store.clone(),
             runner,
             limits,
             sockets,
@@ -365,9 +388,14 @@ impl Serve {
         })
         .map_err(CannotServe::from)?;
         let address = server.addresses().first().copied().unwrap_or(self.listen);
-        let agents = counted(file.agents()?.len(), "agent");
         let mut greeting = String::new();
-        add!(greeting, "{}: {agents}", self.ledger.display());
+        match store.worker() {
+            // It may have more agents than one process reads.
+            Some(worker) => add!(greeting, "{store}: worker {}", worker.id()),
+            None => {
+                add!(greeting, "{store}: {}", counted(store.agents()?.len(), "agent"));
+            }
+        }
         add!(greeting, "listening on {scheme}://{address}");
         #[cfg(unix)]
         if let Some(socket) = &socket {
@@ -386,8 +414,7 @@ impl Serve {
                 }
             }
             None => {
-                let ledger = self.ledger.display();
-                add!(greeting, "tokens: wakeful token list --ledger {ledger}");
+                add!(greeting, "tokens: wakeful token list --ledger {store}");
                 if has_page {
                     add!(greeting, "the workbench: {scheme}://{address}/");
                 }
@@ -401,7 +428,7 @@ impl Serve {
         let lost = loop {
             match signals.recv_timeout(Duration::from_secs(1)) {
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                    if let Some(lost) = file.lost() {
+                    if let Some(lost) = store.file().and_then(SqliteFile::lost) {
                         break Some(lost);
                     }
                 }
@@ -417,6 +444,14 @@ impl Serve {
                 Ok(Verdict::Well)
             }
         }
+    }
+
+    /// Whether turns are run in this process.
+    fn has_model(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.model.provider.is_some();
+        #[cfg(not(target_os = "linux"))]
+        return false;
     }
 
     /// The collector of traces, if there is one. An empty variable is as good as none.
@@ -447,10 +482,10 @@ impl Serve {
 
     /// The Unix socket, which only this user can open.
     #[cfg(unix)]
-    fn unix(&self, sockets: &mut Vec<Socket>) -> Result<Option<Beside>, CannotServe> {
+    fn unix(&self, sockets: &mut Vec<Socket>) -> Result<Option<Beside>, CliError> {
         use std::os::unix::{fs::PermissionsExt, net::UnixListener, net::UnixStream};
 
-        if self.no_socket {
+        if self.no_socket || self.socket.is_none() && fleet::is_shared(&self.ledger)? {
             return Ok(None);
         }
         let path = self.socket.clone().unwrap_or_else(|| {
@@ -460,7 +495,7 @@ impl Serve {
         });
         let failed = |why| CannotServe::Socket { path: path.clone(), why };
         if UnixStream::connect(&path).is_ok() {
-            return Err(CannotServe::SocketTaken(path));
+            return Err(CannotServe::SocketTaken(path).into());
         }
         // A server that was killed left it. Only a socket is removed, and nothing else.
         if fs::symlink_metadata(&path)

@@ -1,0 +1,403 @@
+//! The agents of a store that several servers share. A server has those that it claimed: it claims
+//! what is due and what is said to it, and gives back what rests. Of the others it only reads.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Duration,
+};
+
+use wakeful_core::{
+    fact::{Fact, outcome::Answer},
+    host::SchedulerError,
+    id::{AgentId, ExternalTriggerId},
+    json,
+};
+use wakeful_host::ledger::{Claim, Fate, Fault, Own, StoreError, Worker};
+
+use super::{
+    Agents, Cell, Turns,
+    brief::{Brief, Digest},
+    cell::Inner,
+    held, said,
+};
+use crate::{access::hex_of, problem::Problem, random};
+
+/// The time between two looks at the lease, which costs nothing.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The looks between two questions to the store: what is due, what was said, what others appended.
+const ASK: u32 = 5;
+
+/// The looks between two searches for agents to give back, and for tokens that others made.
+const TIDY: u32 = 20;
+
+/// The most agents that one question claims. The next one comes at once if there were as many.
+const MOST_DUE: u32 = 64;
+
+/// The agents that no server claims, by their kind.
+const AWAY: &str = "away";
+
+/// The kind of what the store keeps of triggers: which agent has the trigger with a token.
+const TRIGGER: &str = "trigger";
+
+/// The kind of an agent in the store. A worker claims only agents of its kinds.
+pub(super) fn kind_of(turns: Option<Turns>) -> &'static str {
+    match turns {
+        Some(Turns::Elsewhere) => "elsewhere",
+        // As an agent that no server was told of.
+        Some(Turns::Model) => "",
+        None => AWAY,
+    }
+}
+
+/// The kinds of agents that a server can drive.
+#[must_use]
+pub fn kinds(has_model: bool) -> BTreeSet<String> {
+    let elsewhere = kind_of(Some(Turns::Elsewhere));
+    let model = kind_of(Some(Turns::Model));
+    [elsewhere].into_iter().chain(has_model.then_some(model)).map(str::to_owned).collect()
+}
+
+impl Agents {
+    /// Looks after the agents of a shared store until the end.
+    pub(super) fn share(self: &Arc<Self>, worker: &Worker) {
+        self.is_ready.store(true, Ordering::Release);
+        let mut id = worker.id();
+        let mut looks = 0_u32;
+        while !self.has_ended.load(Ordering::Acquire) {
+            thread::sleep(LOOK);
+            looks = looks.wrapping_add(1);
+            if !worker.is_sure() || worker.id() != id {
+                id = worker.id();
+                self.let_go();
+            }
+            if !looks.is_multiple_of(ASK) {
+                continue;
+            }
+            let asked = self.ask(worker).and_then(|()| match looks.is_multiple_of(TIDY) {
+                true => self.read_access().map(|()| {
+                    self.give_back(worker);
+                    self.tidy();
+                }),
+                false => Ok(()),
+            });
+            *held(&self.lost) = asked.err().map(|why| why.detail);
+        }
+    }
+
+    /// Asks the store for what is new.
+    fn ask(self: &Arc<Self>, worker: &Worker) -> Result<(), Problem> {
+        loop {
+            let room = self.limits.resident_agents.saturating_sub(worker.holds());
+            let most = MOST_DUE.min(u32::try_from(room).unwrap_or(u32::MAX));
+            let claims = if most == 0 { Vec::new() } else { worker.claim_due(most)? };
+            let count = claims.len();
+            for claim in claims {
+                self.claimed(claim)?;
+            }
+            if count < MOST_DUE as usize || self.has_ended.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        for agent in worker.addressed()? {
+            if let Some(cell) = self.known(&agent) {
+                cell.has_mail.store(true, Ordering::Release);
+                self.agenda.now(cell.number);
+            }
+        }
+        // Nothing else tells those who follow an agent of another server.
+        let others: Vec<_> =
+            self.all().into_iter().filter(|cell| cell.used().is_some() && !cell.is_own()).collect();
+        let ids: Vec<_> = others.iter().map(|cell| cell.agent.clone()).collect();
+        if !ids.is_empty() {
+            for (agent, head) in worker.store().heads_of(&ids)? {
+                if let Some(cell) = self.known(&agent) {
+                    cell.heard(head.seq);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over an agent that was claimed because it is due.
+    fn claimed(self: &Arc<Self>, claim: Claim) -> Result<(), Problem> {
+        let Ok(cell) = self.cell(&claim.agent().clone()) else {
+            // It was claimed before, and its first entries were never appended.
+            return Ok(claim.rest(None)?);
+        };
+        let registered = self.registration(&cell.agent)?;
+        cell.set_turns(self.turns_of(registered.as_ref()));
+        match cell.turns() {
+            Some(Turns::Elsewhere) => takes(&cell, &mut cell.inner(), Own::Worker(claim)),
+            // Its runner goes on with the claim.
+            Some(Turns::Model) => {
+                cell.has_mail.store(true, Ordering::Release);
+                claim.wait();
+            }
+            None => return Ok(claim.rest(None)?),
+        }
+        cell.moves_at(self.second());
+        self.agenda.now(cell.number);
+        Ok(())
+    }
+
+    /// Ends what this server does for agents that may be another's soon.
+    fn let_go(&self) {
+        self.end_lives();
+        for cell in self.all() {
+            if !cell.is_own() {
+                continue;
+            }
+            let mut inner = cell.inner();
+            if inner.owned.as_ref().is_some_and(|own| !own.is_sure()) {
+                cell.owned_here(false);
+                inner.owned = None;
+                inner.scheduler = None;
+                inner.request = None;
+            }
+        }
+    }
+
+    /// Gives back the agents that rest and that nobody asked for a while.
+    fn give_back(self: &Arc<Self>, worker: &Worker) {
+        let (now, idle) = (self.second(), self.limits.resident_idle.as_secs());
+        let is_idle = |cell: &Cell| {
+            // One that is only read need not be its reader's.
+            now.saturating_sub(cell.moved()) >= idle && !cell.has_mail.load(Ordering::Acquire)
+        };
+        for agent in worker.waiting() {
+            let Some(cell) = self.known(&agent) else { continue };
+            let brief = cell.brief();
+            if !is_idle(&cell) || brief.is_unfinished || self.lives(&cell) {
+                continue;
+            }
+            // If it was just taken, it is driven.
+            if let Ok(claim) = worker.claim(&agent) {
+                self.rest(&cell, claim, &brief);
+            }
+        }
+        for cell in self.all() {
+            if !is_idle(&cell) {
+                continue;
+            }
+            let Some(mut inner) = cell.try_inner() else { continue };
+            let brief = cell.brief();
+            if brief.is_unfinished {
+                continue;
+            }
+            if let Some(Own::Worker(claim)) = inner.owned.take() {
+                cell.owned_here(false);
+                inner.scheduler = None;
+                inner.request = None;
+                self.rest(&cell, claim, &brief);
+            }
+        }
+    }
+
+    /// Gives an agent back, unless something came for it.
+    fn rest(&self, cell: &Cell, claim: Claim, brief: &Brief) {
+        match claim.arrived(1) {
+            // It goes on with it when it is claimed next, which is at once.
+            Ok(arrived) if !arrived.is_empty() => {
+                cell.has_mail.store(true, Ordering::Release);
+                claim.wait();
+                self.agenda.now(cell.number);
+            }
+            // If this fails, the agent is claimed again by whoever needs it.
+            _ => drop(claim.rest(brief.next_wake)),
+        }
+    }
+
+    /// Gives all agents back at the end of the server.
+    pub(super) fn leave(&self, worker: &Worker) {
+        for cell in self.all() {
+            let brief = cell.brief();
+            let owned = cell.inner().owned.take();
+            let claim = match owned {
+                Some(Own::Worker(claim)) => Some(claim),
+                _ => worker
+                    .waiting()
+                    .contains(&cell.agent)
+                    .then(|| worker.claim(&cell.agent).ok())
+                    .flatten(),
+            };
+            let Some(claim) = claim else { continue };
+            // What is not given back here is due when the worker has left.
+            drop(match brief.is_unfinished && cell.turns() == Some(Turns::Model) {
+                true => claim.hand_over(),
+                false => claim.rest(brief.next_wake),
+            });
+        }
+        // If it cannot leave, its agents are claimed after its lease.
+        drop(worker.clone().leave());
+    }
+
+    /// Records what came for an agent through its store. It is this server's own, and its state is
+    /// in memory.
+    pub(super) fn receive(&self, cell: &Cell, inner: &mut Inner) -> Result<(), SchedulerError> {
+        let (Some(Own::Worker(claim)), Some(scheduler)) = (&inner.owned, &mut inner.scheduler)
+        else {
+            return Ok(());
+        };
+        if !cell.has_mail.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let received = claim.receive(|fact| match said(scheduler, fact) {
+            Ok(receipt) if receipt.answer == Answer::Accepted => Ok(Fate::Recorded),
+            Ok(_) => Ok(Fate::Known),
+            Err(why) if Problem::from(&why).blames_request() => Ok(Fate::Refused(why.to_string())),
+            Err(why) => Err(why),
+        });
+        received.inspect_err(|_| cell.has_mail.store(true, Ordering::Release))
+    }
+
+    /// Stores a fact for an agent that another server drives. Which facts may come this way is
+    /// said by [`may_be_sent`]; others are the owner's to record.
+    pub(super) fn pass_on(&self, cell: &Cell, fact: &str) -> Result<(), Problem> {
+        let Some(worker) = self.store.worker() else { return Err(Problem::store()) };
+        let parsed = json::read::<Fact>(fact).map_err(|why| Problem::unfit(why.to_string()))?;
+        if !may_be_sent(&parsed) {
+            return Err(self.elsewhere(cell)?);
+        }
+        let key = match key_of(&parsed) {
+            Some(key) => key,
+            None => random::id()?,
+        };
+        worker.store().send(&cell.agent, &key, fact).map_err(|why| match why.fault {
+            Fault::OtherFact { .. } => Problem::conflicting(why.to_string()),
+            _ => why.into(),
+        })
+    }
+
+    /// That another server drives the agent, and which one.
+    pub(super) fn elsewhere(&self, cell: &Cell) -> Result<Problem, Problem> {
+        let placed = match self.store.worker() {
+            Some(worker) => worker.store().placed_of(std::slice::from_ref(&cell.agent))?,
+            None => Vec::new(),
+        };
+        Ok(match placed.into_iter().next() {
+            Some(placed) => Problem::driven_by(&placed.worker, placed.address),
+            None => Problem::not_ready("the agent changes its server: ask again"),
+        })
+    }
+
+    /// The worker that drives an agent and is not this server.
+    pub(super) fn is_elsewhere(&self, cell: &Cell) -> Result<bool, Problem> {
+        let Some(worker) = self.store.worker() else { return Ok(false) };
+        let driver = worker.store().driver(&cell.agent)?;
+        Ok(driver.is_some_and(|driver| *driver != *worker.id()))
+    }
+
+    /// An agent of a shared store that this process does not know yet.
+    pub(super) fn found(&self, agent: &AgentId) -> Result<Option<Arc<Cell>>, Problem> {
+        let Some(worker) = self.store.worker() else { return Ok(None) };
+        let heads = worker.store().heads_of(std::slice::from_ref(agent))?;
+        let Some((agent, head)) = heads.into_iter().next() else { return Ok(None) };
+        let registered = self.registration(&agent)?;
+        let is_away = registered.as_ref().is_some_and(|registered| registered.put_away);
+        let cell = self.add(agent, (head, head), self.turns_of(registered.as_ref()));
+        cell.put_away(is_away);
+        Ok(Some(cell))
+    }
+
+    /// The next agents after this id, sorted by id, and the last of them if there may be more. Of
+    /// a shared store there are up to `most`.
+    pub(crate) fn after(
+        &self,
+        id: &str,
+        most: u64,
+    ) -> Result<(Vec<Arc<Cell>>, Option<AgentId>), Problem> {
+        let Some(worker) = self.store.worker() else {
+            let mut cells = self.all();
+            cells.retain(|cell| cell.agent.as_str() > id);
+            cells.sort_by(|one, other| one.agent.cmp(&other.agent));
+            return Ok((cells, None));
+        };
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let ids = worker.store().agents_after(id, most)?;
+        let last = ids.last().filter(|_| ids.len() == most as usize).cloned();
+        let cells: Result<_, _> = ids.iter().map(|id| self.cell(id)).collect();
+        Ok((cells?, last))
+    }
+
+    /// An agent in short. One of a shared store that was not asked for is read now.
+    pub(crate) fn brief(&self, cell: &Arc<Cell>) -> Arc<Brief> {
+        let brief = cell.brief();
+        match self.is_shared() && !cell.is_own() && cell.head() != brief.head.seq
+            || self.is_shared() && !brief.is_read
+        {
+            true => self.look(cell, &mut cell.inner()).unwrap_or_else(|| cell.brief()),
+            false => brief,
+        }
+    }
+
+    /// Keeps the tokens of an agent's triggers where each server finds them.
+    pub(super) fn publish(
+        &self,
+        cell: &Cell,
+        before: &[(Digest, ExternalTriggerId)],
+        now: &[(Digest, ExternalTriggerId)],
+    ) -> Result<(), StoreError> {
+        for (hash, trigger) in now.iter().filter(|it| !before.contains(it)) {
+            let place = json::write(&[cell.agent.as_str(), trigger.as_str()]);
+            self.store.keep(TRIGGER, &hex_of(hash), &place)?;
+        }
+        for (hash, _) in before.iter().filter(|(hash, _)| now.iter().all(|(it, _)| it != hash)) {
+            self.store.forget(TRIGGER, &hex_of(hash))?;
+        }
+        Ok(())
+    }
+
+    /// The agent and the trigger with this token, as another server published it.
+    pub(crate) fn published(
+        &self,
+        hash: &Digest,
+    ) -> Result<Option<(Arc<Cell>, ExternalTriggerId)>, Problem> {
+        let Some(place) = self.store.kept_one(TRIGGER, &hex_of(hash))? else { return Ok(None) };
+        let Ok([agent, trigger]) = serde_json::from_str::<[String; 2]>(&place) else {
+            return Ok(None);
+        };
+        Ok(Some((self.cell(&agent.as_str().into())?, trigger.into())))
+    }
+}
+
+/// From now on this server drives the agent. What is in memory has the ledger of one who only
+/// reads, so it is opened again.
+pub(super) fn takes(cell: &Cell, inner: &mut Inner, own: Own) {
+    if let Own::Worker(_) = own {
+        inner.scheduler = None;
+        inner.request = None;
+        cell.has_mail.store(true, Ordering::Release);
+    }
+    inner.owned = Some(own);
+    cell.owned_here(true);
+}
+
+/// Whether a fact may come through the inbox of an agent: what people and systems outside say.
+/// Those of turns, tasks and clocks are its driver's.
+fn may_be_sent(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::MessageQueued(_)
+            | Fact::ExternalTriggerDelivered(_)
+            | Fact::WakeHintSubmitted(_)
+            | Fact::StartRequested(_)
+            | Fact::StopRequested(_)
+            | Fact::BudgetGranted(_)
+    )
+}
+
+/// The key of a fact that has an id of its own: the same one counts once.
+fn key_of(fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::MessageQueued(fact) => Some(format!("message:{}", fact.message.id)),
+        Fact::ExternalTriggerDelivered(fact) => Some(json::write(&[
+            "delivery",
+            fact.external_trigger_id.as_str(),
+            fact.delivery_id.as_str(),
+        ])),
+        _ => None,
+    }
+}
