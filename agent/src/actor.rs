@@ -9,8 +9,7 @@ use std::{
 use serde::Deserialize;
 use wakeful_core::{
     fact::{Fact, outcome::Answer, turn::TurnAborted},
-    host::opening,
-    host::{Clock, Remedy},
+    host::{Clock, ErrorReport, Remedy, opening},
     id::{MessageId, RunId, Seq},
     json::{self, RawJson},
     machine::Options,
@@ -38,7 +37,7 @@ use crate::{
     child,
     context::Context,
     effects::Noted,
-    handle::{Handle, Request},
+    handle::{Ended, Handle, Request},
     history::History,
     jobs::Jobs,
     openai::ToolCall,
@@ -280,6 +279,16 @@ impl Actor {
     /// Reads what other processes have appended. Returns whether there was anything.
     pub(crate) fn catch_up(&mut self) -> Result<bool, DriveError> {
         self.driver.catch_up()
+    }
+
+    /// Proposes a fact that is written as JSON. What breaks the driver ends the agent after this.
+    pub(crate) fn report(
+        &mut self,
+        fact: &str,
+    ) -> Result<Result<(Answer, Head), ErrorReport>, Ended> {
+        let proposed = self.driver.propose(&self.context.redactor.redact(fact));
+        let said = self.told(proposed).map_err(|_| Ended)?;
+        Ok(said.map(|answer| (answer, self.state().head())))
     }
 
     /// Records what came for the agent through its store. Returns whether there was anything.

@@ -18,7 +18,7 @@ use crate::{
     confine::{ConfineError, Confinement, Policy, Redactor, Wall, Workspace},
     cut,
     ground::Ground,
-    openai::{Endpoint, ToolDefinition},
+    openai::{Cancel, Endpoint, ToolDefinition},
     supervision::child_id,
     tools,
 };
@@ -66,6 +66,9 @@ pub struct Setup {
     pub launcher: PathBuf,
     /// Removes secrets from everything that becomes a fact.
     pub redactor: Arc<Redactor>,
+    /// Breaks off at once all that runs for the agent and its children, and records nothing. A host
+    /// sets it when this process may no longer own its agents.
+    pub lost: Cancel,
     /// Whether the operator vouches for the clock of this machine. Then a ledger that a clock ahead
     /// left in the future is set back (contract 1.3).
     pub trusts_clock: bool,

@@ -5,8 +5,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use wakeful_core::{
     fact::{Fact, outcome::Answer},
+    host::ErrorReport,
     id::{MessageId, WorkItemId},
-    record::queue::envelope::Priority,
+    record::{chain::Head, queue::envelope::Priority},
     story::{self, said},
 };
 
@@ -65,6 +66,16 @@ impl Handle {
     /// If the agent has ended.
     pub fn say(&self, fact: Fact) -> Result<Result<Answer, String>, Ended> {
         self.ask(move |actor| actor.propose(&fact))
+    }
+
+    /// Proposes a fact that is written as JSON. The inner result is what became of it, with the
+    /// newest entry, or why it was not accepted.
+    ///
+    /// # Errors
+    /// If the agent has ended.
+    pub fn report(&self, fact: &str) -> Result<Result<(Answer, Head), ErrorReport>, Ended> {
+        let fact = fact.to_owned();
+        self.ask(move |actor| actor.report(&fact))?
     }
 
     /// Sends a prompt of the operator. If a run is open, it is interjected at the next safe point;

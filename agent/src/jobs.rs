@@ -29,6 +29,7 @@ use crate::{
     cut,
     effects::Alive,
     handle::Handle,
+    openai::Listening,
     supervision::{Supervision, WorktreeMismatch, delegation},
     tools::{ToolError, accepted, exec, noted},
 };
@@ -41,7 +42,7 @@ const MOST_WORDS: usize = 64 << 10;
 
 /// What runs for a task. `told` says whether it was asked to stop.
 enum Job {
-    Command { running: Running, told: bool },
+    Command { running: Running, told: bool, _lost: Listening },
     Child { handle: Handle, thread: JoinHandle<()>, told: bool },
 }
 
@@ -147,7 +148,7 @@ impl Jobs {
             match job {
                 // Told once only: a second stop would kill the command at once, without its grace
                 // period.
-                Job::Command { running, told } if ends && !*told => {
+                Job::Command { running, told, .. } if ends && !*told => {
                     *told = true;
                     running.stop();
                 }
@@ -230,7 +231,10 @@ fn supervise(
     let (task, summary) = (change.task_id.clone(), change.summary.clone().unwrap_or_default());
     // Before the fact: if the engine breaks down in it, the restart asks which tasks are alive
     // (contract 5.23).
-    actor.jobs.add(task.clone(), Job::Command { running: running.clone(), told: false });
+    let lost = running.clone();
+    let lost = actor.context.lost.listen(move || lost.stop());
+    let job = Job::Command { running: running.clone(), told: false, _lost: lost };
+    actor.jobs.add(task.clone(), job);
     accepted(actor, &Fact::TaskRunning(change)).inspect_err(|_| actor.jobs.remove(&task))?;
     let (handle, kept) = (actor.handle.clone(), running.clone());
     running.on_exit(move |exit| {

@@ -40,7 +40,9 @@ use crate::{
     cut,
     handle::{Ended, Handle},
     listener::Listener,
-    openai::{self, Cancel, Chat, ChatError, ChatMessage, Extra, Timing, ToolCall, Usage},
+    openai::{
+        self, Cancel, Chat, ChatError, ChatMessage, Extra, Listening, Timing, ToolCall, Usage,
+    },
     prompt::{Baseline, Told},
     round::{CallResult, Round},
     rounds::{Culprits, OverBudget, Rounds},
@@ -66,6 +68,8 @@ pub(crate) struct Execution {
     cancel: Cancel,
     yields: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+    /// Cancels it when the process may no longer own the agent.
+    _lost: Listening,
 }
 
 impl Execution {
@@ -117,7 +121,9 @@ impl Execution {
                     let _ = handle.tell(move |actor| actor.end_turn(&run, end));
                 }
             })?;
-        Ok(Self { run, cancel, yields, thread })
+        let lost = cancel.clone();
+        let lost = context.lost.listen(move || lost.cancel());
+        Ok(Self { run, cancel, yields, thread, _lost: lost })
     }
 
     /// The run that is being executed.

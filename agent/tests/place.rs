@@ -35,6 +35,7 @@ impl Place {
         Setup {
             agent_id: AgentId::from(agent),
             store: self.file.clone().into(),
+            lost: wakeful_agent::openai::Cancel::new(),
             engines: Engines::Native,
             endpoint: Arc::new(endpoint(server)),
             workspace: Workspace::new(&self.path("workspace")).expect("a folder"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    http::{HeaderMap, Method, Response, Uri, header},
+    http::{HeaderMap, Method, Response, StatusCode, Uri, header},
 };
 use ureq::Agent;
 use wakeful_agent::http::client;
@@ -71,6 +71,10 @@ impl Forward {
         };
         let request = request.body(sent.body.clone()).map_err(|why| silent(&why))?;
         let mut answer = self.0.run(request).map_err(|why| silent(&why))?;
+        if answer.status().as_u16() == StatusCode::MISDIRECTED_REQUEST.as_u16() {
+            // It has given the agent to a third one meanwhile.
+            return Err(Problem::not_ready("the agent changes its server: ask again"));
+        }
         let body = answer
             .body_mut()
             .with_config()

@@ -44,6 +44,6 @@ pub use page::{Page, PageError};
 pub use problem::Problem;
 pub use route::{Parameter, Route};
 pub use routes::ROUTES;
-pub use runner::{Runner, RunnerError, Watch};
+pub use runner::{Hear, Runner, RunnerError, Watch};
 pub use server::{Options, Running, ServeError, start};
 pub use traces::{CONVENTIONS, TraceError, TraceOptions};

@@ -4,7 +4,9 @@
 use std::{fs, io, path::PathBuf, sync::Arc};
 
 use crate::runner::{Runner, RunnerError, Watch};
-use wakeful_agent::{Agent, AgentError, Audience, Setup, Until, confine::Workspace};
+use wakeful_agent::{
+    Agent, AgentError, Audience, Setup, Until, confine::Workspace, openai::Cancel,
+};
 use wakeful_core::{
     id::{AgentId, Seq},
     record::{
@@ -49,8 +51,10 @@ impl Runner for Models {
         let workspace = self.folders.of(agent, &self.setup.workspace).map_err(|why| {
             failed(&format!("the folder of the agent's commands cannot be made: {why}"))
         })?;
+        let lost = Cancel::new();
         let setup = Setup {
             agent_id: agent.clone(),
+            lost: lost.clone(),
             workspace,
             audience: Arc::new(Heard(Arc::clone(&watch))),
             ..self.setup.clone()
@@ -59,11 +63,14 @@ impl Runner for Models {
             AgentError::Own(why) if why.is_driven() => RunnerError::Driven(why.to_string()),
             why => failed(&why),
         })?;
+        watch.cut_by(Box::new(move || lost.cancel()));
         let handle = living.handle();
         watch.ends_by(Box::new(move || {
             // One that has ended already needs no end.
             let _ = handle.shut_down();
         }));
+        let handle = living.handle();
+        watch.hears_by(Arc::new(move |fact| handle.report(fact).ok()));
         living.live(Until::Idle).map_err(|why| failed(&why))?;
         Ok(living.state().head())
     }

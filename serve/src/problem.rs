@@ -186,7 +186,13 @@ impl Problem {
 
 impl From<&SchedulerError> for Problem {
     fn from(why: &SchedulerError) -> Self {
-        let ErrorReport { code, message, place } = why.report();
+        Self::of_report(&why.report())
+    }
+}
+
+impl Problem {
+    /// What the scheduler reports, as an answer.
+    pub(crate) fn of_report(ErrorReport { code, message, place }: &ErrorReport) -> Self {
         let status = match code {
             ErrorCode::Malformed => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -195,7 +201,7 @@ impl From<&SchedulerError> for Problem {
             ErrorCode::LedgerFailed => return Self::store(),
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Self { place, ..Self::new(status, &code.to_string(), message) }
+        Self { place: place.clone(), ..Self::new(status, &code.to_string(), message.clone()) }
     }
 }
 

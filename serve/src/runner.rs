@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use wakeful_core::{
+    fact::outcome::Answer,
+    host::ErrorReport,
     id::{AgentId, Seq},
     record::chain::Head,
 };
@@ -31,7 +33,18 @@ pub trait Watch: Send + Sync {
 
     /// How to shut the agent down: an open turn is interrupted, and goes on after the next start.
     fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>);
+
+    /// How to break off at once what runs for the agent, without recording anything: this process
+    /// may no longer own it.
+    fn cut_by(&self, cut: Box<dyn Fn() + Send + Sync>);
+
+    /// How a fact reaches the agent while it lives. In a store that servers share, only its driver
+    /// records one.
+    fn hears_by(&self, hear: Arc<Hear>);
 }
+
+/// Has a living agent record a fact, which is JSON. `None` if the agent has ended.
+pub type Hear = dyn Fn(&str) -> Option<Result<(Answer, Head), ErrorReport>> + Send + Sync;
 
 /// Why a runner cannot drive an agent now.
 #[derive(Debug, thiserror::Error)]

@@ -95,6 +95,34 @@ fn a_store_is_made_once_by_many_and_read_by_those_who_make_none() {
 }
 
 #[test]
+fn an_agent_opens_from_the_newest_of_its_snapshots() {
+    let store = store("snapshots");
+    let mut ledger = store.ledger(&"a".into());
+    let mut head = Head::START;
+    for text in ["one", "two", "three"] {
+        let (next, entries) = batch(head, 2);
+        ledger.append(&head, &entries).expect("it appends");
+        ledger.store_snapshot(&next, &|| text.to_owned()).expect("it stores");
+        head = next;
+        let found = store.ledger(&"a".into()).load_snapshot().expect("it reads");
+        assert_eq!(found.as_deref(), Some(text));
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_while_an_agent_is_driven() {
+    let store = store("lease");
+    let (worker, other) = (join(&store), join(&store));
+    let claim = worker.claim(&"a".into()).expect("a claim");
+    append(&claim).expect("it is the owner's");
+    // A turn may take longer than the lease.
+    thread::sleep(Duration::from_secs(3));
+    assert!(claim.is_sure());
+    assert!(other.claim_due(9).expect("claims").is_empty());
+    append(&claim).expect("it is the owner's still");
+}
+
+#[test]
 fn a_server_that_crashes_loses_nothing_that_it_acknowledged() {
     let mut server = Server::start().expect("a server");
     let store = PostgresStore::open(&server.address("wakeful")).expect("a store");

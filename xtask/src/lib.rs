@@ -11,6 +11,7 @@ pub mod copy;
 mod crash;
 mod crosscheck;
 mod debian;
+mod fleet;
 pub mod guests;
 mod js_tests;
 mod load;
@@ -75,6 +76,7 @@ pub fn main() -> ExitCode {
         Command::Attack(request) => attack::attack(&paths, &request),
         Command::Model(options) => model::model(&paths, &options),
         Command::Load(options) => load::load(&paths, &options),
+        Command::Fleet(options) => fleet::fleet(&paths, &options),
         Command::Bench(options) => bench::bench(&paths, &options),
         Command::World => world::world(&paths),
         Command::Proof(words) => proof::forward(&paths, &words),

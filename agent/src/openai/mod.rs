@@ -25,6 +25,8 @@ mod server_message;
 mod sse;
 mod wire;
 
+pub(crate) use cancel::Listening;
+
 pub use cancel::Cancel;
 pub use chat::{Chat, ChatMessage, ToolCall, ToolDefinition};
 pub use endpoint::{Endpoint, Watch};

@@ -12,7 +12,7 @@ use clap::{Args, builder::RangedU64ValueParser};
 use wakeful_agent::{
     Audience, Setup,
     confine::{Policy, Redactor, Workspace},
-    openai::{Endpoint, EndpointOptions, OptionsError, Secret},
+    openai::{Cancel, Endpoint, EndpointOptions, OptionsError, Secret},
 };
 use wakeful_core::id::AgentId;
 use wakeful_host::{engine::Engines, ledger::Store, text};
@@ -136,6 +136,7 @@ impl ModelArgs {
             launcher: env::current_exe()
                 .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
             redactor: Arc::new(checked.redactor),
+            lost: Cancel::new(),
             trusts_clock: place.trusts_clock,
             context_tokens: self.context_tokens,
             summaries: !self.no_summaries,

@@ -263,8 +263,9 @@ pub(super) enum Said {
         head: Head,
         effects: RawJson,
     },
-    /// It is in the inbox of the agent, and the worker that drives it records it.
-    Stored { stored_for: String },
+    /// It is in the inbox of the agent, and the worker that drives it records it. A server does
+    /// not say which one that is.
+    Stored { stored_for: Option<String> },
 }
 
 impl From<Receipt> for Said {
@@ -279,14 +280,17 @@ impl From<Receipt> for Said {
 struct Received {
     reason: Option<Refusal>,
     because: Option<Seq>,
-    head: Head,
-    effects: RawJson,
+    head: Option<Head>,
+    effects: Option<RawJson>,
 }
 
 impl Said {
     fn received(server: &Server, text: &str) -> Result<Self, CliError> {
         let Received { reason, because, head, effects } = json::read(text)
             .map_err(|why| CliError::NoReceipt { place: server.to_string(), why })?;
+        let (Some(head), Some(effects)) = (head, effects) else {
+            return Ok(Self::Stored { stored_for: None });
+        };
         let answer = match (reason, because) {
             (Some(reason), Some(because)) => Answer::Ignored { reason, because },
             _ => Answer::Accepted,
@@ -367,7 +371,7 @@ fn say_in_store(
     loop {
         if let Some(worker) = store.driver(&agent)? {
             store.send(&agent, &new_id(), &fact)?;
-            return Ok(Said::Stored { stored_for: worker });
+            return Ok(Said::Stored { stored_for: Some(worker) });
         }
         match said_beside_others(&mut scheduler, &fact) {
             Ok(receipt) => return Ok(receipt.into()),
@@ -433,7 +437,8 @@ pub(super) fn print(said: &Said) {
     let (answer, head) = match said {
         Said::Answered { answer, head, .. } => (answer, head),
         Said::Stored { stored_for } => {
-            say!("{}, the worker {stored_for} records it", painted(GOOD, "stored"));
+            let worker = stored_for.as_deref().map_or("that drives the agent", |it| it);
+            say!("{}, the worker {worker} records it", painted(GOOD, "stored"));
             return;
         }
     };

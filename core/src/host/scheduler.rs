@@ -58,6 +58,15 @@ pub struct Receipt {
     pub effects: Vec<Effect>,
 }
 
+impl Receipt {
+    /// What became of a fact that another one proposed, such as the driver of an agent in another
+    /// thread. Its effects are carried out there.
+    #[must_use]
+    pub fn elsewhere(answer: Answer, head: Head) -> Self {
+        Self { answer, head, effects: Vec::new() }
+    }
+}
+
 /// One step of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

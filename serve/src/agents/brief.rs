@@ -34,7 +34,7 @@ pub(crate) struct Brief {
     pub(crate) is_unfinished: bool,
     /// Whether a run is open.
     pub(crate) has_open_run: bool,
-    /// Whether it was shut down, so that only a restart lets it go on.
+    /// Whether only a restart lets it go on: it was shut down, or never driven.
     pub(crate) is_closed: bool,
     /// When the scheduler next has something to do on its own.
     pub(crate) next_wake: Option<Timestamp>,
@@ -108,7 +108,7 @@ impl Brief {
         let overdue = u32::try_from(due.count()).unwrap_or(u32::MAX);
         let is_stopped = state.control().stopped.is_some();
         let is_busy = state.turns().run.is_some() || !state.tasks().active.is_empty();
-        let is_closed = state.control().closing.is_some();
+        let is_closed = state.control().closing.is_some() || !state.is_driven();
         let head = state.head();
         Self {
             head,

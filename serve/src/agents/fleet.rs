@@ -10,14 +10,14 @@ use std::{
 
 use wakeful_core::{
     fact::{Fact, outcome::Answer},
-    host::SchedulerError,
+    host::{Receipt, SchedulerError},
     id::{AgentId, ExternalTriggerId},
     json,
 };
 use wakeful_host::ledger::{Claim, Fate, Fault, Own, StoreError, Worker};
 
 use super::{
-    Agents, Cell, Turns,
+    Agents, Cell, Outcome, Said, Stored, Turns,
     brief::{Brief, Digest},
     cell::Inner,
     held, said,
@@ -64,22 +64,26 @@ impl Agents {
     /// Looks after the agents of a shared store until the end.
     pub(super) fn share(self: &Arc<Self>, worker: &Worker) {
         self.is_ready.store(true, Ordering::Release);
-        let mut id = worker.id();
+        let (mut id, mut was_sure) = (worker.id(), true);
         let mut looks = 0_u32;
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
             looks = looks.wrapping_add(1);
-            if !worker.is_sure() || worker.id() != id {
+            let is_sure = worker.is_sure();
+            if was_sure && !is_sure || worker.id() != id {
                 id = worker.id();
                 self.let_go();
             }
+            was_sure = is_sure;
             if !looks.is_multiple_of(ASK) {
                 continue;
             }
             let asked = self.ask(worker).and_then(|()| match looks.is_multiple_of(TIDY) {
-                true => self.read_access().map(|()| {
+                true => self.read_access().and_then(|()| {
                     self.give_back(worker);
                     self.tidy();
+                    worker.strays()?.into_iter().for_each(|claim| self.claimed(claim));
+                    Ok(())
                 }),
                 false => Ok(()),
             });
@@ -95,7 +99,7 @@ impl Agents {
             let claims = if most == 0 { Vec::new() } else { worker.claim_due(most)? };
             let count = claims.len();
             for claim in claims {
-                self.claimed(claim)?;
+                self.claimed(claim);
             }
             if count < MOST_DUE as usize || self.has_ended.load(Ordering::Acquire) {
                 break;
@@ -122,12 +126,16 @@ impl Agents {
     }
 
     /// Takes over an agent that was claimed because it is due.
-    fn claimed(self: &Arc<Self>, claim: Claim) -> Result<(), Problem> {
-        let Ok(cell) = self.cell(&claim.agent().clone()) else {
-            // It was claimed before, and its first entries were never appended.
-            return Ok(claim.rest(None)?);
+    fn claimed(self: &Arc<Self>, claim: Claim) {
+        let agent = claim.agent().clone();
+        let looked = self.cell(&agent).and_then(|cell| Ok((self.registration(&agent)?, cell)));
+        let (registered, cell) = match looked {
+            Ok(looked) => looked,
+            // Its first entries were never appended. If this fails, the worker finds it again.
+            Err(why) if why.status == 404 => return drop(claim.rest(None)),
+            // The store does not answer. The agent stays due.
+            Err(_) => return drop(claim.hand_over()),
         };
-        let registered = self.registration(&cell.agent)?;
         cell.set_turns(self.turns_of(registered.as_ref()));
         match cell.turns() {
             Some(Turns::Elsewhere) => takes(&cell, &mut cell.inner(), Own::Worker(claim)),
@@ -136,26 +144,32 @@ impl Agents {
                 cell.has_mail.store(true, Ordering::Release);
                 claim.wait();
             }
-            None => return Ok(claim.rest(None)?),
+            None => return drop(claim.rest(None)),
         }
         cell.moves_at(self.second());
         self.agenda.now(cell.number);
-        Ok(())
+    }
+
+    /// Forgets an agent that another server may have by now.
+    pub(super) fn drops_lost(cell: &Cell, inner: &mut Inner) {
+        if inner.owned.as_ref().is_some_and(|own| !own.is_sure()) {
+            cell.owned_here(false);
+            inner.owned = None;
+            inner.scheduler = None;
+            inner.request = None;
+        }
     }
 
     /// Ends what this server does for agents that may be another's soon.
     fn let_go(&self) {
-        self.end_lives();
+        self.cut_lives();
         for cell in self.all() {
             if !cell.is_own() {
                 continue;
             }
-            let mut inner = cell.inner();
-            if inner.owned.as_ref().is_some_and(|own| !own.is_sure()) {
-                cell.owned_here(false);
-                inner.owned = None;
-                inner.scheduler = None;
-                inner.request = None;
+            // One that a thread uses now is dropped at its next use.
+            if let Some(mut inner) = cell.try_inner() {
+                Self::drops_lost(&cell, &mut inner);
             }
         }
     }
@@ -224,8 +238,9 @@ impl Agents {
                     .flatten(),
             };
             let Some(claim) = claim else { continue };
-            // What is not given back here is due when the worker has left.
-            drop(match brief.is_unfinished && cell.turns() == Some(Turns::Model) {
+            // Another server must look after an open turn at once. What is not given back here is
+            // due when the worker has left.
+            drop(match brief.is_unfinished {
                 true => claim.hand_over(),
                 false => claim.rest(brief.next_wake),
             });
@@ -251,6 +266,53 @@ impl Agents {
             Err(why) => Err(why),
         });
         received.inspect_err(|_| cell.has_mail.store(true, Ordering::Release))
+    }
+
+    /// Says something to an agent that only its owner may append to: another server, or a runner of
+    /// this one. `why` is what came of appending without owning it.
+    pub(super) fn say_to_owner(
+        &self,
+        cell: &Arc<Cell>,
+        fact: &str,
+        why: Problem,
+    ) -> Result<Outcome, Problem> {
+        let Some(worker) = self.store.worker() else { return Err(why) };
+        let Some(owner) = worker.store().driver(&cell.agent)? else { return Err(why) };
+        if *owner == *worker.id() {
+            if let Some(heard) = self.heard_living(cell, fact) {
+                let (answer, head) = heard.map_err(|report| Problem::of_report(&report))?;
+                let receipt = Receipt::elsewhere(answer, head);
+                return Ok(Outcome::Said(Said { receipt, steps: Vec::new() }));
+            }
+            if let Some(Some(said)) =
+                self.while_at_rest(cell, || self.say_at_rest(worker, cell, fact))
+            {
+                return said.map(Outcome::Said);
+            }
+        }
+        self.pass_on(cell, fact)?;
+        Ok(Outcome::Stored(Stored { stored: true }))
+    }
+
+    /// Says something to an agent of a runner that waits here. `None` if it does not.
+    fn say_at_rest(
+        &self,
+        worker: &Worker,
+        cell: &Arc<Cell>,
+        fact: &str,
+    ) -> Option<Result<Said, Problem>> {
+        let claim = worker.claim(&cell.agent).ok()?;
+        takes(cell, &mut cell.inner(), Own::Worker(claim));
+        let said = self.say_here(cell, fact, false);
+        // Its runner goes on with the claim.
+        let mut inner = cell.inner();
+        cell.owned_here(false);
+        inner.scheduler = None;
+        inner.request = None;
+        if let Some(Own::Worker(claim)) = inner.owned.take() {
+            claim.wait();
+        }
+        Some(said)
     }
 
     /// Stores a fact for an agent that another server drives. Which facts may come this way is
@@ -281,13 +343,6 @@ impl Agents {
             Some(placed) => Problem::driven_by(&placed.worker, placed.address),
             None => Problem::not_ready("the agent changes its server: ask again"),
         })
-    }
-
-    /// The worker that drives an agent and is not this server.
-    pub(super) fn is_elsewhere(&self, cell: &Cell) -> Result<bool, Problem> {
-        let Some(worker) = self.store.worker() else { return Ok(false) };
-        let driver = worker.store().driver(&cell.agent)?;
-        Ok(driver.is_some_and(|driver| *driver != *worker.id()))
     }
 
     /// An agent of a shared store that this process does not know yet.

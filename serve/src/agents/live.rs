@@ -3,19 +3,24 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Mutex, atomic::Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use wakeful_core::id::{AgentId, Seq};
+use wakeful_core::{
+    fact::outcome::Answer,
+    host::ErrorReport,
+    id::{AgentId, Seq},
+    record::chain::Head,
+};
 use wakeful_host::token::Token;
 
 use super::{Agents, Cell, agenda::Number, held};
 use crate::{
     problem::Problem,
-    runner::{RunnerError, Watch},
+    runner::{Hear, RunnerError, Watch},
 };
 
 /// The time until an agent is looked at again that rests where it was and yet seems to be due.
@@ -24,13 +29,21 @@ const AGAIN_MS: u64 = 1_000;
 /// How often the end of the running agents is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How a running agent is told to end; `None` until its runner has said it.
-type End = Arc<Mutex<Option<Box<dyn Fn() + Send + Sync>>>>;
+/// How a running agent is reached, once its runner has said it.
+#[derive(Default)]
+struct Reach {
+    /// Tells it to end.
+    end: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+    /// Breaks off what runs for it.
+    cut: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+    /// Has it record a fact.
+    hear: Mutex<Option<Arc<Hear>>>,
+}
 
 /// The agents that live in this process now.
 #[derive(Default)]
 pub(super) struct Lives {
-    running: HashMap<Number, End>,
+    running: HashMap<Number, Arc<Reach>>,
     /// Those that wait until one of the others rests.
     waiting: VecDeque<Number>,
 }
@@ -38,7 +51,7 @@ pub(super) struct Lives {
 /// What the server hears of a living agent and its children.
 struct Heard {
     agents: Arc<Agents>,
-    end: End,
+    reach: Arc<Reach>,
 }
 
 impl Watch for Heard {
@@ -56,7 +69,15 @@ impl Watch for Heard {
     }
 
     fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>) {
-        *held(&self.end) = Some(end);
+        *held(&self.reach.end) = Some(end);
+    }
+
+    fn cut_by(&self, cut: Box<dyn Fn() + Send + Sync>) {
+        *held(&self.reach.cut) = Some(cut);
+    }
+
+    fn hears_by(&self, hear: Arc<Hear>) {
+        *held(&self.reach.hear) = Some(hear);
     }
 }
 
@@ -64,7 +85,7 @@ impl Agents {
     /// Has a runner drive an agent, as soon as there is room.
     pub(super) fn live(self: &Arc<Self>, cell: &Arc<Cell>) {
         let Some(runner) = self.runner.clone() else { return };
-        let end = End::default();
+        let reach = Arc::<Reach>::default();
         {
             let mut lives = held(&self.lives);
             if self.has_ended.load(Ordering::Acquire) || lives.running.contains_key(&cell.number) {
@@ -77,12 +98,12 @@ impl Agents {
                 }
                 return;
             }
-            lives.running.insert(cell.number, Arc::clone(&end));
+            lives.running.insert(cell.number, Arc::clone(&reach));
         }
         let (agents, own) = (Arc::clone(self), Arc::clone(cell));
         let thread = thread::Builder::new().name(format!("agent {}", cell.agent));
         let spawned = thread.spawn(move || {
-            let heard = Arc::new(Heard { agents: Arc::clone(&agents), end });
+            let heard = Arc::new(Heard { agents: Arc::clone(&agents), reach });
             let before = own.brief().head;
             let lived = catch_unwind(AssertUnwindSafe(|| runner.live(&own.agent, heard)));
             let next = {
@@ -120,15 +141,66 @@ impl Agents {
         lives.running.contains_key(&cell.number) || lives.waiting.contains(&cell.number)
     }
 
+    /// Breaks off what runs for the agents here, because they may be another's soon, and ends them.
+    pub(super) fn cut_lives(&self) {
+        let reached: Vec<_> = held(&self.lives).running.values().cloned().collect();
+        for reach in &reached {
+            if let Some(cut) = held(&reach.cut).take() {
+                cut();
+            }
+        }
+        // An agent that waits for its store is told only when it has an answer.
+        let told = thread::Builder::new().name("cut off".to_owned()).spawn(move || {
+            for reach in reached {
+                if let Some(end) = held(&reach.end).take() {
+                    end();
+                }
+            }
+        });
+        // Without a thread, each of them finds out at its next append.
+        drop(told);
+    }
+
     /// Tells the running agents to end. Returns whether there are any.
     pub(super) fn end_lives(&self) -> bool {
-        let ends: Vec<_> = held(&self.lives).running.values().cloned().collect();
-        for end in &ends {
-            if let Some(end) = held(end).take() {
+        let reached: Vec<_> = held(&self.lives).running.values().cloned().collect();
+        for reach in &reached {
+            if let Some(end) = held(&reach.end).take() {
                 end();
             }
         }
-        !ends.is_empty()
+        !reached.is_empty()
+    }
+
+    /// Has an agent record a fact that lives in this process. `None` if it does not, or has just
+    /// ended.
+    pub(super) fn heard_living(
+        &self,
+        cell: &Cell,
+        fact: &str,
+    ) -> Option<Result<(Answer, Head), ErrorReport>> {
+        let reach = Arc::clone(held(&self.lives).running.get(&cell.number)?);
+        // Its runner may have opened it a moment ago, and not said yet how it is reached.
+        let hear = held(&reach.hear).clone()?;
+        hear(fact)
+    }
+
+    /// Keeps an agent from being opened while `doing` runs; `None` if it lives.
+    pub(super) fn while_at_rest<T>(&self, cell: &Cell, doing: impl FnOnce() -> T) -> Option<T> {
+        {
+            let mut lives = held(&self.lives);
+            if lives.running.contains_key(&cell.number) {
+                return None;
+            }
+            lives.running.insert(cell.number, Arc::default());
+        }
+        let done = catch_unwind(AssertUnwindSafe(doing));
+        held(&self.lives).running.remove(&cell.number);
+        self.agenda.now(cell.number);
+        match done {
+            Ok(done) => Some(done),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// The number of agents that live in this process now.

@@ -392,10 +392,7 @@ impl Agents {
         match self.say_here(cell, fact, decides) {
             Ok(said) => Ok(Outcome::Said(said)),
             // One who only read the ledger may not append while another worker has the agent.
-            Err(why) if why.status >= 500 && self.is_elsewhere(cell)? => {
-                self.pass_on(cell, fact)?;
-                Ok(Outcome::Stored(Stored { stored: true }))
-            }
+            Err(why) if why.status >= 500 && self.is_shared() => self.say_to_owner(cell, fact, why),
             Err(why) => Err(why),
         }
     }
@@ -435,6 +432,7 @@ impl Agents {
 
     /// Has the state of the agent in memory.
     fn resident(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Result<(), SchedulerError> {
+        Self::drops_lost(cell, inner);
         if inner.scheduler.is_none() {
             let options = Options::new(cell.agent.clone());
             let ledger = match &inner.owned {

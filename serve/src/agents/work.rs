@@ -116,6 +116,7 @@ impl Agents {
         inner: &mut Inner,
         safe_point: Option<Boundary>,
     ) -> Result<Vec<StepReport>, SchedulerError> {
+        Self::drops_lost(cell, inner);
         if inner.owned.is_none() {
             match self.store.own(&cell.agent) {
                 Ok(own) => takes(cell, inner, own),

@@ -183,6 +183,9 @@ impl Hooks {
     pub(crate) fn start(agents: Arc<Agents>, options: HookOptions) -> Result<Arc<Self>, Problem> {
         let hooks =
             Arc::new(Self { agents, options, all: Mutex::default(), command: Mutex::default() });
+        if hooks.agents.is_shared() {
+            return Ok(hooks);
+        }
         for (name, text) in hooks.store().kept(KEPT)? {
             match serde_json::from_str(&text) {
                 Ok(hook) => {
@@ -253,6 +256,11 @@ impl Hooks {
         name: &str,
         new: NewHook,
     ) -> Result<(ShownHook, bool), Problem> {
+        if self.agents.is_shared() {
+            // How far a hook is would have to be known per agent, and go with it.
+            let detail = "a store that servers share has no hooks yet: follow `GET /v1/events`";
+            return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, "not_on_a_store", detail));
+        }
         if let Some(fault) = send::fault_in(&new.url, self.options.allows_http) {
             return Err(Problem::unfit(fault));
         }

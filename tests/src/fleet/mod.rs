@@ -1,6 +1,12 @@
-//! Real PostgreSQL servers for tests: started from the programs of the system, in folders of their
-//! own, on ports of the loopback.
+//! A fleet for tests: real PostgreSQL, started from the programs of the system in folders of their
+//! own, and servers of the program over one store, which are killed and paused.
 
+mod cluster;
+mod model;
+mod network;
 mod server;
+mod workers;
+mod world;
 
 pub use server::{Guard, NoServer, Server};
+pub use world::{Size, run};

@@ -16,13 +16,13 @@ use tempfile::TempDir;
 use wakeful_host::ledger::Address;
 
 /// The time that a server has to begin to answer.
-const BEGIN: Duration = Duration::from_secs(30);
+pub(super) const BEGIN: Duration = Duration::from_secs(30);
 
 /// The folder of Debian's versions.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// The settings of each server. It must not lose what it acknowledged.
-const SETTINGS: &str = "
+pub(super) const SETTINGS: &str = "
 listen_addresses = '127.0.0.1'
 fsync = on
 synchronous_commit = on
@@ -124,7 +124,7 @@ impl Server {
             .append(true)
             .open(data.join("postgresql.conf"))
             .and_then(|mut file| file.write_all(settings.as_bytes()))?;
-        let child = user.serve(&data, &at("log"))?;
+        let child = user.serve(&data, &at("log"), &[])?;
         let mut server = Self { folder, port, child };
         server.until_it_answers(&user)?;
         Ok(server)
@@ -147,7 +147,7 @@ impl Server {
         let data = self.folder.path().join("data");
         let until = Instant::now() + BEGIN;
         loop {
-            self.child = user.serve(&data, &self.folder.path().join("log"))?;
+            self.child = user.serve(&data, &self.folder.path().join("log"), &[])?;
             match self.until_it_answers(&user) {
                 // The processes of the dead one may hold its memory for a moment.
                 Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(50)),
@@ -171,7 +171,7 @@ impl Server {
                 command.args(["-q", "-h", "127.0.0.1", "-p", &port]);
             });
             match asked {
-                Ok(()) => return Ok(()),
+                Ok(_) => return Ok(()),
                 Err(_) if Instant::now() < until && self.child.try_wait()?.is_none() => {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -192,13 +192,13 @@ impl Drop for Server {
 }
 
 /// The programs of PostgreSQL, and how to run them. They refuse to run as root.
-struct User {
+pub(super) struct User {
     programs: PathBuf,
     is_root: bool,
 }
 
 impl User {
-    fn find() -> Result<Self, NoServer> {
+    pub(super) fn find() -> Result<Self, NoServer> {
         let named = env::var_os("PG_BIN").map(PathBuf::from);
         let programs = named.or_else(newest).ok_or(NoServer::NotInstalled)?;
         if !programs.join("initdb").is_file() {
@@ -219,23 +219,28 @@ impl User {
         command
     }
 
-    fn run(&self, program: &'static str, with: impl FnOnce(&mut Command)) -> Result<(), NoServer> {
+    /// Runs a program, and returns what it printed.
+    pub(super) fn run(
+        &self,
+        program: &'static str,
+        with: impl FnOnce(&mut Command),
+    ) -> Result<String, NoServer> {
         let mut command = self.command(program);
         with(&mut command);
         let output = command.output()?;
-        if output.status.success() {
-            return Ok(());
+        let said = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        match output.status.success() {
+            true => Ok(said(&output.stdout)),
+            false => Err(NoServer::Failed { program, said: said(&output.stderr) }),
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(NoServer::Failed { program, said })
     }
 
     /// Starts a server. A thread that lives as long as this process starts it, because the system
     /// ends it with that thread.
-    fn serve(&self, data: &Path, log: &Path) -> io::Result<Child> {
+    pub(super) fn serve(&self, data: &Path, log: &Path, options: &[String]) -> io::Result<Child> {
         let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
         let mut command = self.command("postgres");
-        command.arg("-D").arg(data).stdout(log.try_clone()?).stderr(log);
+        command.arg("-D").arg(data).args(options).stdout(log.try_clone()?).stderr(log);
         let (tell, told) = mpsc::channel();
         thread::Builder::new().name("postgres".into()).spawn(move || {
             // If nobody hears it, the child is dropped and its server lives on until the end.
@@ -247,7 +252,7 @@ impl User {
         told.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended")))
     }
 
-    fn give(&self, folder: &Path) -> Result<(), NoServer> {
+    pub(super) fn give(&self, folder: &Path) -> Result<(), NoServer> {
         if !self.is_root {
             return Ok(());
         }

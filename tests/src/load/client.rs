@@ -12,22 +12,28 @@ use ureq::{Agent, Body, http};
 pub(crate) struct Client {
     url: String,
     token: String,
+    patience: Duration,
     agent: Agent,
 }
 
 impl Clone for Client {
     fn clone(&self) -> Self {
-        Self::new(&self.url, &self.token)
+        Self::patient(&self.url, &self.token, self.patience)
     }
 }
 
 impl Client {
     pub(crate) fn new(url: &str, token: &str) -> Self {
+        Self::patient(url, token, Duration::from_secs(60))
+    }
+
+    /// As [`Client::new`], but it waits for an answer only as long as this.
+    pub(crate) fn patient(url: &str, token: &str, patience: Duration) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(patience))
             .build();
-        Self { url: url.to_owned(), token: token.to_owned(), agent: config.into() }
+        Self { url: url.to_owned(), token: token.to_owned(), patience, agent: config.into() }
     }
 
     fn ask(

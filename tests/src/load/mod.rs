@@ -1,7 +1,7 @@
 //! Load on a server: many agents at rest, some of them active, streams, deliveries, and kills. The
 //! server is a process of its own, and its clients and hosts are threads of this one.
 
-mod client;
+pub(crate) mod client;
 mod server;
 
 use std::{
@@ -61,13 +61,13 @@ pub struct Found {
 }
 
 impl Found {
-    fn say(&mut self, line: String) {
+    pub(crate) fn say(&mut self, line: String) {
         anstream::println!("{line}");
         self.lines.push(line);
     }
 
     /// Says a number of things that must not be.
-    fn none(&mut self, what: &str, count: u64) {
+    pub(crate) fn none(&mut self, what: &str, count: u64) {
         self.say(format!("{what:<58} {count:>10}"));
         if count > 0 {
             self.beyond.push(format!("{what}: {count}"));
@@ -75,7 +75,7 @@ impl Found {
     }
 
     /// Says a figure, and keeps it if it is beyond its limit.
-    fn figure(&mut self, what: &str, found: f64, unit: &str, most: f64) {
+    pub(crate) fn figure(&mut self, what: &str, found: f64, unit: &str, most: f64) {
         let verdict = if found <= most { "" } else { "  BEYOND" };
         self.say(format!("{what:<58} {found:>10.2} {unit:<10} of at most {most}{verdict}"));
         if found > most && !self.only_counts {
@@ -365,7 +365,7 @@ fn loaded(
 }
 
 /// The mark of a delivery in the entry that records its message.
-fn marked(line: &str) -> Option<&str> {
+pub(crate) fn marked(line: &str) -> Option<&str> {
     let begin = line.find("mark-")?;
     let rest = &line[begin..];
     let end = rest[5..].find('-')? + 6;
@@ -506,6 +506,6 @@ fn newest(clients: &Mutex<(u64, Client)>) -> (u64, Client) {
     (newest.0, newest.1.clone())
 }
 
-fn held<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn held<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

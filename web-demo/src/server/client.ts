@@ -16,8 +16,8 @@ export function serverAddress(): string | null {
 
 /** The server does not know who asks. */
 export class NoSession extends Error {
-  constructor() {
-    super("this page has no token of the server");
+  constructor(why = "this page has no token of the server") {
+    super(why);
   }
 }
 
@@ -39,6 +39,9 @@ export async function beginSession(server: string, token: string): Promise<void>
     method: "POST",
     headers: { authorization: `Bearer ${token}` },
   });
+  if (answer.status === 401) {
+    throw new NoSession("the server does not know this token: `wakeful token list` shows those it knows");
+  }
   if (!answer.ok) {
     throw await problem(answer);
   }

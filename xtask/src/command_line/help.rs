@@ -23,6 +23,7 @@ longer checks:
   attack      let commands attack what is not theirs, without a wall and behind each wall
   model       search a million states of the machine, breadth first, and check each batch
   load        put load on a server of 10,000 agents, kill it, and verify every ledger
+  fleet       run agents on three servers of one PostgreSQL store, and kill servers and primary
   bench       measure what steps, decisions, openings and engines cost
   fuzz        let libFuzzer look for bytes that break the decoder, the readers or the guest
   coverage    report which lines, rules and rows of the core the tests reach
@@ -199,6 +200,29 @@ part of this.
 exit code: 0 each figure is within its limit, 1 one is not or a build failed,
            2 the command line is wrong";
 
+const FLEET: &str = "\
+usage: cargo xtask fleet [--agents N] [--rate N] [--quiet N] [--seconds N] [--faults-each N]
+                         [--primary-each N]
+
+Runs agents on three servers of one store: a PostgreSQL with two synchronous standbys, and
+`wakeful serve` in processes of their own. Half of the agents have a model, whose server notes each
+question; hosts run the turns of the others. Clients deliver to any server, and repeat what was not
+acknowledged. Servers are killed, or paused for longer than their lease, and the primary is killed.
+At the end each ledger is verified: nothing acknowledged may be lost, nothing recorded twice, each
+message has a completed turn, no turn runs twice but those that were open at a fault, and the turns
+of a dead server run again within its lease and two seconds. `cargo xtask test` does a small part
+of this.
+
+  --agents N        agents of the store; by default 1000
+  --rate N          deliveries in a second; by default 50
+  --quiet N         seconds before the first fault; by default 30
+  --seconds N       seconds with faults; by default 600
+  --faults-each N   seconds between two faults of servers; by default 20
+  --primary-each N  seconds between two kills of the primary; by default 90
+
+exit code: 0 all of this holds, 1 something does not or a build failed,
+           2 the command line is wrong, 3 PostgreSQL is missing";
+
 const SIM: &str = "\
 usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N | --hours N]
                        [--histories DIR] [--editions | --against REV]
@@ -365,6 +389,7 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
         "attack" => Some(ATTACK),
         "model" => Some(MODEL),
         "load" => Some(LOAD),
+        "fleet" => Some(FLEET),
         "bench" => Some(BENCH),
         "world" => Some(WORLD),
         _ => None,

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Crosscheck(Random),
     /// Put load on a server, with the options of the program `load`.
     Load(Vec<String>),
+    /// Run agents on servers of one store, under faults, with these options.
+    Fleet(Vec<String>),
     /// Measure what things cost, with the options of the program `bench`.
     Bench(Vec<String>),
     /// Write the page about the component's interface.
@@ -97,6 +99,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("attack", options) => attack(options),
         ("model", options) => model(options),
         ("load", options) => load(options),
+        ("fleet", options) => fleet(options),
         ("bench", options) => bench(options),
         ("world", []) => Ok(Command::World),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
@@ -139,6 +142,13 @@ fn load(options: &[&str]) -> Result<Command, String> {
     let names = ["--agents", "--active", "--rate", "--seconds", "--streams", "--kills"];
     numbers("load", &names, &numbered)?;
     Ok(Command::Load(options.iter().map(|option| (*option).to_owned()).collect()))
+}
+
+/// The options of the other program, which are numbers.
+fn fleet(options: &[&str]) -> Result<Command, String> {
+    let names = ["--agents", "--rate", "--quiet", "--seconds", "--faults-each", "--primary-each"];
+    numbers("fleet", &names, options)?;
+    Ok(Command::Fleet(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
 /// The options of the other program: numbers, one flag, and one that names a folder.
@@ -343,6 +353,8 @@ mod tests {
         assert_eq!(parse("load --counts --kills 2"), Ok(Command::Load(options)));
         assert!(parse("load --kills x").is_err_and(|why| why.contains("not `x`")));
         assert!(parse("load --fast").is_err());
+        assert_eq!(parse("fleet"), Ok(Command::Fleet(Vec::new())));
+        assert!(parse("fleet --agents x").is_err_and(|why| why.contains("not `x`")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crash, crosscheck, guests, js_tests, load, native, npm, package, packages,
+    crash, crosscheck, fleet, guests, js_tests, load, native, npm, package, packages,
     paths::Paths,
     postgres, python, set_up, tidy, tools, wall, web_demo, windows,
 };
@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 37] = [
+pub(super) const STAGES: [Stage; 38] = [
     Stage {
         name: "tidy",
         does: "what no compiler checks",
@@ -225,6 +225,12 @@ pub(super) const STAGES: [Stage; 37] = [
         does: "a server under load and kills, a small part of `cargo xtask load`",
         needs: &["native"],
         work: Work::Check(|ground| load::share(ground.paths)),
+    },
+    Stage {
+        name: "fleet",
+        does: "three servers on one store under faults, a small part of `cargo xtask fleet`",
+        needs: &["native", "postgres"],
+        work: Work::Check(|ground| fleet::share(ground.paths)),
     },
     Stage {
         name: "wasm tests, Node",

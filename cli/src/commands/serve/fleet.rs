@@ -24,8 +24,16 @@ pub(super) struct FleetArgs {
 
 impl FleetArgs {
     /// Opens the store of a server, and joins the others if it is shared.
-    pub(super) fn open(&self, name: &Path, has_model: bool) -> Result<Store, CliError> {
+    pub(super) fn open(
+        &self,
+        name: &Path,
+        has_model: bool,
+        has_hook: bool,
+    ) -> Result<Store, CliError> {
         let store = Store::open(name)?;
+        if store.file().is_none() && has_hook {
+            return Err(CannotServe::NoHooks.into());
+        }
         if store.file().is_some() && (self.public_url.is_some() || !self.label.is_empty()) {
             return Err(CannotServe::NotShared.into());
         }

@@ -305,6 +305,9 @@ pub(in crate::commands) enum CannotServe {
          file has one server"
     )]
     NotShared,
+    /// A store has no hooks yet.
+    #[error("--hook-command is for a ledger file: a store that servers share has no hooks yet")]
+    NoHooks,
     /// The address of the server is not one.
     #[error("`{0}` is not the address of a server: write it as http://10.0.0.7:7171")]
     PublicUrl(String),
@@ -346,7 +349,7 @@ impl Serve {
         }];
         let signals = signalled()?;
         let public_name = self.fleet.host_name()?;
-        let store = self.fleet.open(&self.ledger, self.has_model())?;
+        let store = self.fleet.open(&self.ledger, self.has_model(), self.hook_command.is_some())?;
         #[cfg(unix)]
         let socket = self.unix(&mut sockets)?;
         let is_first = wakeful_serve::grants(&store)?.is_empty();
@@ -558,7 +561,7 @@ fn first_steps(url: &str, token: &str) -> String {
          this token is shown once; it may do everything:\n\
          \x20 {token}\n\n\
          three commands to try in another terminal:\n\
-         \x20 export URL={url} TOKEN={token}\n\
+         \x20 export URL={url} TOKEN={token} WAKEFUL_SERVER={url} WAKEFUL_SERVER_TOKEN={token}\n\
          \x20 curl -X PUT -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada\n\
          \x20 curl -X POST -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada/messages -d '{{\"text\":\"hello\"}}'\n\
          \x20 curl -H \"Authorization: Bearer $TOKEN\" {url}/v1/agents/ada/turn"

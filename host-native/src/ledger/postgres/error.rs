@@ -177,6 +177,8 @@ pub(super) fn meaning(doing: &'static str, why: &tokio_postgres::Error) -> Meani
         // Without a code, the server did not say it: the connection broke, or never was.
         return if is_of_tls(why) {
             Meaning::Never(Fault::Tls { why: said })
+        } else if is_of_this_program(why) {
+            Meaning::Never(Fault::Refused { doing, why: said })
         } else if is_of_the_user(why) {
             Meaning::Never(Fault::Denied { why: said })
         } else {
@@ -210,6 +212,13 @@ pub(super) fn meaning(doing: &'static str, why: &tokio_postgres::Error) -> Meani
     } else {
         Meaning::Never(Fault::Refused { doing, why: said })
     }
+}
+
+/// Whether a value does not fit its statement. Trying again would not help, and the driver has no
+/// code for it.
+fn is_of_this_program(why: &tokio_postgres::Error) -> bool {
+    let said = why.to_string();
+    ["error serializing", "error deserializing", "expected "].iter().any(|it| said.starts_with(it))
 }
 
 /// The message of an error, with those of its sources. The driver's own says little.

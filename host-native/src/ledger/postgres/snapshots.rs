@@ -1,5 +1,7 @@
 //! Snapshots beside the entries: the newest two of each agent (contract 3.5).
 
+use std::time::Duration;
+
 use super::{PostgresError, PostgresStore};
 
 /// Snapshots stored per agent: the newest, and the one before it for the analysis of a damaged
@@ -13,7 +15,7 @@ const STORE: &str = "
         SELECT seq FROM snapshots
         WHERE agent = $1 AND seq <> $2
             AND seq <= (SELECT head_seq FROM agents WHERE agents.agent = $1)
-        ORDER BY seq DESC LIMIT $4 - 1
+        ORDER BY seq DESC LIMIT $4::bigint - 1
     ), removed AS (
         DELETE FROM snapshots
         WHERE agent = $1 AND seq <> $2 AND seq NOT IN (SELECT seq FROM kept)
@@ -35,14 +37,15 @@ impl PostgresStore {
         row.map(|row| self.column(&row, 0)).transpose()
     }
 
-    /// Stores a snapshot made at `seq`.
+    /// Stores a snapshot made at `seq`. It is tried once: the ledger is whole without it, and the
+    /// agent must not wait for it.
     pub(super) fn store_snapshot(
         &self,
         agent: i64,
         seq: i64,
         text: &str,
     ) -> Result<(), PostgresError> {
-        let stored = self.call("store a snapshot", async |connection| {
+        let stored = self.call_within(Duration::ZERO, "store a snapshot", async |connection| {
             connection.execute(STORE, &[&agent, &seq, &text, &KEPT]).await
         });
         stored.map(drop)

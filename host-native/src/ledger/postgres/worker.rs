@@ -95,6 +95,8 @@ struct Shared {
     id: Mutex<Arc<str>>,
     /// The agents that this process has.
     held: Mutex<BTreeMap<AgentId, Held>>,
+    /// Those that the store says it has, and that were not held at the last question.
+    suspects: Mutex<BTreeSet<AgentId>>,
     lease_state: Mutex<LeaseState>,
     /// What must be added to this machine's time to get the database's, in nanoseconds.
     offset: AtomicI64,
@@ -191,6 +193,7 @@ impl PostgresStore {
                 options,
                 id: Mutex::new("".into()),
                 held: Mutex::default(),
+                suspects: Mutex::default(),
                 lease_state: Mutex::new(LeaseState {
                     renewed: Instant::now(),
                     is_lost: true,
@@ -323,6 +326,42 @@ impl Worker {
                 claims.push(Claim::new(self.clone(), agent, term));
             }
         }
+        Ok(claims)
+    }
+
+    /// The agents that the store says are this worker's, and that nothing here has: a call whose
+    /// answer was lost left them. Ask now and then: one is returned that was such at the last
+    /// question too, so that no claim is taken for one that is being given back just now.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn strays(&self) -> Result<Vec<Claim>, PostgresError> {
+        let (store, id) = (self.store(), self.id());
+        let rows = store.call("list own agents", async |connection| {
+            connection
+                .rows("SELECT agent_id, epoch, is_rested FROM agents WHERE owner = $1", &[&&*id])
+                .await
+        })?;
+        let mut found = BTreeSet::new();
+        let mut claims = Vec::new();
+        let mut suspects = self.shared.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        for row in &rows {
+            let agent = AgentId::from(store.column::<String>(row, 0)?);
+            let (epoch, is_rested) = (store.column(row, 1)?, store.column::<bool>(row, 2)?);
+            let mut held = self.held();
+            if held.contains_key(&agent) {
+                continue;
+            }
+            if suspects.contains(&agent) {
+                held.insert(agent.clone(), Held::IsDriven);
+                let worker = Arc::clone(&id);
+                let term = Term { worker, epoch, is_restart: !is_rested, seen: 0 };
+                claims.push(Claim::new(self.clone(), agent, term));
+            } else {
+                found.insert(agent);
+            }
+        }
+        *suspects = found;
         Ok(claims)
     }
 

@@ -1,0 +1,191 @@
+//! Three servers of PostgreSQL: a primary, and two standbys of which one must have each commit.
+
+use std::{
+    fs,
+    net::TcpListener,
+    process::Child,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use super::server::{BEGIN, NoServer, SETTINGS, User};
+
+/// The names of the nodes, as they call themselves at their primary.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// A cluster.
+pub(crate) struct Cluster {
+    folder: TempDir,
+    user: User,
+    nodes: Vec<Node>,
+    primary: usize,
+}
+
+struct Node {
+    port: u16,
+    child: Option<Child>,
+}
+
+impl Node {
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// The address of a store in a cluster whose nodes are reached at these ports.
+pub(crate) fn address(ports: &[u16]) -> String {
+    let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    format!("postgres://postgres@{}/postgres?schema=wakeful", hosts.join(","))
+}
+
+impl Cluster {
+    /// Starts three empty nodes, and waits until both standbys follow.
+    pub(crate) fn start() -> Result<Self, NoServer> {
+        let folder = tempfile::Builder::new().prefix("wakeful-fleet-").tempdir()?;
+        let user = User::find()?;
+        user.give(folder.path())?;
+        // All are taken at once, so that they differ.
+        let listeners: Result<Vec<_>, _> =
+            NAMES.iter().map(|_| TcpListener::bind("127.0.0.1:0")).collect();
+        let ports: Result<Vec<_>, _> = listeners?.iter().map(TcpListener::local_addr).collect();
+        let nodes = ports?.iter().map(|it| Node { port: it.port(), child: None }).collect();
+        let mut cluster = Self { folder, user, nodes, primary: 0 };
+        let data = cluster.data(0);
+        cluster.user.run("initdb", |command| {
+            command.args(["-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8", "-N"]);
+            command.arg("-D").arg(&data);
+        })?;
+        let conf = data.join("postgresql.conf");
+        let settings = format!(
+            "{}\n{SETTINGS}unix_socket_directories = ''\nwal_keep_size = 512MB\n\
+             synchronous_standby_names = 'ANY 1 (a, b, c)'\n",
+            fs::read_to_string(&conf)?
+        );
+        fs::write(&conf, settings)?;
+        cluster.serve(0, None)?;
+        cluster.heal()?;
+        Ok(cluster)
+    }
+
+    /// The ports of its nodes.
+    pub(crate) fn ports(&self) -> Vec<u16> {
+        self.nodes.iter().map(|node| node.port).collect()
+    }
+
+    /// Kills the primary, and lets the standby that has received most take its place. Returns how
+    /// long there was no primary.
+    pub(crate) fn fail_over(&mut self) -> Result<Duration, NoServer> {
+        let began = Instant::now();
+        self.nodes[self.primary].kill();
+        let standbys: Vec<usize> = (0..NAMES.len()).filter(|it| *it != self.primary).collect();
+        let mut received = Vec::new();
+        for standby in &standbys {
+            let bytes = self.ask(
+                *standby,
+                "SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint",
+            )?;
+            received.push((bytes.trim().parse::<u64>().unwrap_or(0), *standby));
+        }
+        let Some((_, next)) = received.iter().max().copied() else { unreachable!("there are two") };
+        self.ask(next, "SELECT pg_promote()")?;
+        self.primary = next;
+        // A commit needs a standby, so the other one must follow before anything is acknowledged.
+        for other in standbys.into_iter().filter(|it| *it != next) {
+            self.nodes[other].kill();
+            self.serve(other, Some(next))?;
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Has every node that is down follow the primary, from a new copy, and waits until two follow.
+    pub(crate) fn heal(&mut self) -> Result<(), NoServer> {
+        let port = self.nodes[self.primary].port.to_string();
+        for node in 0..NAMES.len() {
+            if self.nodes[node].child.is_some() {
+                continue;
+            }
+            let data = self.data(node);
+            drop(fs::remove_dir_all(&data));
+            self.user.run("pg_basebackup", |command| {
+                command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-X", "stream"]);
+                command.args(["-c", "fast", "-D"]).arg(&data);
+            })?;
+            self.serve(node, Some(self.primary))?;
+        }
+        let until = Instant::now() + BEGIN;
+        loop {
+            let following = self.ask(
+                self.primary,
+                "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'",
+            )?;
+            if following.trim() == "2" {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                let said = format!("{} standbys follow", following.trim());
+                return Err(NoServer::Failed { program: "postgres", said });
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn data(&self, node: usize) -> std::path::PathBuf {
+        self.folder.path().join(NAMES[node])
+    }
+
+    /// Starts a node, as a standby of another one if one is named.
+    fn serve(&mut self, node: usize, primary: Option<usize>) -> Result<(), NoServer> {
+        let (data, log) =
+            (self.data(node), self.folder.path().join(format!("{}.log", NAMES[node])));
+        let mut options = vec!["-p".to_owned(), self.nodes[node].port.to_string()];
+        let mut set = |setting: String| options.extend(["-c".to_owned(), setting]);
+        set(format!("cluster_name={}", NAMES[node]));
+        let signal = data.join("standby.signal");
+        if let Some(primary) = primary {
+            set(format!(
+                "primary_conninfo=host=127.0.0.1 port={} user=postgres",
+                self.nodes[primary].port
+            ));
+            fs::write(&signal, "")?;
+            self.user.give(&signal)?;
+        } else {
+            drop(fs::remove_file(&signal));
+        }
+        let until = Instant::now() + BEGIN;
+        loop {
+            if self.nodes[node].child.is_none() {
+                self.nodes[node].child = Some(self.user.serve(&data, &log, &options)?);
+            }
+            match self.ask(node, "SELECT 1") {
+                Ok(_) => return Ok(()),
+                Err(why) if Instant::now() > until => return Err(why),
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
+            // The processes of a dead one may hold its files for a moment.
+            if let Some(child) = &mut self.nodes[node].child
+                && child.try_wait()?.is_some()
+            {
+                self.nodes[node].child = None;
+            }
+        }
+    }
+
+    /// The answer of a node to a query.
+    fn ask(&self, node: usize, query: &str) -> Result<String, NoServer> {
+        let port = self.nodes[node].port.to_string();
+        self.user.run("psql", |command| {
+            command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-Atc", query]);
+        })
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.nodes.iter_mut().for_each(Node::kill);
+    }
+}

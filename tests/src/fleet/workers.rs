@@ -1,0 +1,153 @@
+//! The servers of a store, each a process of its own at an address that it keeps.
+
+use std::{
+    fs, io,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{cluster, network::Network};
+use crate::load::client::Client;
+
+/// The lease of each server.
+pub(super) const LEASE: Duration = Duration::from_secs(5);
+
+/// The time that a client waits for an answer. A server may be paused.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A server, and its way to the store.
+pub(super) struct Worker {
+    network: Network,
+    program: PathBuf,
+    options: Vec<String>,
+    log: PathBuf,
+    pub(super) client: Client,
+    process: Option<Child>,
+}
+
+impl Worker {
+    /// Starts a server of this number.
+    pub(super) fn start(
+        number: usize,
+        (program, folder): (&Path, &Path),
+        (network, token, model): (Network, &str, &str),
+    ) -> io::Result<Self> {
+        let store = &cluster::address(&network.ports);
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+        let url = format!("http://{address}");
+        let own = folder.join(format!("worker-{number}"));
+        fs::create_dir_all(own.join("work"))?;
+        let at = |name: &str| own.join(name).display().to_string();
+        let lease = LEASE.as_secs().to_string();
+        let options = [
+            "serve",
+            "--store",
+            store,
+            "--listen",
+            &address,
+            "--public-url",
+            &url,
+            "--lease",
+            &lease,
+            "--resident-idle",
+            "3",
+            "--resident-agents",
+            "5000",
+            "--requests-per-second",
+            "1000000",
+            "--queue-per-agent",
+            "256",
+            "--turns-at-once",
+            "500",
+            "--drain",
+            "2",
+            "--provider",
+            "openai",
+            "--base-url",
+            model,
+            "--model",
+            "slow",
+            "--confine",
+            "landlock",
+            "--workspace",
+            &at("work"),
+            "--home",
+            &at("home"),
+        ];
+        let mut worker = Self {
+            network,
+            program: program.to_owned(),
+            options: options.map(str::to_owned).into(),
+            log: own.join("log"),
+            client: Client::patient(&url, token, PATIENCE),
+            process: None,
+        };
+        worker.again()?;
+        Ok(worker)
+    }
+
+    /// Starts it again, and waits until it is ready.
+    pub(super) fn again(&mut self) -> io::Result<()> {
+        let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
+        let process = Command::new(&self.program)
+            .args(&self.options)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        self.process = Some(process);
+        let began = Instant::now();
+        while self.client.get("/readyz").is_none_or(|(status, _)| status != 200) {
+            let has_ended = match &mut self.process {
+                Some(process) => process.try_wait()?.is_some(),
+                None => true,
+            };
+            if has_ended || began.elapsed() > Duration::from_secs(60) {
+                let said = fs::read_to_string(&self.log).unwrap_or_default();
+                return Err(io::Error::other(format!("a server does not start: {said}")));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Kills it.
+    pub(super) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            drop(process.kill());
+            drop(process.wait());
+        }
+    }
+
+    /// Stops it for a while, and lets it go on where it was.
+    pub(super) fn pause(&self, span: Duration) -> io::Result<()> {
+        let id = self.process.as_ref().and_then(|it| Pid::from_raw(i32::try_from(it.id()).ok()?));
+        let Some(id) = id else { return Ok(()) };
+        kill_process(id, Signal::STOP)?;
+        thread::sleep(span);
+        Ok(kill_process(id, Signal::CONT)?)
+    }
+
+    /// Cuts it off from the store for a while.
+    pub(super) fn cut_off(&self, span: Duration) {
+        self.network.cut(true);
+        thread::sleep(span);
+        self.network.cut(false);
+    }
+
+    /// What it told the people who run it.
+    pub(super) fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
