@@ -270,7 +270,7 @@ impl Turn {
                     self.brief_result(&answer)?;
                     return Ok(Some(self.terminal(
                         TurnTerminalKind::Completed,
-                        cut_off(&answer),
+                        answer.cut_off(),
                         said(&answer),
                     )));
                 }
@@ -573,22 +573,6 @@ struct Executed {
 
 fn said(answer: &openai::Round) -> Option<String> {
     answer.text.clone().or_else(|| answer.refusal.clone()).filter(|text| !text.trim().is_empty())
-}
-
-/// Why an answer that ends a turn is incomplete.
-fn cut_off(answer: &openai::Round) -> Option<String> {
-    match &answer.finish {
-        openai::Finish::Length => {
-            Some("the model's answer reached its token limit and is incomplete".to_owned())
-        }
-        openai::Finish::ContentFilter => {
-            Some("the server's content filter withheld a part of the answer".to_owned())
-        }
-        openai::Finish::Failed => {
-            Some("the server ended its answer early, so the answer is incomplete".to_owned())
-        }
-        _ => None,
-    }
 }
 
 /// Whether the end of the answer cut a call. A complete object shows that the call is complete;

@@ -28,7 +28,7 @@ pub struct Problem {
     pub detail: String,
     /// The place in the text that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<ErrorPlace>,
+    pub place: Option<Box<ErrorPlace>>,
     /// The server that must be asked instead, if it has an address.
     #[serde(skip)]
     pub(crate) owner: Option<String>,
@@ -134,7 +134,7 @@ impl Problem {
             path: String::new(),
         };
         let detail = format!("the body cannot be read: {why}; `/openapi.json` has its schema");
-        Self { place: Some(place), ..Self::malformed(detail) }
+        Self { place: Some(Box::new(place)), ..Self::malformed(detail) }
     }
 
     /// Something is full.
@@ -201,7 +201,10 @@ impl Problem {
             ErrorCode::LedgerFailed => return Self::store(),
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Self { place: place.clone(), ..Self::new(status, &code.to_string(), message.clone()) }
+        Self {
+            place: place.clone().map(Box::new),
+            ..Self::new(status, &code.to_string(), message.clone())
+        }
     }
 }
 

@@ -36,6 +36,18 @@ pub struct Round {
 }
 
 impl Round {
+    /// Why an answer that ends a turn is incomplete, if it is.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<String> {
+        let why = match &self.finish {
+            Finish::Length => "the model's answer reached its token limit and is incomplete",
+            Finish::ContentFilter => "the server's content filter withheld a part of the answer",
+            Finish::Failed => "the server ended its answer early, so the answer is incomplete",
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+
     /// The round as a message of the chat.
     #[must_use]
     pub fn message(&self) -> ChatMessage {

@@ -15,7 +15,7 @@ use wakeful_core::{
     record::context::BriefKind,
 };
 
-use super::{Turn, cut_off};
+use super::Turn;
 use crate::{cut, handle::Ended, openai};
 
 /// The most bytes of a brief. The whole text is in the turn's record and in its transcript.
@@ -31,7 +31,7 @@ impl Turn {
     /// Records the result of a turn that ends with this answer. One that is incomplete is not a
     /// result.
     pub(super) fn brief_result(&self, answer: &openai::Round) -> Result<(), Ended> {
-        if cut_off(answer).is_some() { Ok(()) } else { self.brief(BriefKind::Result, answer) }
+        if answer.cut_off().is_some() { Ok(()) } else { self.brief(BriefKind::Result, answer) }
     }
 
     fn brief(&self, kind: BriefKind, answer: &openai::Round) -> Result<(), Ended> {

@@ -48,43 +48,25 @@ export type Kind = "prompt" | "event";
 /**
  * What became of a message.
  */
-export type Heard = {
-  /**
-   * The id of the message.
-   */
-  message_id: MessageId;
-  /**
-   * The head after the fact.
-   */
-  head: Head;
-  /**
-   * The effects that the provider was asked to carry out.
-   */
-  effects: Effect[];
-  /**
-   * The turn that the message started, once it has ended.
-   */
-  turn?: TurnRecord | null;
-  /**
-   * How the message was settled, if no turn of its own has ended.
-   */
-  settled?: QueueStatus | null;
-} & (
-  | {
-      answer: "accepted";
-    }
-  | {
-      answer: "ignored";
-      /**
-       * Why it changed nothing.
-       */
-      reason: Refusal;
-      /**
-       * The entry that decides this.
-       */
-      because: Seq;
-    }
-);
+export type Heard = Heard2 & Heard1;
+export type Heard1 =
+  | (
+      | {
+          answer: "accepted";
+        }
+      | {
+          answer: "ignored";
+          /**
+           * Why it changed nothing.
+           */
+          reason: Refusal;
+          /**
+           * The entry that decides this.
+           */
+          because: Seq;
+        }
+    )
+  | unknown;
 /**
  * What became of a fact, and what followed from it at once.
  */
@@ -645,7 +627,7 @@ export interface Problem {
   place?: ErrorPlace | null;
 }
 /**
- * An agent that a process drives.
+ * An agent that a process drives: one of this machine, or a worker of a store.
  */
 export interface Driven {
   /**
@@ -655,11 +637,19 @@ export interface Driven {
   /**
    * The number of the process.
    */
-  pid: number;
+  pid?: number | null;
   /**
    * The name of its program.
    */
-  program: string;
+  program?: string | null;
+  /**
+   * The id of the worker.
+   */
+  worker?: string | null;
+  /**
+   * Its address, if others can reach it.
+   */
+  address?: string | null;
   /**
    * Since when it does.
    */
@@ -844,6 +834,28 @@ export interface SpokenMessage {
    * The lane of the queue; `normal` if absent.
    */
   lane?: Priority | null;
+}
+export interface Heard2 {
+  /**
+   * The id of the message.
+   */
+  message_id: MessageId;
+  /**
+   * The head after the fact.
+   */
+  head?: Head;
+  /**
+   * The effects that the provider was asked to carry out.
+   */
+  effects?: Effect[];
+  /**
+   * The turn that the message started, once it has ended.
+   */
+  turn?: TurnRecord | null;
+  /**
+   * How the message was settled, if no turn of its own has ended.
+   */
+  settled?: QueueStatus | null;
 }
 /**
  * What an agent is told to do.

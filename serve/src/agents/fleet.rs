@@ -219,7 +219,7 @@ impl Agents {
                 claim.wait();
                 self.agenda.now(cell.number);
             }
-            // If this fails, the agent is claimed again by whoever needs it.
+            // If this fails, the worker finds the agent again.
             _ => drop(claim.rest(brief.next_wake)),
         }
     }

@@ -9,8 +9,8 @@ use wakeful_tests::fleet::{self, Size};
 ///
 /// The store is a PostgreSQL with two synchronous standbys, and each server is `wakeful serve` in a
 /// process of its own. Servers are killed, cut off from the store, or paused, for longer than their
-/// lease; the primary is killed, and a standby takes its place. Meanwhile clients deliver to any server, and hosts and a
-/// model run the turns. In the end every ledger is verified.
+/// lease; the primary is killed, and a standby takes its place. Meanwhile clients deliver to any
+/// server, and hosts and a model run the turns. In the end every ledger is verified.
 #[derive(Parser)]
 #[command(
     name = "fleet",
