@@ -469,6 +469,7 @@ async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Proble
         return Ok(said.answer(said.status()).into_response());
     };
     let cell = cell(&asked).await?;
+    let _follower = cell.follow();
     let mut following = write::Following::new(asked.agents.reading(&cell), &said);
     let (mut said, until) = (said, time::Instant::now() + patience);
     let mut stops = door.stops.clone();
@@ -502,6 +503,7 @@ async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Proble
 async fn turn(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> {
     let until = time::Instant::now() + turns::patience(&asked)?.unwrap_or_default();
     let cell = cell(&asked).await?;
+    let _follower = cell.follow();
     let mut stops = door.stops.clone();
     loop {
         let appended = cell.appended.notified();

@@ -224,6 +224,60 @@ fn an_agent_has_one_owner_and_only_its_owner_appends() {
 }
 
 #[test]
+fn an_agent_that_a_lost_answer_left_to_its_worker_is_found_again() {
+    let store = store("strays");
+    let worker = join(&store);
+    let claim = worker.claim(&"a".into()).expect("a claim");
+    append(&claim).expect("it is the owner's");
+    let strays = || worker.strays().expect("an answer");
+    assert!(strays().is_empty() && strays().is_empty(), "it is driven");
+    drop(claim);
+    assert!(strays().is_empty(), "it may be given back just now");
+    let [claim] = &strays()[..] else { panic!("nothing drives it") };
+    assert!(claim.is_restart());
+    append(claim).expect("it is the owner's");
+}
+
+#[test]
+fn an_agent_that_waits_here_keeps_its_claim() {
+    let store = store("waiting");
+    let worker = join(&store);
+    let agent = AgentId::from("a");
+    let claim = worker.claim(&agent).expect("a claim");
+    append(&claim).expect("it is the owner's");
+    let epoch = claim.epoch();
+    claim.wait();
+    assert_eq!(worker.waiting(), std::slice::from_ref(&agent));
+    let claim = worker.claim(&agent).expect("nothing drives it");
+    assert!((claim.epoch(), claim.is_restart()) == (epoch, true), "it did not come to rest");
+    claim.wait_at_rest();
+    assert!(!worker.claim(&agent).expect("nothing drives it").is_restart());
+}
+
+#[test]
+fn a_worker_claims_only_agents_that_it_can_drive() {
+    let store = store("kinds");
+    let kinds = |kinds: &[&str]| WorkerOptions {
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        ..WorkerOptions::default()
+    };
+    let plain = store.join(&kinds(&["elsewhere"])).expect("a worker");
+    let other = store.join(&kinds(&["", "elsewhere"])).expect("a worker");
+    for agent in ["model", "host", "away"] {
+        let claim = plain.claim(&agent.into()).expect("a claim");
+        append(&claim).expect("it is the owner's");
+        claim.rest(Some(Timestamp::from_nanos(0))).expect("it rests");
+    }
+    store.set_kind(&"host".into(), "elsewhere").expect("it is set");
+    store.set_kind(&"away".into(), "away").expect("it is set");
+    let names = |claims: Vec<Claim>| -> Vec<String> {
+        claims.iter().map(|claim| claim.agent().to_string()).collect()
+    };
+    assert_eq!(names(plain.claim_due(9).expect("claims")), ["host"]);
+    assert_eq!(names(other.claim_due(9).expect("claims")), ["model"]);
+}
+
+#[test]
 fn agents_of_a_dead_worker_are_taken_over_and_it_appends_no_more() {
     let store = store("dead");
     // A connection of its own, as that of another process.

@@ -41,6 +41,8 @@ pub(crate) struct Cell {
     pub(crate) recent: Recent,
     /// Wakes those who wait for the next entry.
     pub(crate) appended: Notify,
+    /// The number of those who wait for its entries.
+    followers: AtomicUsize,
     /// Tells those who read all agents.
     changes: Arc<Changes>,
     /// The requests that wait for this agent, and the one that it serves.
@@ -75,6 +77,15 @@ pub(crate) struct Inner {
     pub(crate) failures: u32,
 }
 
+/// One who waits for the entries of an agent.
+pub(crate) struct Follower(Arc<Cell>);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.0.followers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A place in the queue of an agent.
 pub(crate) struct Place<'a>(&'a Cell);
 
@@ -100,6 +111,7 @@ impl Cell {
             head: AtomicU64::new(head.seq.0),
             recent: Recent::default(),
             appended: Notify::new(),
+            followers: AtomicUsize::new(0),
             changes,
             queued: AtomicUsize::new(0),
             used: AtomicU64::new(0),
@@ -131,6 +143,17 @@ impl Cell {
             self.changes.put(self.number);
         }
         is_news
+    }
+
+    /// Its holder hears of each new entry, also of one that another server appends.
+    pub(crate) fn follow(self: &Arc<Self>) -> Follower {
+        self.followers.fetch_add(1, Ordering::Relaxed);
+        Follower(Arc::clone(self))
+    }
+
+    /// Whether a client waits for its entries.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.followers.load(Ordering::Relaxed) > 0
     }
 
     /// A place in the queue, unless it is full.

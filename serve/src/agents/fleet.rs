@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -27,11 +30,14 @@ use crate::{access::hex_of, problem::Problem, random};
 /// The time between two looks at the lease, which costs nothing.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The looks between two questions to the store: what is due, what was said, what others appended.
-const ASK: u32 = 5;
+/// The time between two questions to the store: what is due, what was said, what others appended.
+const ASK: Duration = Duration::from_millis(250);
 
-/// The looks between two searches for agents to give back, and for tokens that others made.
-const TIDY: u32 = 20;
+/// The questions between two searches for agents to give back, and for tokens that others made.
+const TIDY: u32 = 4;
+
+/// The questions between two searches for agents that this server has by a lost answer.
+const STRAYS: u32 = 20;
 
 /// The most agents that one question claims. The next one comes at once if there were as many.
 const MOST_DUE: u32 = 64;
@@ -61,34 +67,44 @@ pub fn kinds(has_model: bool) -> BTreeSet<String> {
 }
 
 impl Agents {
-    /// Looks after the agents of a shared store until the end.
-    pub(super) fn share(self: &Arc<Self>, worker: &Worker) {
-        self.is_ready.store(true, Ordering::Release);
+    /// Watches the lease of this server until the end. It asks the store nothing, because a store
+    /// that does not answer is just when turns must end in time.
+    pub(super) fn guard(&self, worker: &Worker) {
         let (mut id, mut was_sure) = (worker.id(), true);
-        let mut looks = 0_u32;
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
-            looks = looks.wrapping_add(1);
             let is_sure = worker.is_sure();
             if was_sure && !is_sure || worker.id() != id {
                 id = worker.id();
                 self.let_go();
             }
             was_sure = is_sure;
-            if !looks.is_multiple_of(ASK) {
-                continue;
-            }
-            let asked = self.ask(worker).and_then(|()| match looks.is_multiple_of(TIDY) {
-                true => self.read_access().and_then(|()| {
-                    self.give_back(worker);
-                    self.tidy();
-                    worker.strays()?.into_iter().for_each(|claim| self.claimed(claim));
-                    Ok(())
-                }),
-                false => Ok(()),
-            });
+        }
+    }
+
+    /// Looks after the agents of a shared store until the end.
+    pub(super) fn share(self: &Arc<Self>, worker: &Worker) {
+        self.is_ready.store(true, Ordering::Release);
+        let mut questions = 0_u32;
+        while !self.has_ended.load(Ordering::Acquire) {
+            thread::sleep(ASK);
+            questions = questions.wrapping_add(1);
+            let asked = self.ask(worker).and_then(|()| self.tidy_up(worker, questions));
             *held(&self.lost) = asked.err().map(|why| why.detail);
         }
+    }
+
+    /// Does what need not be done at each question.
+    fn tidy_up(self: &Arc<Self>, worker: &Worker, questions: u32) -> Result<(), Problem> {
+        if questions.is_multiple_of(TIDY) {
+            self.read_access()?;
+            self.give_back(worker);
+            self.tidy();
+        }
+        if questions.is_multiple_of(STRAYS) {
+            worker.strays()?.into_iter().for_each(|claim| self.claimed(claim));
+        }
+        Ok(())
     }
 
     /// Asks the store for what is new.
@@ -112,9 +128,12 @@ impl Agents {
             }
         }
         // Nothing else tells those who follow an agent of another server.
-        let others: Vec<_> =
-            self.all().into_iter().filter(|cell| cell.used().is_some() && !cell.is_own()).collect();
-        let ids: Vec<_> = others.iter().map(|cell| cell.agent.clone()).collect();
+        let all = self.followers.load(Ordering::Relaxed) > 0;
+        let others = self.all().into_iter().filter(|cell| !cell.is_own());
+        let ids: Vec<_> = others
+            .filter(|cell| all || cell.is_followed() || self.lives(cell))
+            .map(|cell| cell.agent.clone())
+            .collect();
         if !ids.is_empty() {
             for (agent, head) in worker.store().heads_of(&ids)? {
                 if let Some(cell) = self.known(&agent) {
@@ -123,6 +142,12 @@ impl Agents {
             }
         }
         Ok(())
+    }
+
+    /// Its holder hears of the new entries of all agents that this server knows.
+    pub(crate) fn follow_all(&self) -> FollowsAll {
+        self.followers.fetch_add(1, Ordering::Relaxed);
+        FollowsAll(Arc::clone(&self.followers))
     }
 
     /// Takes over an agent that was claimed because it is due.
@@ -182,9 +207,13 @@ impl Agents {
             now.saturating_sub(cell.moved()) >= idle && !cell.has_mail.load(Ordering::Acquire)
         };
         for agent in worker.waiting() {
-            let Some(cell) = self.known(&agent) else { continue };
-            let brief = cell.brief();
-            if !is_idle(&cell) || brief.is_unfinished || self.lives(&cell) {
+            // One that only a runner knew, such as a child, is read now.
+            let Ok(cell) = self.cell(&agent) else { continue };
+            if !is_idle(&cell) || self.lives(&cell) {
+                continue;
+            }
+            let brief = self.brief(&cell);
+            if brief.is_unfinished {
                 continue;
             }
             // If it was just taken, it is driven.
@@ -210,39 +239,40 @@ impl Agents {
         }
     }
 
-    /// Gives an agent back, unless something came for it.
+    /// Gives an agent back, unless something came for it or it went on since it was read in short:
+    /// it would be due at a wrong time.
     fn rest(&self, cell: &Cell, claim: Claim, brief: &Brief) {
-        match claim.arrived(1) {
-            // It goes on with it when it is claimed next, which is at once.
-            Ok(arrived) if !arrived.is_empty() => {
-                cell.has_mail.store(true, Ordering::Release);
-                claim.wait();
-                self.agenda.now(cell.number);
-            }
-            // If this fails, the worker finds the agent again.
-            _ => drop(claim.rest(brief.next_wake)),
+        let is_as_read = claim.ledger().head().is_ok_and(|head| head == brief.head);
+        let has_mail = claim.arrived(1).map_or(true, |arrived| !arrived.is_empty());
+        if has_mail || !is_as_read {
+            cell.has_mail.store(true, Ordering::Release);
+            claim.wait();
+            self.agenda.now(cell.number);
+            return;
         }
+        // A child is driven by its parent, and by no other. If this fails, the worker finds the
+        // agent again.
+        drop(claim.rest(brief.next_wake.filter(|_| !brief.is_child)));
     }
 
     /// Gives all agents back at the end of the server.
     pub(super) fn leave(&self, worker: &Worker) {
+        let waiting: BTreeSet<_> = worker.waiting().into_iter().collect();
         for cell in self.all() {
             let brief = cell.brief();
             let owned = cell.inner().owned.take();
             let claim = match owned {
                 Some(Own::Worker(claim)) => Some(claim),
-                _ => worker
-                    .waiting()
-                    .contains(&cell.agent)
-                    .then(|| worker.claim(&cell.agent).ok())
-                    .flatten(),
+                _ if waiting.contains(&cell.agent) => worker.claim(&cell.agent).ok(),
+                _ => None,
             };
             let Some(claim) = claim else { continue };
-            // Another server must look after an open turn at once. What is not given back here is
-            // due when the worker has left.
-            drop(match brief.is_unfinished {
-                true => claim.hand_over(),
-                false => claim.rest(brief.next_wake),
+            // Another server must look after an open turn at once, and after what this one does not
+            // know. What is not given back here is due when the worker has left.
+            let is_as_read = claim.ledger().head().is_ok_and(|head| head == brief.head);
+            drop(match is_as_read && !brief.is_unfinished {
+                true => claim.rest(brief.next_wake.filter(|_| !brief.is_child)),
+                false => claim.hand_over(),
             });
         }
         // If it cannot leave, its agents are claimed after its lease.
@@ -284,9 +314,9 @@ impl Agents {
                 let receipt = Receipt::elsewhere(answer, head);
                 return Ok(Outcome::Said(Said { receipt, steps: Vec::new() }));
             }
-            if let Some(Some(said)) =
-                self.while_at_rest(cell, || self.say_at_rest(worker, cell, fact))
-            {
+            if let Some(Some(said)) = self.while_at_rest(cell, || {
+                self.at_rest(worker, cell, || self.say_here(cell, fact, false))
+            }) {
                 return said.map(Outcome::Said);
             }
         }
@@ -294,16 +324,11 @@ impl Agents {
         Ok(Outcome::Stored(Stored { stored: true }))
     }
 
-    /// Says something to an agent of a runner that waits here. `None` if it does not.
-    fn say_at_rest(
-        &self,
-        worker: &Worker,
-        cell: &Arc<Cell>,
-        fact: &str,
-    ) -> Option<Result<Said, Problem>> {
+    /// Drives an agent of a runner that waits here, while `doing` runs. `None` if it does not wait.
+    fn at_rest<T>(&self, worker: &Worker, cell: &Cell, doing: impl FnOnce() -> T) -> Option<T> {
         let claim = worker.claim(&cell.agent).ok()?;
         takes(cell, &mut cell.inner(), Own::Worker(claim));
-        let said = self.say_here(cell, fact, false);
+        let done = doing();
         // Its runner goes on with the claim.
         let mut inner = cell.inner();
         cell.owned_here(false);
@@ -312,7 +337,19 @@ impl Agents {
         if let Some(Own::Worker(claim)) = inner.owned.take() {
             claim.wait();
         }
-        Some(said)
+        Some(done)
+    }
+
+    /// Records what came for a child whose parent does not run. The parent reads it in its ledger.
+    pub(super) fn receive_for_child(&self, cell: &Arc<Cell>) {
+        let Some(worker) = self.store.worker() else { return };
+        // If it fails, the next look at the inbox finds it again.
+        let _ = self.at_rest(worker, cell, || {
+            let mut inner = cell.inner();
+            let received =
+                self.resident(cell, &mut inner).and_then(|()| self.receive(cell, &mut inner));
+            self.settle(cell, &mut inner, &received);
+        });
     }
 
     /// Stores a fact for an agent that another server drives. Which facts may come this way is
@@ -415,6 +452,15 @@ impl Agents {
             return Ok(None);
         };
         Ok(Some((self.cell(&agent.as_str().into())?, trigger.into())))
+    }
+}
+
+/// One who follows all agents.
+pub(crate) struct FollowsAll(Arc<AtomicUsize>);
+
+impl Drop for FollowsAll {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

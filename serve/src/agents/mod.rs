@@ -22,7 +22,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::Instant,
@@ -58,7 +58,8 @@ pub use self::fleet::kinds;
 
 pub(crate) use self::{
     brief::{Listed, digest},
-    cell::Cell,
+    cell::{Cell, Follower},
+    fleet::FollowsAll,
 };
 
 /// Who runs the turns of an agent.
@@ -107,6 +108,8 @@ pub(crate) struct Agents {
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     /// The version of the file at which others' entries were last looked for.
     seen: Mutex<i64>,
+    /// The number of those who follow all agents.
+    followers: Arc<AtomicUsize>,
     /// Why the store cannot be used.
     lost: Mutex<Option<String>>,
 }
@@ -177,6 +180,7 @@ impl Agents {
             has_ended: AtomicBool::new(false),
             threads: Mutex::default(),
             seen: Mutex::new(version),
+            followers: Arc::default(),
             lost: Mutex::default(),
         });
         agents.checks.read(&agents.store)?;
@@ -192,6 +196,11 @@ impl Agents {
         }
         let found = heads.clone();
         agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
+        if agents.is_shared() {
+            agents.spawn("wakeful-guard", |agents| {
+                agents.store.worker().into_iter().for_each(|worker| agents.guard(worker));
+            })?;
+        }
         agents.spawn("wakeful-watch", |agents| {
             match (agents.store.file(), agents.store.worker()) {
                 (Some(file), _) => agents.watch(file),

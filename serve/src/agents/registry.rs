@@ -122,6 +122,10 @@ impl Agents {
         }
         match self.store.own(agent) {
             Ok(own) => Ok(Some(own)),
+            // Its runner has it.
+            Err(why) if why.is_driven() && self.known(agent).is_some_and(|it| self.lives(&it)) => {
+                Ok(None)
+            }
             Err(why) if why.is_driven() => Err(match self.known(agent) {
                 Some(cell) => self.elsewhere(&cell)?,
                 None => Problem::not_ready("another server makes the agent just now: ask again"),

@@ -51,6 +51,9 @@ impl Agents {
             Some(Turns::Model) => {
                 let is_due = self.is_due_to_live(&cell, &mut inner);
                 drop(inner);
+                if cell.brief().is_child && cell.has_mail.load(Ordering::Acquire) {
+                    self.receive_for_child(&cell);
+                }
                 if is_due {
                     self.live(&cell);
                 }

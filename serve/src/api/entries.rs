@@ -25,7 +25,7 @@ use wakeful_core::{
 use wakeful_host::ledger::StoreLedger;
 
 use crate::{
-    agents::Cell,
+    agents::{Cell, Follower},
     asked::{self, Asked},
     problem::Problem,
 };
@@ -48,6 +48,7 @@ pub(crate) enum Until {
 /// A stream at its cursor.
 struct Reading {
     cell: Arc<Cell>,
+    _follower: Follower,
     ledger: StoreLedger,
     after: Seq,
     read: VecDeque<Arc<EntryBytes>>,
@@ -95,7 +96,8 @@ pub(crate) fn stream(
     let first = ledger.read(Seq(after), PAGE).map_err(unread)?;
     let until = ends.then_some(head);
     let (after, read) = (Seq(after), first.into_iter().map(Arc::new).collect());
-    let reading = Reading { cell, ledger, after, read, until, stops, _place: place };
+    let _follower = cell.follow();
+    let reading = Reading { cell, _follower, ledger, after, read, until, stops, _place: place };
     let events = stream::unfold(reading, next);
     let mut response =
         Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();

@@ -24,7 +24,7 @@ use wakeful_core::{id::Seq, json, record::entry::EntryBytes};
 
 use super::entries::{ALIVE, PAGE};
 use crate::{
-    agents::{Agents, Cell, tail},
+    agents::{Agents, Cell, FollowsAll, tail},
     asked::Asked,
     cursors::{ByAgent, Given, MOST_BYTES},
     problem::Problem,
@@ -68,6 +68,7 @@ struct Reading {
     failed: Option<(Arc<Cell>, String)>,
     stops: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
+    _followed: FollowsAll,
 }
 
 /// The stream after a cursor: that of the header `Last-Event-ID`, else that of `?after=`. Without
@@ -105,6 +106,7 @@ pub(crate) fn stream(
         failed: None,
         stops,
         _place: place,
+        _followed: asked.agents.follow_all(),
     };
     if let Some(after) = after {
         reading.go_on(after)?;

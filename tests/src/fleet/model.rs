@@ -11,9 +11,10 @@ use std::{
 
 use serde_json::json;
 
-/// The time of most answers, and of each tenth one, which is longer than a lease.
+/// The time of most answers, and of each tenth one. It is so much longer than a lease that a server
+/// which does not end such a turn is found out.
 const THINKS: Duration = Duration::from_millis(300);
-const PONDERS: Duration = Duration::from_secs(6);
+const PONDERS: Duration = Duration::from_secs(9);
 
 /// A question.
 #[derive(Clone, Debug)]
