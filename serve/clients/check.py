@@ -84,7 +84,8 @@ def schemathesis(server, examples):
         cwd=tempfile.gettempdir(), capture_output=True, text=True)
     cases = re.search(r"(\d+) generated.*", ran.stdout)
     if ran.returncode != 0 or not cases:
-        print(ran.stdout[-20000:], ran.stderr[-2000:])
+        # What is printed otherwise is shown only if all goes well.
+        print(ran.stdout[-20000:], ran.stderr[-2000:], file=sys.stderr)
         sys.exit("FAILED: schemathesis")
     tested = re.search(r"Tested: (\d+)", ran.stdout)
     print(f"schemathesis: {tested.group(1)} operations, {cases.group(0)}, no failure")

@@ -583,7 +583,7 @@ export interface Listed {
   /**
    * The agent in short; absent if it cannot be read.
    */
-  agent?: AgentListEntry | null;
+  summary?: AgentListEntry | null;
   /**
    * The newest entry.
    */

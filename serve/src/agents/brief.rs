@@ -62,7 +62,7 @@ pub(crate) struct Listed {
     /// Who runs its turns; absent if this server only observes it.
     turns: Option<Turns>,
     /// The agent in short; absent if it cannot be read.
-    agent: Option<AgentListEntry>,
+    summary: Option<AgentListEntry>,
     /// The newest entry.
     head: Head,
     /// Whether it is parked: it goes on after input from outside.
@@ -76,17 +76,21 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// An agent by its brief; `agent` comes from its state.
-    pub(crate) fn new(cell: &Cell, brief: &Brief, agent: Result<AgentListEntry, Problem>) -> Self {
+    /// An agent by its brief; `summary` comes from its state.
+    pub(crate) fn new(
+        cell: &Cell,
+        brief: &Brief,
+        summary: Result<AgentListEntry, Problem>,
+    ) -> Self {
         let known = brief.problem.as_deref().cloned();
-        let (agent, problem) = match agent {
-            Ok(agent) => (Some(agent), known),
+        let (summary, problem) = match summary {
+            Ok(summary) => (Some(summary), known),
             Err(problem) => (None, Some(problem)),
         };
         Self {
             agent_id: cell.agent.clone(),
             turns: cell.turns(),
-            agent,
+            summary,
             head: brief.head,
             is_parked: brief.is_parked,
             next_wake: brief.next_wake,

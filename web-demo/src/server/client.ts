@@ -40,7 +40,9 @@ export async function beginSession(server: string, token: string): Promise<void>
     headers: { authorization: `Bearer ${token}` },
   });
   if (answer.status === 401) {
-    throw new NoSession("the server does not know this token: `wakeful token list` shows those it knows");
+    throw new NoSession(
+      "the server does not know this token: `wakeful token list` shows those it knows",
+    );
   }
   if (!answer.ok) {
     throw await problem(answer);
@@ -63,7 +65,7 @@ async function problem(answer: Response): Promise<Error> {
 interface Page {
   agents: {
     agent_id: string;
-    agent: { scheduling_posture: { posture: string; reason: string } } | null;
+    summary: { scheduling_posture: { posture: string; reason: string } } | null;
     problem: { detail: string } | null;
   }[];
   next?: string;
@@ -79,10 +81,10 @@ export async function agentsOf(server: string): Promise<{ agents: ServedAgent[];
     throw await problem(answer);
   }
   const page = (await answer.json()) as Page;
-  const agents = page.agents.map(({ agent_id: id, agent, problem: wrong }) => ({
+  const agents = page.agents.map(({ agent_id: id, summary, problem: wrong }) => ({
     id,
-    posture: agent?.scheduling_posture.posture ?? "broken",
-    reason: agent?.scheduling_posture.reason ?? wrong?.detail ?? "",
+    posture: summary?.scheduling_posture.posture ?? "broken",
+    reason: summary?.scheduling_posture.reason ?? wrong?.detail ?? "",
   }));
   return { agents, isCut: page.next !== undefined };
 }
