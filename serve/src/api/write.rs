@@ -33,7 +33,7 @@ use wakeful_host::{
 
 use crate::{
     access::Scope,
-    agents::{Outcome, Said},
+    agents::{Outcome, Said, Stored},
     asked::{Answer, Asked},
     problem::Problem,
     random,
@@ -97,14 +97,23 @@ fn lane<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Priority>, D
     json::read(&json::write(&name)).map(Some).map_err(serde::de::Error::custom)
 }
 
+/// What was answered to a message at once.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Told {
+    /// By the agent.
+    Answered(Receipt),
+    /// Another server drives the agent, and records the message soon.
+    Stored(Stored),
+}
+
 /// What became of a message.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Heard {
     /// The id of the message.
     message_id: MessageId,
-    /// What the agent answered; absent if another server drives it, and records the message soon.
     #[serde(flatten)]
-    receipt: Option<Receipt>,
+    told: Told,
     /// The turn that the message started, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<TurnRecord>,
@@ -119,7 +128,10 @@ pub(crate) struct Heard {
 impl Heard {
     /// The status of an answer that does not wait for the turn.
     pub(crate) fn status(&self) -> StatusCode {
-        if self.receipt.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED }
+        match self.told {
+            Told::Answered(_) => StatusCode::OK,
+            Told::Stored(_) => StatusCode::ACCEPTED,
+        }
     }
 
     pub(crate) fn answer(&self, status: StatusCode) -> Answer {
@@ -180,14 +192,9 @@ pub(crate) fn message(asked: &Asked) -> Result<Heard, Problem> {
     let before = cell.head();
     let receipt = match checked(asked.agents.say(&cell, &fact, false)?)? {
         Outcome::Said(said) => said.receipt,
-        Outcome::Stored(_) => {
-            return Ok(Heard {
-                message_id,
-                receipt: None,
-                turn: None,
-                settled: None,
-                recorded_at: before,
-            });
+        Outcome::Stored(stored) => {
+            let told = Told::Stored(stored);
+            return Ok(Heard { message_id, told, turn: None, settled: None, recorded_at: before });
         }
     };
     let recorded_at = match receipt.answer {
@@ -197,8 +204,8 @@ pub(crate) fn message(asked: &Asked) -> Result<Heard, Problem> {
             Ok(scheduler.state().entry_of(&message_id).unwrap_or(because))
         })?,
     };
-    let receipt = Some(receipt);
-    Ok(Heard { message_id, receipt, turn: None, settled: None, recorded_at })
+    let told = Told::Answered(receipt);
+    Ok(Heard { message_id, told, turn: None, settled: None, recorded_at })
 }
 
 /// Follows a message in the ledger until its turn has ended.
