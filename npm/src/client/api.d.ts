@@ -51,6 +51,10 @@ export type Kind = "prompt" | "event";
 export type Heard = Heard1 & Heard2;
 export type Heard1 = Receipt | Stored;
 /**
+ * What is answered then.
+ */
+export type Stores = "stored";
+/**
  * What became of a fact, and what followed from it at once.
  */
 export type Said = {
@@ -822,10 +826,11 @@ export interface SpokenMessage {
  * Something that waits in the store until the server that drives the agent records it.
  */
 export interface Stored {
+  answer: Stores;
   /**
-   * Always true.
+   * The newest entry of the agent before.
    */
-  stored: boolean;
+  head: Head;
 }
 export interface Heard2 {
   /**

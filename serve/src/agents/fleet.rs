@@ -20,7 +20,7 @@ use wakeful_core::{
 use wakeful_host::ledger::{Claim, Fate, Fault, Own, StoreError, Worker};
 
 use super::{
-    Agents, Cell, Outcome, Said, Stored, Turns,
+    Agents, Cell, Outcome, Said, Stored, Stores, Turns,
     brief::{Brief, Digest},
     cell::Inner,
     held, said,
@@ -320,8 +320,9 @@ impl Agents {
                 return said.map(Outcome::Said);
             }
         }
+        let head = self.reading(cell).head().map_err(|_| Problem::store())?;
         self.pass_on(cell, fact)?;
-        Ok(Outcome::Stored(Stored { stored: true }))
+        Ok(Outcome::Stored(Stored { answer: Stores::Stored, head }))
     }
 
     /// Drives an agent of a runner that waits here, while `doing` runs. `None` if it does not wait.

@@ -133,8 +133,17 @@ pub(crate) enum Outcome {
 /// Something that waits in the store until the server that drives the agent records it.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Stored {
-    /// Always true.
-    pub(crate) stored: bool,
+    answer: Stores,
+    /// The newest entry of the agent before.
+    head: Head,
+}
+
+/// What is answered then.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Stores {
+    /// It is stored, and counts once.
+    Stored,
 }
 
 /// What became of a fact, and what followed from it at once.
