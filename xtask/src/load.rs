@@ -29,10 +29,25 @@ const SHARE: [&str; 13] = [
 /// Builds everything in its release profile, and runs the program `load` of the tests with these
 /// options.
 pub(crate) fn load(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
+    released(paths, "load", options)
+}
+
+/// Does a share, with the programs that are built.
+pub(crate) fn share(paths: &Paths) -> Result<(), Failure> {
+    built(paths, "load", &SHARE, "the server lost, doubled or refused something")
+}
+
+/// Builds a program of the tests that starts servers, and the command line, in the release profile,
+/// and runs it with these options.
+pub(crate) fn released(
+    paths: &Paths,
+    name: &'static str,
+    options: &[String],
+) -> Result<ExitCode, Failure> {
     stage("release", "the command line and this program, optimised", || {
-        ["load", "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))
+        [name, "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))
     })?;
-    Call::new(paths, "load", paths.released("load"))
+    Call::new(paths, name, paths.released(name))
         .arg("--program")
         .arg(paths.released("wakeful"))
         .args(options)
@@ -40,17 +55,18 @@ pub(crate) fn load(paths: &Paths, options: &[String]) -> Result<ExitCode, Failur
         .map(exit_code)
 }
 
-/// Does a share, with the programs that are built.
-pub(crate) fn share(paths: &Paths) -> Result<(), Failure> {
+/// Runs such a program as it is built for tests. `wrong` says what it means if it fails.
+pub(crate) fn built(
+    paths: &Paths,
+    name: &'static str,
+    options: &[&str],
+    wrong: &str,
+) -> Result<(), Failure> {
     let built = paths.target().join("debug");
-    let status = Call::new(paths, "load", built.join(program("load")))
+    let status = Call::new(paths, name, built.join(program(name)))
         .arg("--program")
         .arg(built.join(program("wakeful")))
-        .args(SHARE)
+        .args(options)
         .pass_through()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new("the server lost, doubled or refused something"))
-    }
+    if status.success() { Ok(()) } else { Err(Failure::new(wrong)) }
 }

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
-use wakeful_tests::fleet::{self, Size};
+use wakeful_tests::{
+    fleet::{self, Size},
+    load,
+};
 
 /// Run agents on three servers of one store, while servers and the primary fail.
 ///
@@ -54,17 +57,5 @@ fn main() -> ExitCode {
     let found = tempfile::tempdir()
         .map_err(Into::into)
         .and_then(|folder| fleet::run(&options.program, folder.path(), size));
-    match found {
-        Ok(found) if found.beyond.is_empty() => ExitCode::SUCCESS,
-        Ok(found) => {
-            for beyond in found.beyond {
-                anstream::eprintln!("beyond its limit: {beyond}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(why) => {
-            anstream::eprintln!("error: {why}");
-            ExitCode::FAILURE
-        }
-    }
+    load::judged(found)
 }

@@ -58,17 +58,5 @@ fn main() -> ExitCode {
     let found = tempfile::tempdir()
         .map_err(Into::into)
         .and_then(|folder| load::run(&options.program, folder.path(), size));
-    match found {
-        Ok(found) if found.beyond.is_empty() => ExitCode::SUCCESS,
-        Ok(found) => {
-            for beyond in found.beyond {
-                anstream::eprintln!("beyond its limit: {beyond}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(why) => {
-            anstream::eprintln!("error: {why}");
-            ExitCode::FAILURE
-        }
-    }
+    load::judged(found)
 }

@@ -460,7 +460,7 @@ fn settle(store: &PostgresStore, world: &World, found: &mut Found) -> Result<(),
 fn turns(world: &World, model: &Model, faults: &[Fault], quiet_until: Instant, found: &mut Found) {
     let asked = model.asked();
     let (mut quiet, mut in_vain, mut for_nothing, mut at_once) = (0, 0, 0, 0);
-    let mut slowest = Duration::ZERO;
+    let mut slowest: Option<Duration> = None;
     for (mark, questions) in &asked {
         for pair in questions.windows(2) {
             let [first, second] = pair else { continue };
@@ -494,7 +494,7 @@ fn turns(world: &World, model: &Model, faults: &[Fault], quiet_until: Instant, f
                 other.what == "primary" && other.from <= second.asked && other.until >= fault.from
             };
             if fault.what == "kill" && fault.from >= first.asked && !faults.iter().any(is_away) {
-                slowest = slowest.max(second.asked - fault.from);
+                slowest = slowest.max(Some(second.asked - fault.from));
             }
         }
     }
@@ -505,5 +505,8 @@ fn turns(world: &World, model: &Model, faults: &[Fault], quiet_until: Instant, f
     found.none("turns that ran in two places at once, but for pauses", at_once);
     let most = (LEASE + TAKEOVER).as_secs_f64();
     let what = "from the death of a server until its open turns run again";
-    found.figure(what, slowest.as_secs_f64(), "s", most);
+    match slowest {
+        Some(slowest) => found.figure(what, slowest.as_secs_f64(), "s", most),
+        None => found.say(format!("{what}: not measured, no kill met an open turn")),
+    }
 }

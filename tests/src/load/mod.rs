@@ -9,6 +9,7 @@ use std::{
     io,
     ops::Range,
     path::Path,
+    process::ExitCode,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -80,6 +81,23 @@ impl Found {
         self.say(format!("{what:<58} {found:>10.2} {unit:<10} of at most {most}{verdict}"));
         if found > most && !self.only_counts {
             self.beyond.push(format!("{what}: {found:.2} {unit}, more than {most}"));
+        }
+    }
+}
+
+/// Tells what is beyond its limit, and how a program ends that found this.
+pub fn judged(found: Result<Found, Wrong>) -> ExitCode {
+    match found {
+        Ok(found) if found.beyond.is_empty() => ExitCode::SUCCESS,
+        Ok(found) => {
+            for beyond in found.beyond {
+                anstream::eprintln!("beyond its limit: {beyond}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            anstream::eprintln!("error: {why}");
+            ExitCode::FAILURE
         }
     }
 }
