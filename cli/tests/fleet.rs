@@ -1,8 +1,10 @@
 //! A store in PostgreSQL from the command line: each command takes its address as it takes a file.
 
 use std::{
+    fs,
     io::{BufRead, BufReader},
-    path::Path,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -13,7 +15,7 @@ use wakeful_host::ledger::{PostgresStore, WorkerOptions};
 
 use crate::{
     postgres::{Guard, Server},
-    program::{arg, source, wakeful},
+    program::{Ran, arg, source, wakeful},
 };
 
 /// A file with an agent that waits, moved into a store.
@@ -124,7 +126,7 @@ fn a_guarded_server_is_reached_with_its_password_over_tls() {
     let server = Server::start_guarded(&guard).expect("a server");
     let folder = tempfile::tempdir().expect("a folder");
     let trusted = folder.path().join("ca.pem");
-    std::fs::write(&trusted, CERTIFICATE).expect("it writes");
+    fs::write(&trusted, CERTIFICATE).expect("it writes");
     let plain = server.address("wakeful").shown().to_owned();
     let encrypted = format!("{plain}&sslmode=require");
     let ask = |address: &str, variables: &[(&str, &str)]| {
@@ -153,11 +155,10 @@ fn a_guarded_server_is_reached_with_its_password_over_tls() {
     let trust = ("PGSSLROOTCERT", trusted.to_str().expect("text"));
     is_in(ask(&encrypted, &[("PGPASSWORD", password), trust]));
     let passfile = folder.path().join(".pgpass");
-    std::fs::write(&passfile, format!("127.0.0.1:*:postgres:postgres:{password}\n")).expect("it");
+    fs::write(&passfile, format!("127.0.0.1:*:postgres:postgres:{password}\n")).expect("it");
     let mode = |mode| {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(&passfile, mode).expect("a mode");
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(&passfile, mode).expect("a mode");
     };
     mode(0o644);
     is_out(ask(&encrypted, &[trust]), "with the mode 0600");
@@ -295,4 +296,90 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     let began = Instant::now();
     until("another one takes the end of the turn", || spare.ends("ada", &run).0 == 200);
     assert!(began.elapsed() < Duration::from_secs(2), "without a wait for the lease");
+}
+
+/// The example of docs/tour.md. The tests of the pages play its story; these are its refusals.
+struct Example {
+    root: tempfile::TempDir,
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        self.play("down.sh", &[]);
+    }
+}
+
+impl Example {
+    fn new() -> Self {
+        let root = tempfile::tempdir().expect("a folder");
+        // If this is root, PostgreSQL runs as another user, who must get in.
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+        Self { root }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.path().join("a fleet")
+    }
+
+    /// Runs one of its scripts.
+    fn play(&self, script: &str, variables: &[(&str, &str)]) -> Ran {
+        let output = Command::new(source("examples/fleet").join(script))
+            .arg(self.folder())
+            .env("WAKEFUL", env!("CARGO_BIN_EXE_wakeful"))
+            .envs(variables.iter().copied())
+            .output()
+            .expect("bash starts");
+        Ran {
+            code: output.status.code().expect("an exit code"),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    /// What the example noted about a server, such as its address.
+    fn noted(&self, server: usize, what: &str) -> String {
+        let file = self.folder().join(format!("server-{server}.{what}"));
+        fs::read_to_string(file).expect("a file").trim().to_owned()
+    }
+
+    /// How many of its servers are ready.
+    fn ready(&self) -> usize {
+        let is_ready = |server: &usize| {
+            ureq::get(format!("{}/readyz", self.noted(*server, "url"))).call().is_ok()
+        };
+        (1..=3).filter(is_ready).count()
+    }
+}
+
+#[test]
+fn the_example_of_a_fleet_harms_nothing_that_runs_and_ends_all_that_it_started() {
+    let example = Example::new();
+    let missing = example.play("up.sh", &[("PG_BIN", "/nowhere")]);
+    assert_eq!(missing.code, 3, "{}", missing.err);
+    assert!(missing.err.contains("apt-get install postgresql"), "{}", missing.err);
+    assert!(!example.folder().exists(), "it has made nothing");
+    let up = example.play("up.sh", &[]);
+    assert_eq!((up.code, up.err.as_str()), (0, ""), "{}", up.out);
+    for server in 1..=3 {
+        let line = format!("server {server}  {}", example.noted(server, "url"));
+        assert!(up.out.lines().any(|it| it == line), "{line}: {}", up.out);
+    }
+    let again = example.play("up.sh", &[]);
+    assert!(again.code == 1 && again.err.contains("run already"), "{}", again.err);
+    assert_eq!(example.ready(), 3, "the second start has ended none");
+    // An agent cannot outlive its server if that is the last one.
+    for server in [1, 3] {
+        let pid = example.noted(server, "pid");
+        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("it runs").success());
+    }
+    until("two servers are gone", || example.ready() == 1);
+    let woken = example.play("wake.sh", &[]);
+    assert!(woken.code == 1 && woken.err.contains("this needs two servers"), "{}", woken.err);
+    assert_eq!((example.ready(), woken.out.as_str()), (1, ""), "it has killed none");
+    let down = example.play("down.sh", &[]);
+    assert!(down.code == 0, "{}", down.err);
+    assert!(down.out.starts_with("server 2 ended\nPostgreSQL ended\n"), "{}", down.out);
+    assert_eq!(example.ready(), 0);
+    let down = example.play("down.sh", &[]);
+    assert!(down.code == 0 && !down.out.contains("ended"), "nothing runs: {}", down.out);
 }

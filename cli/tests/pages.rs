@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -103,6 +103,9 @@ fn session(blocks: &[Block]) -> Vec<Said> {
 /// `wakeful` in it is this build's.
 fn place() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
+    // If this is root, a session starts PostgreSQL as another user, who must get in.
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path(), mode).expect("a mode");
     for entry in fs::read_dir(source("")).expect("the tree") {
         let entry = entry.expect("an entry");
         if entry.file_name() != "target" {
