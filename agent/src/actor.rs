@@ -30,7 +30,7 @@ use wakeful_host::{
     clock::SteadyClock,
     driver::{self, DriveError, Driver, Takeover, Watcher},
     engine::EngineError,
-    ledger::{Claim, Fate, StoreLedger},
+    ledger::{Claim, StoreLedger},
 };
 
 use crate::{
@@ -293,15 +293,8 @@ impl Actor {
 
     /// Records what came for the agent through its store. Returns whether there was anything.
     pub(crate) fn receive(&mut self, claim: &Claim) -> Result<bool, DriveError> {
-        let before = self.state().head();
-        claim.receive(|fact| -> Result<Fate, DriveError> {
-            Ok(match self.driver.propose(&self.context.redactor.redact(fact))? {
-                Ok(Answer::Accepted) => Fate::Recorded,
-                Ok(Answer::Ignored { .. }) => Fate::Known,
-                Err(report) => Fate::Refused(report.message),
-            })
-        })?;
-        Ok(self.state().head() != before)
+        let redactor = Arc::clone(&self.context.redactor);
+        self.driver.receive(claim, |fact| redactor.redact(fact))
     }
 
     /// When the scheduler next has something to do.

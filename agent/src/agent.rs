@@ -285,7 +285,8 @@ impl Agent {
             }
             let has_ended =
                 if until == Until::Idle { self.is_idle()? } else { has_ended(state, until) };
-            if has_ended {
+            // What came through a store while nobody drove the agent may not be heard yet.
+            if has_ended && !self.hear()? {
                 return Ok(self.rested());
             }
             if self.actor.state().turns().run.is_none() {

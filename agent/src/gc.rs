@@ -22,7 +22,7 @@ use wakeful_core::{
     record::{Record, task::TaskRecord},
     time::Timestamp,
 };
-use wakeful_host::{driver, ledger::SqliteFile};
+use wakeful_host::{driver, ledger};
 
 use crate::{
     confine::{Confinement, Leftovers, Policy, Wall, Workspace},
@@ -47,8 +47,8 @@ const STAMP: &str = "collected";
 /// What a collection needs to know.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// The file with the ledgers.
-    pub file: PathBuf,
+    /// The file or store with the ledgers.
+    pub ledgers: PathBuf,
     /// The agent's own folder.
     pub home: PathBuf,
     /// The policy of the agent's commands, for git.
@@ -117,9 +117,9 @@ pub enum Fate {
 /// Why nothing can be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum GcError {
-    /// The file cannot be read.
+    /// The file or store cannot be read.
     #[error(transparent)]
-    File(#[from] wakeful_host::ledger::SqliteError),
+    Place(#[from] ledger::StoreError),
     /// The ledger of an agent cannot be read, so it is unknown which of its tasks are active.
     #[error("`{}`, agent `{agent}`: {why}; nothing was removed", path.display())]
     Ledger {
@@ -147,10 +147,10 @@ struct Known {
 
 impl Known {
     fn read(path: &Path) -> Result<Self, GcError> {
-        let file = SqliteFile::open_read_only(path)?;
+        let place = ledger::Store::open_read_only(path)?;
         let mut known = Self::default();
-        for agent in file.agents()? {
-            let mut ledger = file.ledger(&agent);
+        for agent in place.agents()? {
+            let mut ledger = place.ledger(&agent);
             let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
             let (machine, _) = opened.map_err(|why| GcError::Ledger {
                 path: path.to_owned(),
@@ -203,9 +203,9 @@ impl Store {
     /// What ended tasks have left, the oldest first.
     ///
     /// # Errors
-    /// If a ledger of the file cannot be read.
+    /// If a ledger cannot be read.
     pub fn leftovers(&self) -> Result<Vec<Leftover>, GcError> {
-        let known = Known::read(&self.file)?;
+        let known = Known::read(&self.ledgers)?;
         let mut all = self.output_files(&known);
         all.extend(known.children.iter().filter_map(|child| self.kept_worktree(&known, child)));
         all.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
@@ -441,7 +441,7 @@ impl Setup {
     /// process to read.
     fn collected(&self) -> Option<Store> {
         Some(Store {
-            file: self.store.file()?.path().to_owned(),
+            ledgers: self.store.file()?.path().to_owned(),
             home: self.home.clone(),
             policy: self.policy.clone(),
             wall: self.wall,

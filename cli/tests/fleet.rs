@@ -88,6 +88,72 @@ fn what_is_said_to_an_agent_goes_into_its_ledger_or_to_the_worker_that_drives_it
 }
 
 #[test]
+fn an_agent_runs_in_a_store_and_is_given_back_when_it_rests() {
+    let server = Server::start().expect("a server");
+    let address = server.address("wakeful").shown().to_owned();
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = folder.path().join("story.toml");
+    let text = "story = \"hello\"\nshows = \"A turn.\"\nagent_id = \"ada\"\n\
+                starts_at = 2026-01-01T00:00:00Z\n\n[[script]]\nprompt = \"hello\"\n";
+    std::fs::write(&story, text).expect("it writes");
+    let run = ["run", "--store", &address, "--story", &arg(&story), "--until-rest"];
+    let ran = wakeful(run);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
+    assert_eq!(store.driver(&"ada".into()).expect("it reads"), None);
+    assert!(store.workers().expect("they").is_empty());
+    let ledger = wakeful(["log", &address, "--json"]).out;
+    assert!(ledger.contains("hello"), "{ledger}");
+    // What came meanwhile through another process is heard by the next run.
+    let worker = store.join(&WorkerOptions::default()).expect("a worker");
+    let claim = worker.claim(&"ada".into()).expect("a claim");
+    let said = wakeful(["send", "--ledger", &address, "prompt", "and again"]);
+    assert!(said.out.contains("stored"), "{} {}", said.out, said.err);
+    let driven = wakeful(run);
+    assert!(driven.code == 2 && driven.err.contains("is driven"), "{}", driven.err);
+    claim.hand_over().expect("it is given back");
+    let ran = wakeful(run);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    assert!(wakeful(["log", &address, "--json"]).out.contains("and again"));
+    let ran = wakeful([&run[..], &["--virtual"]].concat());
+    assert!(ran.code == 2 && ran.err.contains("--virtual is for ledger files"), "{}", ran.err);
+}
+
+#[test]
+fn a_store_is_examined_and_its_old_entries_move_aside() {
+    let server = Server::start().expect("a server");
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = moved(&server, folder.path());
+    let whole = wakeful(["log", &address, "--json"]).out;
+    let examined = wakeful(["doctor", &address]);
+    assert_eq!(examined.code, 0, "{}", examined.out);
+    assert!(examined.out.contains("intact, head"), "{}", examined.out);
+    let archived = wakeful(["archive", &address, "--before-snapshot"]);
+    assert!(archived.code == 2 && archived.err.contains("no snapshot"), "{}", archived.err);
+    let archived = wakeful(["archive", &address, "--before-now", "--to", "a.sqlite"]);
+    assert!(archived.code == 2 && archived.err.contains("--to is for ledger files"));
+    let archived = wakeful(["archive", &address, "--before-now", "--json"]);
+    assert_eq!(archived.code, 0, "{}", archived.err);
+    let told: Value = serde_json::from_str(&archived.out).expect("JSON");
+    assert_eq!(told["archive"], "archived");
+    let moved = told["moved"].as_u64().expect("a number");
+    assert!(moved > 9 && told["anchor"]["seq"] == moved, "{told}");
+    // Every command reads what it read before.
+    assert_eq!(wakeful(["log", &address, "--json"]).out, whole);
+    let examined = wakeful(["doctor", &address, "--thorough"]);
+    assert!(examined.code == 0 && examined.out.contains("equal to the log"), "{}", examined.out);
+    let again = wakeful(["archive", &address, "--before-snapshot"]);
+    assert!(again.code == 0 && again.out.contains("nothing to move"), "{}", again.out);
+    let back = wakeful(["migrate", &address, &arg(&folder.path().join("b.sqlite"))]);
+    assert_eq!(back.code, 0, "{}", back.err);
+    assert_eq!(wakeful(["log", &arg(&folder.path().join("b.sqlite")), "--json"]).out, whole);
+    let home = arg(&folder.path().join("home"));
+    let left = wakeful(["gc", &address, "--home", &home]);
+    assert!(left.code == 0 && left.out.contains("nothing to remove"), "{} {}", left.out, left.err);
+    assert!(wakeful(["gc", &address]).err.contains("--home"));
+}
+
+#[test]
 fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
     let place = "postgres://me@127.0.0.1:1/fleet";
     let ran = wakeful(["agents", place]);
@@ -95,18 +161,16 @@ fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
     assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
     let ran = wakeful(["agents", "postgres://me:hunter2@127.0.0.1:1/fleet"]);
     assert!(ran.err.contains("PGPASSWORD") && !ran.err.contains("hunter2"), "{}", ran.err);
-    for command in [&["serve", "--store", place][..], &["token", "list", "--store", place]] {
-        let ran = wakeful(command.iter().copied());
-        assert!(ran.code == 2 && ran.err.contains("cannot be reached"), "{}", ran.err);
-    }
     for command in [
-        &["doctor", place][..],
+        &["serve", "--store", place][..],
+        &["token", "list", "--store", place],
+        &["doctor", place],
         &["archive", place, "--before-now"],
-        &["gc", place],
+        &["gc", place, "--home", "home"],
         &["run", "--ledger", place, "--story", &arg(&source("docs/stories/nightly.toml"))],
     ] {
         let ran = wakeful(command.iter().copied());
-        assert!(ran.code == 2 && ran.err.contains("is a store"), "{command:?}: {}", ran.err);
+        assert!(ran.code == 2 && ran.err.contains("cannot be reached"), "{command:?}: {}", ran.err);
     }
     // A password of the environment is used, and is not in an error either.
     let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))

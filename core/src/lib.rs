@@ -174,8 +174,8 @@ pub use self::{
         continuation::{ClosureOutcome, WaitingReason},
         control::{
             AgentDescribed, AgentImported, AgentKind, AgentOwnership, AgentStatus, AgentVisibility,
-            ClockCorrected, ControlRecord, EpochsMoved, FocusCause, FocusSet, FormatRaised,
-            Genesis, ItemParked, Marker, ParkCause, PolicySet, WakeHint,
+            ClockCorrected, ControlRecord, EpochsMoved, FORMAT as LEDGER_FORMAT, FocusCause,
+            FocusSet, FormatRaised, Genesis, ItemParked, Marker, ParkCause, PolicySet, WakeHint,
         },
         decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode},
         diagnostic::{Diagnostic, DiagnosticKind, Severity, clock_behind_at},

@@ -4,16 +4,20 @@
 //! From then on the snapshot replaces the entries that it was folded from. So nothing moves until
 //! the whole ledger has been read and the snapshot equals the state that the log gives. A later
 //! version of the program ignores the snapshot and reads the archive file that the ledger names.
+//!
+//! In a store the beginning moves into another table, from which it is read as before.
 
 use std::path::Path;
 
 use serde::Serialize;
-use wakeful_core::{AgentId, Head, Ledger, LedgerError, Options, SchedulerError, Seq};
+use wakeful_core::{
+    AgentId, Head, Ledger, LedgerError, Options, SchedulerError, Seq, Snapshot, SnapshotIgnored,
+};
 
 use crate::{
     doctor::{self, Examination, SnapshotFound, Thoroughness},
     driver::{self, DriveError},
-    ledger::{Anchor, ArchiveError, SqliteLedger},
+    ledger::{Anchor, ArchiveError, PostgresError, PostgresStore, SqliteLedger, StoreLedger},
 };
 
 /// The result of a move.
@@ -57,6 +61,9 @@ pub enum Refusal {
     /// The entries cannot be moved.
     #[error(transparent)]
     Move(#[from] ArchiveError),
+    /// The store cannot move them. What it moved is read where it is now.
+    #[error(transparent)]
+    Store(#[from] PostgresError),
 }
 
 impl From<LedgerError> for Refusal {
@@ -84,7 +91,7 @@ pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anc
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
-pub fn store_snapshot(agent: &AgentId, ledger: &mut SqliteLedger) -> Result<(), Refusal> {
+pub fn store_snapshot(agent: &AgentId, ledger: &mut impl Ledger) -> Result<(), Refusal> {
     let (machine, _) = wakeful_core::open(&Options::new(agent.clone()), ledger)?;
     Ok(ledger.store_snapshot(&machine.head(), &|| machine.snapshot())?)
 }
@@ -103,7 +110,8 @@ pub fn archive(
 ) -> Result<Archived, Refusal> {
     // Before the long examination, and before anything is created or stored.
     let before = may_be_archive(ledger, to)?;
-    let snapshot = sound(doctor::examine(agent, ledger, Thoroughness::Spread, &mut done)?)?;
+    let mut whole = StoreLedger::Sqlite(ledger.clone());
+    let snapshot = sound(doctor::examine(agent, &mut whole, Thoroughness::Spread, &mut done)?)?;
     // A batch is appended whole, so the cut falls before the batch that holds the snapshot's entry.
     let batch = ledger
         .read_with_batches(Seq(snapshot.0 - 1), 1)?
@@ -125,6 +133,38 @@ pub fn archive(
         snapshot,
         left: end.0 - anchor.map_or(0, |anchor| anchor.seq.0),
     })
+}
+
+/// Moves everything before the newest snapshot of an agent of a store into the table for old
+/// entries, batch by batch. Calls `done` for the entries that are moved. Nothing depends on the
+/// snapshot afterwards, so it need not equal the log.
+///
+/// # Errors
+/// If there is no snapshot of this version, or the store cannot be used.
+pub fn archive_in_store(
+    agent: &AgentId,
+    store: &PostgresStore,
+    done: impl FnMut(Seq),
+) -> Result<Archived, Refusal> {
+    let mut ledger = store.ledger(agent);
+    let Some(text) = ledger.load_snapshot()? else { return Err(Refusal::NoSnapshot) };
+    let snapshot = match Snapshot::open(&text) {
+        Ok(state) => state.head().seq,
+        Err(why @ SnapshotIgnored::OtherVersion { .. }) => {
+            return Err(Refusal::OtherVersion(why.to_string()));
+        }
+        Err(why) => return Err(Refusal::Unsound(why.to_string())),
+    };
+    // A batch is appended whole, so the cut falls before the batch that holds the snapshot's entry.
+    let batch = ledger
+        .read_with_batches(Seq(snapshot.0.saturating_sub(1)), 1)?
+        .first()
+        .map_or(snapshot, |(_, batch)| *batch);
+    let last = Seq(batch.0.saturating_sub(1));
+    let moved = store.archive(agent, last, done)?;
+    let anchor = (last.0 > 0).then(|| driver::head_at(&mut ledger, last)).transpose()?;
+    let left = ledger.head()?.seq.0 - last.0;
+    Ok(Archived { agent_id: agent.clone(), moved, anchor, snapshot, left })
 }
 
 /// The entry of the snapshot, if the examination found the ledger and the snapshot sound.

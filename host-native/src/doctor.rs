@@ -10,7 +10,7 @@ use wakeful_core::{
     Timestamp,
 };
 
-use crate::ledger::{Anchor, SqliteLedger};
+use crate::ledger::{Anchor, StoreLedger};
 
 /// Entries per read.
 const PAGE: u32 = 512;
@@ -67,9 +67,9 @@ pub struct Examination {
 pub enum ArchiveFound {
     /// In the ledger itself.
     None,
-    /// In the ledger itself, which is an archive and continues in another file.
+    /// In the ledger itself, which is an archive, or was moved, and continues in another place.
     IsOne {
-        /// The file in which it continues.
+        /// The file or store in which it continues.
         goes_on_in: PathBuf,
     },
     /// In another file, from which it was read.
@@ -171,11 +171,11 @@ impl Examination {
 /// examination starts at the snapshot.
 ///
 /// # Errors
-/// If the file cannot be read, or the archive is missing and no snapshot can replace it. What is
+/// If the place cannot be read, or the archive is missing and no snapshot can replace it. What is
 /// wrong with the entries themselves is in the examination.
 pub fn examine(
     agent_id: &AgentId,
-    ledger: &mut SqliteLedger,
+    ledger: &mut StoreLedger,
     thoroughness: Thoroughness,
     mut done: impl FnMut(Seq),
 ) -> Result<Examination, LedgerError> {
@@ -251,12 +251,12 @@ pub fn examine(
 /// case also what is wrong between the anchor and the snapshot.
 fn begin(
     agent_id: &AgentId,
-    ledger: &mut SqliteLedger,
+    ledger: &mut StoreLedger,
     kept: &Kept,
 ) -> Result<(Machine, ArchiveFound, Option<String>), LedgerError> {
     let options = Options::new(agent_id.clone());
     let Some(anchor) = ledger.anchor()? else {
-        let is_one = |goes_on_in| ArchiveFound::IsOne { goes_on_in };
+        let is_one = |place: String| ArchiveFound::IsOne { goes_on_in: place.into() };
         return Ok((
             Machine::new(options),
             ledger.goes_on_in()?.map_or(ArchiveFound::None, is_one),
@@ -264,7 +264,7 @@ fn begin(
         ));
     };
     let Anchor { head, archive: path } = anchor.clone();
-    let Err(missing) = ledger.archive(&anchor) else {
+    let Some(missing) = ledger.missing(&anchor) else {
         return Ok((Machine::new(options), ArchiveFound::Read { seq: head.seq, path }, None));
     };
     // Without the archive the examination can only start at the snapshot.
@@ -282,7 +282,7 @@ fn begin(
 
 /// Whether the chain leads from one head to the other.
 fn reaches(
-    ledger: &mut SqliteLedger,
+    ledger: &mut StoreLedger,
     from: Head,
     to: Head,
 ) -> Result<Result<bool, EntryError>, LedgerError> {

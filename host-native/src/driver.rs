@@ -4,7 +4,7 @@
 //! sandboxed guest. Other processes may write to the same ledger. If one of them appended first,
 //! the driver reads its entries and repeats its own call (contract 3.2).
 
-use std::time::Instant;
+use std::{borrow::Cow, time::Instant};
 
 use wakeful_core::{
     Answer, Boundary, Clock, ClockRight, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode,
@@ -16,6 +16,7 @@ use wakeful_core::{
 use crate::{
     clock::SteadyClock,
     engine::{Engine, EngineError, Engines, Mode},
+    ledger::{Claim, Fate},
 };
 
 /// Entries per read.
@@ -335,6 +336,27 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
         Ok(read > 0 || self.state.head() != before)
+    }
+
+    /// Records what came for the agent through its store. `prepare` makes the text that is recorded
+    /// from the one that came. Returns whether the ledger grew.
+    ///
+    /// # Errors
+    /// If the ledger or the store fails, or another driver takes over.
+    pub fn receive(
+        &mut self,
+        claim: &Claim,
+        prepare: impl Fn(&str) -> Cow<'_, str>,
+    ) -> Result<bool, DriveError> {
+        let before = self.state.head();
+        claim.receive(|fact| -> Result<Fate, DriveError> {
+            Ok(match self.propose(&prepare(fact))? {
+                Ok(Answer::Accepted) => Fate::Recorded,
+                Ok(Answer::Ignored { .. }) => Fate::Known,
+                Err(report) => Fate::Refused(report.message),
+            })
+        })?;
+        Ok(self.state.head() != before)
     }
 
     /// The failure of the engine, or that the ledger was set back, which explains any failure.

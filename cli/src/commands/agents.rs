@@ -1,6 +1,6 @@
 //! `wakeful agents`: lists the agents of a file or a server.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use wakeful_host::{clock::SystemClock, driver};
 use super::{
     CliError, Verdict, complain,
     explain::word,
-    ledger::{All, Place, ServerArgs, Stored},
+    ledger::{All, Place, PlaceArg, ServerArgs, Stored},
     style::{BAD, FAINT, STRONG, painted},
 };
 use crate::client::{Driven, Driver};
@@ -47,9 +47,8 @@ const WIDEST: usize = 80;
     \x20 wakeful agents --server http://127.0.0.1:7171\n\
     \x20 wakeful agents agents.sqlite --json | jq -r 'select(.odd != []) | .agent.agent_id'")]
 pub(super) struct Agents {
-    /// The ledger file. Other processes may be writing to it
-    #[arg(value_name = "LEDGER")]
-    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    ledger: PlaceArg,
     #[command(flatten)]
     server: ServerArgs,
     /// List only agents about which something is odd
@@ -94,7 +93,7 @@ impl Agents {
         let mut rows = Vec::new();
         let mut parents = BTreeMap::new();
         let mut verdict = Verdict::Well;
-        let place = self.server.place(self.ledger.as_deref())?;
+        let place = self.server.place(self.ledger.path())?;
         let all = All::of(&place)?;
         for agent in &all.agents {
             match row(&place, &all, agent, now, &mut parents) {

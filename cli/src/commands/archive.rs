@@ -1,4 +1,4 @@
-//! `wakeful archive`: moves the old part of a ledger into an archive file.
+//! `wakeful archive`: moves the old part of a ledger into an archive.
 
 use std::{
     fs,
@@ -10,12 +10,12 @@ use serde::Serialize;
 use wakeful_core::json;
 use wakeful_host::{
     archive::{self, Archived},
-    ledger::{SqliteFile, SqliteLedger},
+    ledger::{Address, PostgresStore, SqliteFile, SqliteLedger},
 };
 
 use super::{
     CliError, Verdict,
-    ledger::LedgerArg,
+    ledger::{LedgerArg, Place},
     status::counted,
     style::{self, FAINT, GOOD, STRONG, painted},
 };
@@ -30,14 +30,17 @@ pub(super) use wakeful_host::archive::Refusal;
     read the remaining ledger without it, from the snapshot. All other commands need it, and \
     so does the next version, which folds the log again. Nothing can be sent to an agent in \
     its archive.\n\n\
+    In a store in PostgreSQL the entries go to its table `archived`, from which every command \
+    reads them as before. The table may be on a slower disk.\n\n\
     --json prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, archive, \
-    bytes_before, bytes_after.\n\n\
+    bytes_before, bytes_after (absent of a store).\n\n\
     Exit codes:\n\
     \x20 0  moved, or there was nothing to move\n\
-    \x20 2  it cannot be moved; the ledger is unchanged\n\n\
+    \x20 2  it cannot be moved; the ledger is whole as it was\n\n\
     Examples:\n\
     \x20 wakeful archive agent.sqlite --before-snapshot\n\
-    \x20 wakeful archive agent.sqlite --before-now --to 2026.sqlite")]
+    \x20 wakeful archive agent.sqlite --before-now --to 2026.sqlite\n\
+    \x20 wakeful archive postgres://me@db.example/fleet --agent ada --before-snapshot")]
 pub(super) struct Archive {
     #[command(flatten)]
     ledger: LedgerArg,
@@ -69,12 +72,56 @@ struct Done<'a> {
     #[serde(flatten)]
     archived: Archived,
     archive: &'a Path,
+    #[serde(flatten)]
+    sizes: Option<Sizes>,
+}
+
+/// The sizes of the file before and after a move.
+#[derive(Serialize)]
+struct Sizes {
     bytes_before: u64,
     bytes_after: u64,
+    #[serde(skip)]
+    shrunk: bool,
 }
+
+/// The table of a store that has old entries.
+const TABLE: &str = "archived";
 
 impl Archive {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let place = self.ledger.place()?;
+        match &place {
+            Place::Store(address) => self.in_store(&place, address),
+            _ => self.in_file(),
+        }
+    }
+
+    fn in_store(&self, place: &Place, address: &Address) -> Result<Verdict, CliError> {
+        if self.to.is_some() {
+            let why = "its old entries go to a table of the store";
+            return Err(CliError::NotOnStore { option: "--to", why });
+        }
+        let agent = self.ledger.open(place)?;
+        let store = PostgresStore::open(address)?;
+        let failed = |why: Refusal| CliError::Archive {
+            path: place.to_string().into(),
+            agent: agent.clone(),
+            why: Box::new(why),
+        };
+        if self.what.before_now {
+            archive::store_snapshot(&agent, &mut store.ledger(&agent)).map_err(failed)?;
+        }
+        let end = store.ledger(&agent).head().map_err(|why| failed(why.into()))?.seq.0;
+        let bar = style::progress(end);
+        let archived = archive::archive_in_store(&agent, &store, |seq| bar.set_position(seq.0));
+        bar.finish_and_clear();
+        let archived = archived.map_err(failed)?;
+        self.say(&Done { archived, archive: Path::new(TABLE), sizes: None });
+        Ok(Verdict::Well)
+    }
+
+    fn in_file(&self) -> Result<Verdict, CliError> {
         let path = self.ledger.path();
         let (agent, mut ledger) = self.ledger.open_to_write()?;
         let failed = |why: Refusal| CliError::Archive {
@@ -98,13 +145,17 @@ impl Archive {
         let archived = archived.map_err(failed)?;
         // If nothing was moved, the file has no free space to give back.
         let shrunk = archived.moved == 0 || SqliteFile::open(path)?.shrink()?;
-        let done = Done { archived, archive: &archive, bytes_before, bytes_after: size(path) };
-        if self.json {
-            say!("{}", json::write(&done));
-        } else {
-            print(&done, shrunk);
-        }
+        let sizes = Sizes { bytes_before, bytes_after: size(path), shrunk };
+        self.say(&Done { archived, archive: &archive, sizes: Some(sizes) });
         Ok(Verdict::Well)
+    }
+
+    fn say(&self, done: &Done<'_>) {
+        if self.json {
+            say!("{}", json::write(done));
+        } else {
+            print(done);
+        }
     }
 
     fn archive_of(&self, path: &Path, ledger: &mut SqliteLedger) -> Result<PathBuf, Refusal> {
@@ -131,7 +182,7 @@ fn told(bytes: u64) -> String {
     }
 }
 
-fn print(done: &Done<'_>, shrunk: bool) {
+fn print(done: &Done<'_>) {
     let Archived { agent_id, moved, anchor, snapshot, left } = &done.archived;
     let of = |count: u64| counted(usize::try_from(count).unwrap_or(usize::MAX), "entry");
     let agent = painted(STRONG, agent_id.as_str());
@@ -149,15 +200,16 @@ fn print(done: &Done<'_>, shrunk: bool) {
         done.archive.display()
     );
     say!("remaining: {}, from the batch of the snapshot at entry {snapshot}", of(*left));
-    if shrunk {
+    let Some(sizes) = &done.sizes else { return };
+    if sizes.shrunk {
         say!(
             "{}",
             painted(
                 FAINT,
                 &format!(
                     "size of the file: {} before, {} now",
-                    told(done.bytes_before),
-                    told(done.bytes_after)
+                    told(sizes.bytes_before),
+                    told(sizes.bytes_after)
                 )
             )
         );

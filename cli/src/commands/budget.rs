@@ -39,8 +39,8 @@ use super::{
     \x20 wakeful budget --server http://127.0.0.1:7171 --agent ada show\n\
     \x20 wakeful budget --ledger agent.sqlite grant --tokens 100000")]
 pub(super) struct Budget {
-    /// The ledger file
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file, or the address of a store
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL", global = true)]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,

@@ -41,8 +41,8 @@ use crate::client::{Delivery, Server};
     \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...\n\
     \x20 wakeful deliver --server https://agents.example.org wkt_4be1... \"the build is green\"")]
 pub(super) struct Deliver {
-    /// The ledger file
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file, or the address of a store
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL")]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,

@@ -7,15 +7,14 @@ use wakeful_core::{
     id::{AgentId, Seq},
     json,
 };
-use wakeful_host::{
-    doctor::{self, ArchiveFound, Examination, Recorded, SnapshotFound, Thoroughness},
-    ledger::Format,
+use wakeful_host::doctor::{
+    self, ArchiveFound, Examination, Recorded, SnapshotFound, Thoroughness,
 };
 
 use super::{
     CliError, Verdict,
     explain::{entries, word},
-    ledger::LedgerArg,
+    ledger::{LedgerArg, Place, local_unverified},
     status::counted,
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
@@ -33,10 +32,11 @@ const LISTED: usize = 10;
     Exit codes:\n\
     \x20 0  nothing is wrong\n\
     \x20 1  something is wrong: damage, a broken invariant, or a diagnostic that holds now\n\
-    \x20 2  the file cannot be read\n\n\
+    \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful doctor agent.sqlite\n\
-    \x20 wakeful doctor agents.sqlite --agent reviewer --thorough --json")]
+    \x20 wakeful doctor agents.sqlite --agent reviewer --thorough --json\n\
+    \x20 wakeful doctor postgres://me@db.example/fleet --agent ada")]
 pub(super) struct Doctor {
     #[command(flatten)]
     ledger: LedgerArg,
@@ -56,12 +56,13 @@ impl Doctor {
                 say!("");
             }
         };
-        self.ledger.for_each(between, |agent| self.examine(agent))
+        let place = self.ledger.place()?;
+        self.ledger.for_each(&place, between, |agent| self.examine(&place, agent))
     }
 
-    fn examine(&self, agent: &AgentId) -> Result<Verdict, CliError> {
-        let mut ledger = self.ledger.open_of_unverified(agent)?;
-        let unreadable = |why: LedgerError| self.ledger.place().unreadable(agent, why);
+    fn examine(&self, place: &Place, agent: &AgentId) -> Result<Verdict, CliError> {
+        let mut ledger = local_unverified(place, agent)?;
+        let unreadable = |why: LedgerError| place.unreadable(agent, why);
         let bar = style::progress(ledger.head().map_err(unreadable)?.seq.0);
         let thoroughness = if self.thorough { Thoroughness::Each } else { Thoroughness::Spread };
         let found =
@@ -71,7 +72,7 @@ impl Doctor {
         if self.json {
             say!("{}", json::write(&found));
         } else {
-            print(&found, Format::from_file(self.ledger.path()) == Some(Format::Lines));
+            print(&found, place.is_only_read());
         }
         Ok(if found.is_well() { Verdict::Well } else { Verdict::Differs })
     }
@@ -103,10 +104,9 @@ fn print(found: &Examination, is_lines: bool) {
     }
     match &found.archive {
         ArchiveFound::None => {}
-        ArchiveFound::IsOne { goes_on_in } => line(
-            "archive",
-            &format!("this is an archive; the ledger continues in `{}`", goes_on_in.display()),
-        ),
+        ArchiveFound::IsOne { goes_on_in } => {
+            line("archive", &format!("the ledger continues in `{}`", goes_on_in.display()))
+        }
         ArchiveFound::Read { seq, path } => line(
             "archive",
             &painted(GOOD, &format!("entries 1 to {seq} are in `{}`", path.display())),

@@ -10,7 +10,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     engine::EngineError,
-    ledger::{LinesError, OwnError, PostgresError, SqliteError, StoreError},
+    ledger::{LinesError, OwningError, PostgresError, SqliteError, StoreError},
     sandbox::GuestError,
 };
 
@@ -115,7 +115,7 @@ pub(super) enum CliError {
     Run(#[from] wakeful_host::driver::DriveError),
     /// Another process drives the agent.
     #[error(transparent)]
-    Own(#[from] OwnError),
+    Own(#[from] OwningError),
     /// A server cannot start, or a token cannot be made.
     #[error(transparent)]
     Serve(#[from] super::serve::CannotServe),
@@ -138,6 +138,18 @@ pub(super) enum CliError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Gc(#[from] wakeful_agent::gc::GcError),
+    /// It is not said where the agents of a store have their own folder.
+    #[cfg(target_os = "linux")]
+    #[error("say with --home DIR where the agents have their own folder on this machine")]
+    NoHome,
+    /// An option does not fit a store.
+    #[error("{option} is for ledger files: {why}")]
+    NotOnStore {
+        /// The option that was given.
+        option: &'static str,
+        /// Why a store has no use for it.
+        why: &'static str,
+    },
     /// An option does not fit the provider.
     #[cfg(target_os = "linux")]
     #[error("{option} needs --provider {with}: {why}")]

@@ -43,7 +43,8 @@ use crate::{
     \x20 wakeful export agent.sqlite --up-to 37 -o before\n\
     \x20 wakeful export tests/fixtures/stories/heartbeat.json -o heartbeat")]
 pub(super) struct Export {
-    /// A ledger file, a story (`.toml`, `.json`), a fixture, or a data folder
+    /// A ledger file, the address of a store, a story (`.toml`, `.json`), a fixture, or a data
+    /// folder
     #[arg(value_name = "CASE")]
     case: PathBuf,
     /// The agent of a ledger file [default: the only one in the file]
@@ -117,8 +118,9 @@ pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
 
 impl Export {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        if Format::from_file(&self.case).is_some() {
-            return self.of_ledger();
+        let place = Place::named(&self.case)?;
+        if matches!(place, Place::Store(_)) || Format::from_file(&self.case).is_some() {
+            return self.of_ledger(&place);
         }
         if self.agent.is_some() || self.up_to.is_some() {
             return Err(CliError::OnlyOfLedgers(self.case.clone()));
@@ -140,9 +142,8 @@ impl Export {
         self.write(&folder, &agent, entries.len() as u64)
     }
 
-    fn of_ledger(&self) -> Result<Verdict, CliError> {
-        let place = Place::from(self.case.as_path());
-        let (agent, ledger) = to_read(&place, self.agent.as_deref())?;
+    fn of_ledger(&self, place: &Place) -> Result<Verdict, CliError> {
+        let (agent, ledger) = to_read(place, self.agent.as_deref())?;
         let unreadable = |why| place.unreadable(&agent, why);
         // Nothing is proposed, so no entry gets this time.
         let clock = VirtualClock::at(Timestamp::from_nanos(0));

@@ -14,7 +14,7 @@ use wakeful_host::{clock::SystemClock, ledger::Format};
 
 use super::{
     CliError, Verdict,
-    ledger::home_of,
+    ledger::{NamedPlace, Place, home_of},
     listing::span,
     policy,
     status::counted,
@@ -40,12 +40,12 @@ use super::{
     Examples:\n\
     \x20 wakeful gc agents.sqlite\n\
     \x20 wakeful gc agents.sqlite --yes\n\
-    \x20 wakeful gc agents.sqlite --older-than 36h --keep-bytes 200M --yes")]
+    \x20 wakeful gc agents.sqlite --older-than 36h --keep-bytes 200M --yes\n\
+    \x20 wakeful gc postgres://me@db.example/fleet --home /var/lib/wakeful --yes")]
 pub(super) struct Gc {
-    /// The ledger file. The agent may be running
-    #[arg(value_name = "LEDGER")]
-    ledger: PathBuf,
-    /// The agent's own folder [default: the ledger's path with `.home`]
+    #[command(flatten)]
+    ledger: NamedPlace,
+    /// The agents' own folder on this machine [default: the ledger's path with `.home`]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
     /// Remove what is older, such as 90s, 15m, 36h or 7d [default: the policy's `leftovers.days`]
@@ -95,8 +95,9 @@ enum Told {
 
 impl Gc {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        if Format::from_file(&self.ledger) == Some(Format::Lines) {
-            return Err(CliError::OnlyLines(self.ledger.clone()));
+        let ledger = self.ledger.path();
+        if Format::from_file(ledger) == Some(Format::Lines) {
+            return Err(CliError::OnlyLines(ledger.to_owned()));
         }
         let policy = self.policy.as_deref().map_or_else(|| Ok(Policy::default()), policy::read)?;
         let of_policy = Keep::from(policy.leftovers);
@@ -105,8 +106,8 @@ impl Gc {
             bytes: self.keep_bytes.unwrap_or(of_policy.bytes),
         };
         let store = Store {
-            file: self.ledger.clone(),
-            home: home_of(&self.ledger, self.home.as_deref())?,
+            ledgers: ledger.to_owned(),
+            home: home_of(&Place::named(ledger)?, self.home.as_deref())?,
             policy,
             wall: self.confine.into(),
             launcher: env::current_exe()

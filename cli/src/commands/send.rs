@@ -59,8 +59,8 @@ use crate::client::{Message, Server, ServerError};
     \x20 wakeful send --ledger agent.sqlite stop\n\
     \x20 wakeful send --server http://127.0.0.1:7171 --agent ada prompt \"Ship it.\"")]
 pub(super) struct Send {
-    /// The ledger file
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file, or the address of a store
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL", global = true)]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,

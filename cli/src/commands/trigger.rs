@@ -42,8 +42,8 @@ use super::{
     \x20 wakeful trigger --ledger agent.sqlite rotate build\n\
     \x20 wakeful trigger --ledger agent.sqlite revoke build")]
 pub(super) struct Trigger {
-    /// The ledger file
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file, or the address of a store
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL", global = true)]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,

@@ -42,10 +42,13 @@ use crate::{
     \x20 wakeful why stuck --not sleep --json\n\
     \x20 wakeful why --server http://127.0.0.1:7171 --agent ada --not Sleep")]
 pub(super) struct Why {
-    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or ledger files, also while
-    /// another process writes to them
+    /// Fixture folders, stories (`.toml`, `.json`), folders of either, ledger files, also while
+    /// another process writes to them, or addresses of stores
     #[arg(value_name = "CASE|LEDGER")]
     subjects: Vec<PathBuf>,
+    /// A ledger file, or the address of a store
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL", conflicts_with = "subjects")]
+    ledger: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,
     /// The agent of a ledger file or a server [default: all]
@@ -104,8 +107,9 @@ struct Answer<'a> {
 impl Why {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let mut is_first = true;
-        let named = self.subjects.iter().map(|path| self.server.place(Some(path)));
-        let places = match self.subjects.is_empty() {
+        let named =
+            self.subjects.iter().chain(&self.ledger).map(|path| self.server.place(Some(path)));
+        let places = match self.subjects.is_empty() && self.ledger.is_none() {
             true => vec![self.server.place(None)?],
             false => named.collect::<Result<_, _>>()?,
         };

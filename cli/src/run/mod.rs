@@ -9,6 +9,7 @@
 mod time;
 
 use std::{
+    borrow::Cow,
     sync::mpsc::{Receiver, RecvTimeoutError},
     time::Duration,
 };
@@ -29,6 +30,7 @@ use wakeful_host::{
     clock::VirtualClock,
     driver::{self, DriveError, Driver, Takeover, Watcher},
     engine::Engines,
+    ledger::Own,
 };
 
 pub use self::time::Time;
@@ -74,6 +76,8 @@ pub struct Run<L, W> {
     time: Time,
     provider: ScriptedProvider,
     signals: Receiver<()>,
+    /// That this process drives the agent, if the caller said so.
+    own: Option<Own>,
     /// The safe point that the open run has reached; `None` if it must not be interrupted now.
     safe_point: Option<Boundary>,
 }
@@ -113,7 +117,27 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             Takeover::Restart,
             watcher,
         )?;
-        Ok(Self { driver, clock, time, provider, signals, safe_point: None })
+        Ok(Self { driver, clock, time, provider, signals, own: None, safe_point: None })
+    }
+
+    /// The agent is this process's own, and what comes for it through its store is recorded.
+    #[must_use]
+    pub fn owning(mut self, own: Own) -> Self {
+        self.own = Some(own);
+        self
+    }
+
+    /// What [`Run::owning`] was given.
+    pub fn give_up(&mut self) -> Option<Own> {
+        self.own.take()
+    }
+
+    /// When the scheduler next has something to do.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn next_wake(&mut self) -> Result<Option<Timestamp>, DriveError> {
+        self.driver.next_wake()
     }
 
     /// Runs until something ends the agent.
@@ -172,7 +196,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             self.propose(&fact)?;
             return Ok(None);
         }
-        if until == Until::Rest && self.is_at_rest() {
+        // The last look: what came through a store while nobody drove the agent is heard here.
+        if until == Until::Rest && self.is_at_rest() && !self.hear()? {
             return Ok(Some(Ending::Rested));
         }
         self.wait(next_wake)?;
@@ -246,13 +271,22 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             .filter(|_| matches!(self.time, Time::System(_)))
             .map_or(POLL, |due| due.duration_since(self.clock.now()).min(POLL));
         self.heed(left)?;
-        self.driver.catch_up()?;
+        self.hear()?;
         // While the turn waits, a message from another process can be inserted here.
         if self.provider.player().is_in_turn() {
             self.safe_point = self.safe_point.or(Some(Boundary::BeforeProviderContinuation));
             self.interject()?;
         }
         Ok(())
+    }
+
+    /// Reads what other processes said to the agent: they append to its file, or send to its inbox
+    /// in a store. Returns whether there was anything.
+    fn hear(&mut self) -> Result<bool, DriveError> {
+        match &self.own {
+            Some(Own::Worker(claim)) => self.driver.receive(claim, |fact| Cow::Borrowed(fact)),
+            _ => self.driver.catch_up(),
+        }
     }
 
     /// Waits at most this long for a signal, and requests shutdown if one arrives.

@@ -81,10 +81,9 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
         of_archive.out
     );
     assert!(
-        of_archive.out.contains(&format!(
-            "archive    this is an archive; the ledger continues in `{}`\n",
-            path.display()
-        )),
+        of_archive
+            .out
+            .contains(&format!("archive    the ledger continues in `{}`\n", path.display())),
         "{}",
         of_archive.out
     );

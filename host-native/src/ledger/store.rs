@@ -429,6 +429,18 @@ impl StoreLedger {
         }
     }
 
+    /// What is stored beside the entries and does not fit them, such as the head that the store
+    /// keeps of the agent; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn astray(&mut self) -> Result<Option<String>, LedgerError> {
+        match self {
+            Self::Sqlite(ledger) => ledger.astray(),
+            Self::Postgres(ledger) => ledger.astray(),
+        }
+    }
+
     /// The place in which the ledger goes on; `None` if it does so here.
     ///
     /// # Errors

@@ -137,6 +137,19 @@ impl Server {
         Address::parse(&text).unwrap_or_else(|why| unreachable!("{why}"))
     }
 
+    /// Executes statements as its superuser.
+    ///
+    /// # Errors
+    /// If the server refuses one.
+    pub fn execute(&self, text: &str) -> Result<(), NoServer> {
+        let port = self.port.to_string();
+        let with = ["-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"];
+        let run = |command: &mut Command| {
+            command.args(with).args(["-p", &port, "-c", text]);
+        };
+        User::find()?.run("psql", run).map(drop)
+    }
+
     /// Kills it (SIGKILL), and starts it again on the same data.
     ///
     /// # Errors

@@ -102,8 +102,9 @@ pub fn judged(found: Result<Found, Wrong>) -> ExitCode {
     }
 }
 
-/// After this time the states of agents that rest are dropped, and their memory is given back.
-const RESTED: Duration = Duration::from_secs(25);
+/// After this time the states of agents that rest are dropped, and their memory is given back: the
+/// allocator keeps free pages for ten seconds, and so do threads that have nothing to do.
+const RESTED: Duration = Duration::from_secs(40);
 
 /// The active agent of a number.
 fn name(number: usize) -> String {

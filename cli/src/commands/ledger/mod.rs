@@ -24,7 +24,10 @@ use wakeful_core::{
 use wakeful_host::{
     clock::SystemClock,
     driver,
-    ledger::{Address, Format, PostgresStore, SqliteError, SqliteFile, SqliteLedger, read_lines},
+    ledger::{
+        Address, Format, PostgresStore, SqliteError, SqliteFile, SqliteLedger, StoreLedger,
+        read_lines,
+    },
 };
 
 use super::{CliError, Verdict, complain, style};
@@ -35,13 +38,11 @@ pub(super) use self::place::{Place, ServerArgs, Stored};
 /// The most ids that an error lists.
 const LISTED: usize = 20;
 
-/// A ledger file, for commands that cannot work at a server.
+/// A ledger file or a store, for commands that cannot work at a server.
 #[derive(Args)]
 pub(super) struct LedgerArg {
-    /// The ledger file. Another process may be writing to it. Commands that only read also take
-    /// JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
-    #[arg(value_name = "LEDGER")]
-    ledger: PathBuf,
+    #[command(flatten)]
+    named: NamedPlace,
     /// The agent [default: the only one in the file; `doctor` takes all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
@@ -50,41 +51,92 @@ pub(super) struct LedgerArg {
 impl LedgerArg {
     /// Opens the agent's ledger for writing. A missing file is not created.
     pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
-        to_write(&self.ledger, self.agent.as_deref())
+        to_write(self.path(), self.agent.as_deref())
     }
 
-    /// Opens the ledger of one of the agents for reading only. The caller verifies what it reads.
-    pub(super) fn open_of_unverified(&self, agent: &AgentId) -> Result<SqliteLedger, CliError> {
-        in_file(&self.ledger, Some(agent.as_str())).map(|(_, ledger)| ledger)
+    /// Opens the agent's ledger for reading only, and verifies it.
+    pub(super) fn open(&self, place: &Place) -> Result<AgentId, CliError> {
+        to_read(place, self.agent.as_deref()).map(|(agent, _)| agent)
     }
 
     /// As [`AgentsArg::for_each`].
     pub(super) fn for_each(
         &self,
+        place: &Place,
         between: impl Fn(),
         act: impl Fn(&AgentId) -> Result<Verdict, CliError>,
     ) -> Result<Verdict, CliError> {
-        for_each(&self.place(), self.agent.as_deref(), between, act)
+        for_each(place, self.agent.as_deref(), between, act)
     }
 
     /// The path of the file.
     pub(super) fn path(&self) -> &Path {
-        &self.ledger
+        self.named.path()
     }
 
-    /// The file as a place.
-    pub(super) fn place(&self) -> Place {
-        Place::from(self.path())
+    /// The place that is named.
+    pub(super) fn place(&self) -> Result<Place, CliError> {
+        Place::named(self.path())
     }
 }
 
-/// The agents that a command reads: of a ledger file, or at a server.
+/// A ledger file or a store, which must be named.
 #[derive(Args)]
-pub(super) struct AgentsArg {
-    /// The ledger file. Another process may be writing to it. JSON lines (`.jsonl`, from
-    /// `wakeful log --json` or the workbench) can be read too
+pub(super) struct NamedPlace {
+    /// The ledger file, or the address of a store. Another process may be writing to it. Commands
+    /// that only read also take JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
+    #[arg(value_name = "LEDGER", required_unless_present = "named-ledger")]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    option: PlaceOption,
+}
+
+impl NamedPlace {
+    /// Its name.
+    pub(super) fn path(&self) -> &Path {
+        let named = self.ledger.as_deref().or(self.option.named.as_deref());
+        // INVARIANT: the command line is refused without one.
+        named.unwrap_or(Path::new(""))
+    }
+}
+
+/// The option for those who know it from commands that say something to an agent.
+#[derive(Args)]
+struct PlaceOption {
+    /// The same as LEDGER
+    #[arg(
+        id = "named-ledger",
+        long = "ledger",
+        visible_alias = "store",
+        value_name = "FILE|URL",
+        conflicts_with = "ledger"
+    )]
+    named: Option<PathBuf>,
+}
+
+/// A ledger file or a store.
+#[derive(Args)]
+pub(super) struct PlaceArg {
+    /// The ledger file, or the address of a store. Another process may be writing to it. Commands
+    /// that only read also take JSON lines (`.jsonl`, from `wakeful log --json` or the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: Option<PathBuf>,
+    #[command(flatten)]
+    option: PlaceOption,
+}
+
+impl PlaceArg {
+    /// Its name, if it has one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.ledger.as_deref().or(self.option.named.as_deref())
+    }
+}
+
+/// The agents that a command reads: of a ledger file or a store, or at a server.
+#[derive(Args)]
+pub(super) struct AgentsArg {
+    #[command(flatten)]
+    ledger: PlaceArg,
     #[command(flatten)]
     server: ServerArgs,
     /// The agent [default: the only one; `status`, `tasks`, `items` and `waits` take all]
@@ -95,7 +147,7 @@ pub(super) struct AgentsArg {
 impl AgentsArg {
     /// The place of the agents.
     pub(super) fn place(&self) -> Result<Place, CliError> {
-        self.server.place(self.ledger.as_deref())
+        self.server.place(self.ledger.path())
     }
 
     /// Opens the agent's ledger for reading only, and verifies it.
@@ -197,6 +249,15 @@ pub(super) fn verify(
         SchedulerError::Open(why) => CliError::Damaged { place, agent, why },
         why => CliError::Unreadable { place, agent, why: Box::new(why) },
     })
+}
+
+/// Opens the ledger of one of the agents of a file or a store for reading only. The caller verifies
+/// what it reads.
+pub(super) fn local_unverified(place: &Place, agent: &AgentId) -> Result<StoreLedger, CliError> {
+    match to_read_unverified(place, Some(agent.as_str()))?.1 {
+        Stored::Local(ledger) => Ok(ledger),
+        Stored::Server(_) => Err(CliError::NoPlace),
+    }
 }
 
 /// Opens a ledger for reading only: the one of the named agent, otherwise the only one in the
@@ -354,26 +415,27 @@ pub(super) fn agents_in(place: &Place, asked: Option<&str>) -> Result<Vec<AgentI
 
 /// Refuses the id of a new agent if it is empty or has control characters (contract 2.3). An agent
 /// that has such an id from before goes on.
-pub(super) fn require_plain(path: &Path, agent: &AgentId) -> Result<(), CliError> {
+pub(super) fn require_plain(place: &Place, agent: &AgentId) -> Result<(), CliError> {
     match fault_in(agent.as_str()) {
-        Some(fault) if in_file(path, Some(agent.as_str())).is_err() => {
+        Some(fault) if to_read_unverified(place, Some(agent.as_str())).is_err() => {
             Err(CliError::AgentId { agent: agent.clone(), fault })
         }
         _ => Ok(()),
     }
 }
 
-/// The own folder of the agents of a file, as an absolute path.
+/// The own folder of the agents of a place, as an absolute path. Beside a store there is none.
 #[cfg(target_os = "linux")]
-pub(super) fn home_of(ledger: &Path, given: Option<&Path>) -> Result<PathBuf, CliError> {
-    let home = given.map_or_else(
-        || {
+pub(super) fn home_of(place: &Place, given: Option<&Path>) -> Result<PathBuf, CliError> {
+    let home = match (given, place) {
+        (Some(given), _) => given.to_owned(),
+        (None, Place::File(ledger)) => {
             let mut name = ledger.as_os_str().to_owned();
             name.push(".home");
-            PathBuf::from(name)
-        },
-        Path::to_owned,
-    );
+            name.into()
+        }
+        (None, _) => return Err(CliError::NoHome),
+    };
     // Commands run in other folders, where a relative path would lead elsewhere.
     std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
 }

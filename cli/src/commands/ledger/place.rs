@@ -33,10 +33,10 @@ const TOKEN: &str = "WAKEFUL_SERVER_TOKEN";
 pub(in crate::commands) struct ServerArgs {
     /// Ask the server at this URL instead of a file: https://HOST, http://127.0.0.1:7171, or
     /// unix:FILE.sock [default: the variable WAKEFUL_SERVER, if no ledger is named]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     server: Option<String>,
     /// Read the token of the server from this file [default: the variable WAKEFUL_SERVER_TOKEN]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
 }
 

@@ -5,15 +5,16 @@ use std::{path::PathBuf, sync::Arc, thread};
 use clap::Args;
 use wakeful_agent::{Agent, AgentError, Audience, Ending, Until, confine::hide_memory};
 use wakeful_core::id::AgentId;
-use wakeful_host::ledger::SqliteFile;
 
 use super::{
     RunArgs,
     conversation::Conversation,
+    joined,
     patience::{Endless, Hurry},
 };
 use crate::commands::{
-    CliError, Verdict, ledger,
+    CliError, Verdict,
+    ledger::{self, Place as Where},
     model::{self, ModelArgs, Place},
 };
 
@@ -42,25 +43,28 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     hide_memory().map_err(CliError::Memory)?;
     let given = &args.openai;
     let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
-    ledger::require_plain(&args.ledger, &agent_id)?;
+    let ledger = Where::named(&args.ledger)?;
+    ledger::require_plain(&ledger, &agent_id)?;
     let workspace = model::workspace(&given.workspace)?;
-    let home = ledger::home_of(&args.ledger, given.home.as_deref())?;
-    let checked = given.model.checked(&workspace, Some(&args.ledger), &home)?;
+    let home = ledger::home_of(&ledger, given.home.as_deref())?;
+    let is_file = matches!(ledger, Where::File(_));
+    let checked =
+        given.model.checked(&workspace, is_file.then_some(args.ledger.as_path()), &home)?;
     let hurry = Hurry::default();
     let (conversation, lines) =
-        Conversation::open(args.json, &agent_id, &args.ledger, hurry.clone())?;
+        Conversation::open(args.json, &agent_id, ledger.clone(), hurry.clone())?;
     let signals = super::signals(hurry.clone())?;
     let (told, of) = (conversation.clone(), agent_id.clone());
     let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
-    let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
-    let mut stored = ledger::Stored::of_file(file.ledger(&agent_id));
-    ledger::verify(&args.ledger.display(), &agent_id, &mut stored)?;
+    let store = joined::join(&ledger, Arc::new(patience))?;
+    let mut stored = ledger::Stored::Local(store.ledger(&agent_id));
+    ledger::verify(&ledger, &agent_id, &mut stored)?;
     if let Some(notice) = checked.notice() {
         conversation.notice(&agent_id, notice);
     }
     let place = Place {
-        agent_id,
-        store: file.clone().into(),
+        agent_id: agent_id.clone(),
+        store: store.clone(),
         engines: args.driver.engines()?,
         workspace,
         home,
@@ -69,9 +73,11 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     };
     let setup = given.model.setup(checked, place)?;
     let failed = |why| match why {
-        AgentError::Drive(why) => super::ended(why, &file),
+        AgentError::Drive(why) => super::ended(why, &store),
         why => CliError::Agent(why),
     };
+    let lost = setup.lost.clone();
+    joined::guard(&store, move || lost.cancel());
     let mut agent = Agent::open(setup).map_err(failed)?;
     let handle = agent.handle();
     // The thread of the agent waits for its requests, so another one waits for signals.
@@ -85,6 +91,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let ending = agent.live(until);
     // Also after a failure: what the agent has said must be seen.
     conversation.end();
+    joined::leave(&store, &agent_id, agent.next_wake().ok().flatten());
     match ending.map_err(failed)? {
         Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
         Ending::Failed => {

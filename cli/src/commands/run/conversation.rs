@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     fmt::Display,
     io::{self, ErrorKind, IsTerminal},
-    path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -60,7 +59,7 @@ pub(super) struct Conversation(Arc<Shared>);
 struct Shared {
     json: bool,
     agent: AgentId,
-    ledger: PathBuf,
+    place: Place,
     hurry: Hurry,
     out: Mutex<Out>,
 }
@@ -84,7 +83,7 @@ impl Conversation {
     pub(super) fn open(
         json: bool,
         agent: &AgentId,
-        ledger: &Path,
+        place: Place,
         hurry: Hurry,
     ) -> Result<(Self, Lines), CliError> {
         let unusable = |why: ReadlineError| CliError::Terminal(why.to_string());
@@ -98,7 +97,7 @@ impl Conversation {
             (Lines::Input, None)
         };
         let out = Mutex::new(Out { printer, said: BTreeMap::new() });
-        let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), hurry, out };
+        let shared = Shared { json, agent: agent.clone(), place, hurry, out };
         Ok((Self(Arc::new(shared)), lines))
     }
 
@@ -201,7 +200,7 @@ impl Conversation {
         let (command, rest) = question.split_once(char::is_whitespace).unwrap_or((question, ""));
         match command {
             "/why" => self.why(rest.trim()),
-            "/status" => self.answer(status::of_ledger(&self.place(), &self.0.agent)),
+            "/status" => self.answer(status::of_ledger(&self.0.place, &self.0.agent)),
             "/tasks" => self.list::<tasks::Task>(),
             "/items" => self.list::<items::Item>(),
             "/waits" => self.list::<waits::Wait>(),
@@ -213,12 +212,8 @@ impl Conversation {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::from(self.0.ledger.as_path())
-    }
-
     fn list<T: Listed>(&self) {
-        self.answer(listing::of_ledger::<T>(&self.place(), &self.0.agent));
+        self.answer(listing::of_ledger::<T>(&self.0.place, &self.0.agent));
     }
 
     fn why(&self, asked: &str) {
@@ -226,7 +221,7 @@ impl Conversation {
         let named = kinds.iter().find(|name| name.eq_ignore_ascii_case(asked)).copied();
         match (asked, named) {
             ("", _) | (_, Some(_)) => {
-                self.answer(why::of_live(&self.place(), &self.0.agent, named))
+                self.answer(why::of_live(&self.0.place, &self.0.agent, named))
             }
             (unknown, None) => {
                 let known = kinds.join(", ");

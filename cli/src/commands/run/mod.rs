@@ -5,6 +5,7 @@
 mod agent;
 #[cfg(target_os = "linux")]
 mod conversation;
+mod joined;
 mod patience;
 mod story;
 
@@ -19,7 +20,10 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
-use wakeful_host::{driver::DriveError, ledger::SqliteFile};
+use wakeful_host::{
+    driver::DriveError,
+    ledger::{SqliteFile, Store},
+};
 
 use self::patience::Hurry;
 use super::{CliError, Verdict, engines::DriverArg};
@@ -32,6 +36,8 @@ const TOLD_TWICE: i32 = 130;
     Ctrl-C shuts the agent down. The same command continues it later, also after a crash or \
     `kill -9`.\n\n\
     While another process holds the ledger, or its disk is full, the agent says so and waits.\n\n\
+    With a store, this process is one of its workers while it runs: it drives this agent and no \
+    other, and gives it back at its end.\n\n\
     The key of a provider comes from WAKEFUL_API_KEY, OPENAI_API_KEY or --api-key-file. It is \
     never written anywhere.\n\n\
     Exit codes:\n\
@@ -47,10 +53,12 @@ const TOLD_TWICE: i32 = 130;
     \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model qwen3 --prompt \"Fix the \
     tests.\"\n\
     \x20 wakeful run --ledger a.sqlite --provider openai --workspace project --model qwen3 --base-url \
-    http://localhost:11434/v1")]
+    http://localhost:11434/v1\n\
+    \x20 wakeful run --ledger postgres://me@db.example/fleet --agent ada --provider openai \
+    --workspace project --home home --model qwen3")]
 pub(super) struct RunArgs {
-    /// The ledger file, which is created if missing
-    #[arg(long, value_name = "FILE")]
+    /// The ledger file, or the address of a store in PostgreSQL; it is created if missing
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL")]
     ledger: PathBuf,
     /// The provider that executes the turns
     #[arg(long, value_enum, default_value = "story")]
@@ -144,11 +152,12 @@ fn signals(hurry: Hurry) -> Result<Receiver<()>, CliError> {
 
 /// The error of an agent that cannot continue. If its file was lost, this is the reason for
 /// whatever else failed.
-fn ended(why: DriveError, file: &SqliteFile) -> CliError {
-    let path = || file.path().to_owned();
-    match (file.lost(), why) {
+fn ended(why: DriveError, store: &Store) -> CliError {
+    match (store.file().and_then(SqliteFile::lost), why) {
         (Some(lost), _) => CliError::Lost(lost),
-        (None, why @ DriveError::SetBack { .. }) => CliError::SetBack { path: path(), why },
+        (None, why @ DriveError::SetBack { .. }) => {
+            CliError::SetBack { path: store.to_string().into(), why }
+        }
         (None, why) => CliError::Run(why),
     }
 }

@@ -4,7 +4,7 @@ use std::{io, path::Path, process, sync::Arc};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::{
-    host::ErrorReport,
+    host::{Clock, ErrorReport},
     id::AgentId,
     json::RawJson,
     machine::Options,
@@ -17,17 +17,19 @@ use wakeful_core::{
 use wakeful_host::{
     clock::{RecordedClock, SteadyClock},
     driver::{self, Watcher},
-    ledger::SqliteFile,
+    ledger::Own,
 };
 
 use super::{
-    RunArgs,
+    RunArgs, joined,
     patience::{Endless, Hurry},
 };
 use crate::{
     case,
     commands::{
-        CliError, Verdict, ledger, log, say,
+        CliError, Verdict,
+        ledger::{self, Place},
+        log, say,
         style::{BAD, STRONG, painted},
     },
     run::{Audience, Ending, Run, Time, Until},
@@ -40,29 +42,47 @@ const CRASHED: i32 = 3;
 pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let (story, _) = case::load_story(story)?;
     let agent_id = args.agent.as_deref().map_or_else(|| story.agent_id.clone(), AgentId::from);
-    ledger::require_plain(&args.ledger, &agent_id)?;
-    let time = match &args.story.recorded {
-        Some(file) => Time::Recorded { clock: recorded(file, &agent_id)?, now: story.starts_at },
-        None if args.story.is_virtual => Time::Virtual(story.starts_at),
-        None => Time::System(SteadyClock::new(Timestamp::from_nanos(i64::MIN), args.trust_clock)),
-    };
+    let place = Place::named(&args.ledger)?;
+    ledger::require_plain(&place, &agent_id)?;
+    let has_own_time = args.story.is_virtual || args.story.recorded.is_some();
+    if has_own_time && matches!(place, Place::Store(_)) {
+        let option = if args.story.is_virtual { "--virtual" } else { "--recorded" };
+        let why = "the agents of a store wait by the time of its database";
+        return Err(CliError::NotOnStore { option, why });
+    }
     let log = Log { json: args.json, bar: bar() };
     let hurry = Hurry::default();
     let signals = super::signals(hurry.clone())?;
     let notice = log.clone();
     let patience = Endless::new(hurry, move |said: &str| notice.notice(said));
-    let file = SqliteFile::open_patiently(&args.ledger, Arc::new(patience))?;
-    let owned = file.own(&agent_id)?;
+    let store = joined::join(&place, Arc::new(patience))?;
+    let own = store.own(&agent_id)?;
+    let time = match &args.story.recorded {
+        Some(file) => Time::Recorded { clock: recorded(file, &agent_id)?, now: story.starts_at },
+        None if args.story.is_virtual => Time::Virtual(story.starts_at),
+        None => {
+            let (mut clock, least) = (store.clock(), Timestamp::from_nanos(i64::MIN));
+            let time = Box::new(move || clock.now());
+            Time::System(SteadyClock::over(time, least, args.trust_clock))
+        }
+    };
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
-    let ledger = file.ledger(&agent_id);
-    let mut stored = ledger::Stored::of_file(ledger.clone());
-    ledger::verify(&args.ledger.display(), &agent_id, &mut stored)?;
-    let ending = Run::open(&Options::new(agent_id), &engines, ledger, story, time, signals, log)
-        .and_then(|mut run| run.live(until));
-    match ending.map_err(|why| super::ended(why, &file))? {
-        Ending::Rested | Ending::ShutDown => {
-            owned.release()?;
+    let ledger = own.ledger();
+    ledger::verify(&place, &agent_id, &mut ledger::Stored::Local(ledger.clone()))?;
+    let options = Options::new(agent_id.clone());
+    let opened = Run::open(&options, &engines, ledger, story, time, signals, log);
+    let ended = |why| super::ended(why, &store);
+    let mut run = opened.map_err(ended)?.owning(own);
+    match run.live(until).map_err(ended)? {
+        ending @ (Ending::Rested | Ending::ShutDown) => {
+            let due = run.next_wake().map_err(ended)?;
+            match run.give_up() {
+                Some(Own::Worker(claim)) if ending == Ending::Rested => claim.wait_at_rest(),
+                Some(own) => own.release()?,
+                None => {}
+            }
+            joined::leave(&store, &agent_id, due);
             Ok(Verdict::Well)
         }
         // A crash must leave only what is on the disk, so nothing is cleaned up.
@@ -77,7 +97,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
 }
 
 fn recorded(file: &Path, agent: &AgentId) -> Result<RecordedClock, CliError> {
-    let (_, mut ledger) = ledger::to_read(&ledger::Place::from(file), Some(agent.as_str()))?;
+    let (_, mut ledger) = ledger::to_read(&Place::named(file)?, Some(agent.as_str()))?;
     let mut entries = Vec::new();
     driver::read(&mut ledger, Head::START, |entry, _| entries.push(entry.clone()))?;
     Ok(RecordedClock::from_entries(&entries))

@@ -35,7 +35,7 @@ use super::{CliError, Verdict, run::signalled, say, status::counted};
 #[cfg(target_os = "linux")]
 use super::{
     engines::DriverArg,
-    ledger::home_of,
+    ledger::{Place as Where, home_of},
     model::{self, ModelArgs, Place},
 };
 
@@ -176,10 +176,7 @@ impl ModelsArgs {
             }
             (None, None) => return Err(CannotServe::NoWorkspace.into()),
         };
-        if store.file().is_none() && self.home.is_none() {
-            return Err(CannotServe::NoHome.into());
-        }
-        let home = home_of(ledger, self.home.as_deref())?;
+        let home = home_of(&Where::named(ledger)?, self.home.as_deref())?;
         let checked = self.model.checked(&folder, store.file().map(|_| ledger), &home)?;
         if let Some(notice) = checked.notice() {
             mention!("{notice}");
@@ -295,10 +292,6 @@ pub(in crate::commands) enum CannotServe {
          own, --workspace DIR is one folder for all"
     )]
     NoWorkspace,
-    /// It is not said where agents have their own folder.
-    #[cfg(target_os = "linux")]
-    #[error("say with --home DIR where the agents have their own folder on this machine")]
-    NoHome,
     /// A file has one server.
     #[error(
         "--public-url and --label are for a store in PostgreSQL, which servers share: a ledger \

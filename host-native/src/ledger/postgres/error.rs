@@ -79,13 +79,24 @@ pub enum Fault {
     },
     /// A newer program made the store.
     #[error(
-        "the store has schema version {version}, and this program reads up to {reads}: use a newer \
-         wakeful"
+        "the store has schema version {version}, which is too new for this program ({reads}): use a \
+         newer wakeful"
     )]
     Newer {
         /// The version of the store.
         version: i32,
         /// The newest version that this program reads.
+        reads: i32,
+    },
+    /// An older program made the store, and nothing may be changed now.
+    #[error(
+        "the store has schema version {version}, and this program reads {reads}: a command that \
+         writes, such as `wakeful serve`, takes it along"
+    )]
+    Older {
+        /// The version of the store.
+        version: i32,
+        /// The version that this program reads.
         reads: i32,
     },
     /// The agent lives elsewhere now.
@@ -105,6 +116,19 @@ pub enum Fault {
         agent: AgentId,
         /// The worker.
         by: String,
+    },
+    /// A newer program drove the agent.
+    #[error(
+        "the agent `{agent}` was driven by a newer program, which may have taken its ledger to \
+         format {format}; this one drives up to {drives}: use a newer wakeful"
+    )]
+    NewerAgent {
+        /// The agent.
+        agent: AgentId,
+        /// The newest format that its driver drives.
+        format: i32,
+        /// The newest that this program drives.
+        drives: i32,
     },
     /// This process drove the agent, and another may do so now.
     #[error(

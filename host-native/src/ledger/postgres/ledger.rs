@@ -24,15 +24,31 @@ pub struct PostgresLedger {
     taking: Arc<Taking>,
 }
 
-/// Entries after a position, up to a number of entries or of bytes. The first one comes whatever
-/// its length is.
+/// Entries after a position, archived ones first, up to a number of entries or of bytes. The first
+/// one comes whatever its length is.
 const PAGE: &str = "
     SELECT canonical, chain, batch FROM (
         SELECT seq, canonical, chain, batch, octet_length(canonical) AS own,
             sum(octet_length(canonical)) OVER (ORDER BY seq) AS bytes
-        FROM entries WHERE agent = $1 AND seq > $2 ORDER BY seq LIMIT $3
+        FROM (
+            (SELECT seq, canonical, chain, batch FROM archived
+             WHERE agent = $1 AND seq > $2 ORDER BY seq LIMIT $3)
+            UNION ALL
+            (SELECT seq, canonical, chain, batch FROM entries
+             WHERE agent = $1 AND seq > $2 ORDER BY seq LIMIT $3)
+            ORDER BY seq LIMIT $3
+        ) AS all_entries
     ) AS page
     WHERE bytes <= $4 OR bytes = own ORDER BY seq";
+
+/// The head in the row of an agent and that of its newest entry, as of one moment.
+const HEADS: &str = "
+    SELECT head_seq, head_chain, coalesce(newest.seq, 0), coalesce(newest.chain, $2)
+    FROM agents LEFT JOIN LATERAL (
+        SELECT seq, chain FROM entries WHERE entries.agent = agents.agent
+        ORDER BY seq DESC LIMIT 1
+    ) AS newest ON true
+    WHERE agents.agent = $1";
 
 impl PostgresLedger {
     pub(super) fn new(store: PostgresStore, agent_id: AgentId) -> Self {
@@ -59,6 +75,28 @@ impl PostgresLedger {
     /// If the store cannot be read.
     pub fn goes_on_in(&mut self) -> Result<Option<String>, PostgresError> {
         Ok(self.looked_up()?.and_then(|(_, goes_on_in)| goes_on_in))
+    }
+
+    /// What the row of the agent says of its head, if the newest entry says something else; `None`
+    /// if they agree.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn astray(&mut self) -> Result<Option<String>, LedgerError> {
+        let Some(agent) = self.number()? else { return Ok(None) };
+        let start = Head::START.chain;
+        let none = start.as_bytes().as_slice();
+        let row = self.store.call("compare the head", async |connection| {
+            connection.row(HEADS, &[&agent, &none]).await
+        })?;
+        let Some(row) = row else { return Ok(None) };
+        let (row_head, newest) = (self.store.head(&row, 0)?, self.store.head(&row, 2)?);
+        Ok((row_head != newest).then(|| {
+            format!(
+                "the row of the agent says that its head is {row_head}, and its newest entry is \
+                 {newest}"
+            )
+        }))
     }
 
     /// Reads entries as [`Ledger::read`] does, each with the position of the first entry of its

@@ -7,7 +7,9 @@
 
 mod address;
 mod append;
+mod archive;
 mod claim;
+mod claiming;
 mod error;
 mod inbox;
 mod kept;
@@ -172,16 +174,13 @@ impl PostgresStore {
     /// Opens a store as an observer, who makes and migrates nothing.
     ///
     /// # Errors
-    /// If the server cannot be reached, or there is no store, or it is newer than this program.
+    /// If the server cannot be reached, or there is no store, or it is of a version that this
+    /// program cannot read.
     pub fn open_read_only(address: &Address) -> Result<Self, PostgresError> {
         let store = Self::unopened(address, PATIENCE)?;
         let version =
             store.call("read the version", async |it| schema::version(&it.client).await)?;
-        let Some(version) = version else {
-            let schema = address.schema().to_owned();
-            return Err(PostgresError::new(address, Fault::NoStore { schema }));
-        };
-        schema::check(address, version)?;
+        schema::check_to_read(address, version)?;
         Ok(store)
     }
 

@@ -25,6 +25,11 @@ use super::{
 ///
 /// `kind` says what a worker must be able to drive; the empty one is that of an agent of which
 /// nothing was said.
+///
+/// `format` is the newest ledger format that the last driver drives. A worker that drives only
+/// older ones leaves the agent alone.
+///
+/// `archived` has old entries of agents, which few readers ask for.
 const STEPS: &[&str] = &["
     CREATE TABLE workers (
         worker text COLLATE \"C\" PRIMARY KEY,
@@ -40,6 +45,7 @@ const STEPS: &[&str] = &["
         head_chain bytea NOT NULL CHECK (length(head_chain) = 32),
         goes_on_in text,
         kind text COLLATE \"C\" NOT NULL DEFAULT '',
+        format integer NOT NULL DEFAULT 0,
         label text,
         owner text COLLATE \"C\",
         owned_since timestamptz,
@@ -55,6 +61,14 @@ const STEPS: &[&str] = &["
         seq bigint NOT NULL CHECK (seq > 0),
         batch bigint NOT NULL CHECK (batch BETWEEN 1 AND seq),
         chain bytea NOT NULL CHECK (length(chain) = 32),
+        canonical text NOT NULL,
+        PRIMARY KEY (agent, seq)
+    );
+    CREATE TABLE archived (
+        agent bigint NOT NULL,
+        seq bigint NOT NULL,
+        batch bigint NOT NULL,
+        chain bytea NOT NULL,
         canonical text NOT NULL,
         PRIMARY KEY (agent, seq)
     );
@@ -85,21 +99,57 @@ const STEPS: &[&str] = &["
 /// The newest version: the number of migrations.
 pub(super) const NEWEST: i32 = STEPS.len() as i32;
 
+/// The oldest version whose programs work with a store of the newest one. A migration that only
+/// adds to the schema leaves it, so that servers of two versions share a store while they are
+/// replaced one by one.
+const OLDEST: i32 = 1;
+
+/// What a store says of its schema.
+#[derive(Clone, Copy)]
+pub(super) struct Version {
+    /// The number of migrations that were made.
+    is: i32,
+    /// The oldest version whose programs work with it.
+    oldest: i32,
+}
+
 /// The version of the store; `None` if there is none at this address.
-pub(super) async fn version(client: &Client) -> Result<Option<i32>, tokio_postgres::Error> {
-    match client.query_opt("SELECT version FROM schema_version", &[]).await {
-        Ok(row) => Ok(Some(row.map_or(Ok(0), |row| row.try_get(0))?)),
+pub(super) async fn version(client: &Client) -> Result<Option<Version>, tokio_postgres::Error> {
+    match client.query_opt("SELECT version, oldest FROM schema_version", &[]).await {
+        Ok(Some(row)) => Ok(Some(Version { is: row.try_get(0)?, oldest: row.try_get(1)? })),
+        Ok(None) => Ok(None),
         Err(why) if why.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(why) => Err(why),
     }
 }
 
-/// Refuses a store that is newer than this program.
-pub(super) fn check(address: &Address, version: i32) -> Result<(), PostgresError> {
-    if version > NEWEST {
-        return Err(PostgresError::new(address, Fault::Newer { version, reads: NEWEST }));
+/// Refuses a store that is too new for this program.
+fn check(address: &Address, version: Version) -> Result<(), PostgresError> {
+    if version.oldest > NEWEST {
+        return Err(PostgresError::new(
+            address,
+            Fault::Newer { version: version.is, reads: NEWEST },
+        ));
     }
     Ok(())
+}
+
+/// Refuses a store that this program cannot read as it is.
+pub(super) fn check_to_read(
+    address: &Address,
+    version: Option<Version>,
+) -> Result<(), PostgresError> {
+    match version {
+        // Another process is making it.
+        None | Some(Version { is: 0, .. }) => {
+            let schema = address.schema().to_owned();
+            Err(PostgresError::new(address, Fault::NoStore { schema }))
+        }
+        Some(Version { is, .. }) if is < NEWEST => {
+            Err(PostgresError::new(address, Fault::Older { version: is, reads: NEWEST }))
+        }
+        Some(version) => check(address, version),
+    }
 }
 
 /// The errors of two processes that make the same thing at once.
@@ -112,17 +162,21 @@ pub(super) async fn migrate(
     client: &mut Client,
     address: &Address,
 ) -> Result<Result<(), PostgresError>, tokio_postgres::Error> {
-    if version(client).await? == Some(NEWEST) {
-        return Ok(Ok(()));
+    if let Some(found) = version(client).await?
+        && found.is >= NEWEST
+    {
+        return Ok(check(address, found));
     }
     let schema = address.quoted_schema();
     let make = format!(
         "CREATE SCHEMA IF NOT EXISTS {schema};
              CREATE TABLE IF NOT EXISTS schema_version (
                  one boolean PRIMARY KEY DEFAULT true CHECK (one),
-                 version integer NOT NULL
+                 version integer NOT NULL,
+                 oldest integer NOT NULL
              );
-             INSERT INTO schema_version (version) VALUES (0) ON CONFLICT DO NOTHING"
+             INSERT INTO schema_version (version, oldest) VALUES (0, 0)
+                 ON CONFLICT DO NOTHING"
     );
     while let Err(why) = client.batch_execute(&make).await {
         // `IF NOT EXISTS` does not see what another process is making. That one ends.
@@ -131,15 +185,21 @@ pub(super) async fn migrate(
         }
     }
     let transaction = client.transaction().await?;
-    let row = transaction.query_one("SELECT version FROM schema_version FOR UPDATE", &[]).await?;
-    let version: i32 = row.try_get(0)?;
+    let row =
+        transaction.query_one("SELECT version, oldest FROM schema_version FOR UPDATE", &[]).await?;
+    let version = Version { is: row.try_get(0)?, oldest: row.try_get(1)? };
     if let Err(why) = check(address, version) {
         return Ok(Err(why));
     }
-    for step in &STEPS[usize::try_from(version).unwrap_or(0)..] {
+    let missing = STEPS.get(usize::try_from(version.is).unwrap_or(0)..).unwrap_or_default();
+    for step in missing {
         transaction.batch_execute(step).await?;
     }
-    transaction.execute("UPDATE schema_version SET version = $1", &[&NEWEST]).await?;
+    if !missing.is_empty() {
+        transaction
+            .execute("UPDATE schema_version SET version = $1, oldest = $2", &[&NEWEST, &OLDEST])
+            .await?;
+    }
     transaction.commit().await?;
     Ok(Ok(()))
 }

@@ -15,9 +15,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{AgentId, Clock, Head, Timestamp};
+use wakeful_core::{AgentId, Clock, Timestamp};
 
-use super::{Fault, PostgresError, PostgresStore, claim::Claim, placement::micros};
+use super::{Fault, PostgresError, PostgresStore, placement::micros};
 use crate::{clock::SystemClock, token::hex};
 
 /// The lease by default. An agent whose worker died is driven again after it.
@@ -86,17 +86,17 @@ pub enum ClaimError {
 /// and it joins again under another id. Its claims of before are lost: [`Claim::is_sure`] says so.
 #[derive(Clone)]
 pub struct Worker {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(super) struct Shared {
     store: PostgresStore,
-    options: WorkerOptions,
+    pub(super) options: WorkerOptions,
     id: Mutex<Arc<str>>,
     /// The agents that this process has.
     held: Mutex<BTreeMap<AgentId, Held>>,
     /// Those that the store says it has, and that were not held at the last question.
-    suspects: Mutex<BTreeSet<AgentId>>,
+    pub(super) suspects: Mutex<BTreeSet<AgentId>>,
     lease_state: Mutex<LeaseState>,
     /// What must be added to this machine's time to get the database's, in nanoseconds.
     offset: AtomicI64,
@@ -142,33 +142,6 @@ impl fmt::Debug for Worker {
 const RENEW: &str = "
     UPDATE workers SET lease_ends = clock_timestamp() + make_interval(secs => $2)
     WHERE worker = $1 RETURNING (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
-
-/// Claims agents that are due and have no owner. The row of the worker is locked against its end,
-/// so that no agent is claimed for a worker whose agents were taken over just now.
-const CLAIM_DUE: &str = "
-    WITH me AS (
-        SELECT worker, labels FROM workers
-        WHERE worker = $1 AND lease_ends > clock_timestamp() FOR KEY SHARE
-    ), due AS (
-        SELECT agent FROM agents, me
-        WHERE kind = ANY ($3) AND due_at <= now() AND owner IS NULL AND goes_on_in IS NULL
-            AND (label IS NULL OR label = ANY (me.labels))
-        ORDER BY due_at LIMIT $2 FOR UPDATE OF agents SKIP LOCKED
-    )
-    UPDATE agents SET owner = $1, owned_since = now(), epoch = epoch + 1, due_at = NULL
-    FROM due WHERE agents.agent = due.agent
-    RETURNING agent_id, epoch, is_rested";
-
-/// Claims one agent, which may be new. Its own owner claims it again, as after a lost answer.
-const CLAIM: &str = "
-    INSERT INTO agents (agent_id, head_chain, owner, owned_since, epoch)
-    SELECT $2, $3, worker, now(), 1 FROM workers
-    WHERE worker = $1 AND lease_ends > clock_timestamp() FOR KEY SHARE
-    ON CONFLICT (agent_id) DO UPDATE
-        SET owner = excluded.owner, owned_since = now(), epoch = agents.epoch + 1, due_at = NULL
-        WHERE (agents.owner IS NULL OR agents.owner = excluded.owner)
-            AND agents.goes_on_in IS NULL
-    RETURNING epoch, is_rested";
 
 /// Ends a claim. The agent is due when its driver says, or now if something came for it.
 const GIVE_BACK: &str = "
@@ -288,111 +261,6 @@ impl Worker {
         StoreClock { worker: self.clone() }
     }
 
-    /// Claims up to `most` agents whose time has come.
-    ///
-    /// # Errors
-    /// If the store cannot be written, or the lease is lost.
-    pub fn claim_due(&self, most: u32) -> Result<Vec<Claim>, PostgresError> {
-        let (id, most) = (self.id(), i64::from(most));
-        let kinds: Vec<&str> = self.shared.options.kinds.iter().map(String::as_str).collect();
-        let attempts = AtomicI64::new(0);
-        let (mut rows, is_repeated) = self.store().call("claim agents", async |connection| {
-            let is_repeated = attempts.fetch_add(1, Ordering::Relaxed) > 0;
-            let rows = connection.rows(CLAIM_DUE, &[&&*id, &most, &kinds]).await?;
-            Ok((rows, is_repeated))
-        })?;
-        if is_repeated {
-            // The answer to an earlier attempt was lost, and it may have claimed some.
-            rows = self.store().call("list own agents", async |connection| {
-                connection
-                    .rows(
-                        "SELECT agent_id, epoch, is_rested FROM agents WHERE owner = $1",
-                        &[&&*id],
-                    )
-                    .await
-            })?;
-        }
-        let mut claims = Vec::new();
-        for row in &rows {
-            let store = self.store();
-            let agent = AgentId::from(store.column::<String>(row, 0)?);
-            let (epoch, is_rested) = (store.column(row, 1)?, store.column::<bool>(row, 2)?);
-            let mut held = self.held();
-            // If it has it already, an earlier attempt claimed it, or this list is of all its own.
-            if !held.contains_key(&agent) {
-                held.insert(agent.clone(), Held::IsDriven);
-                let worker = Arc::clone(&id);
-                let term = Term { worker, epoch, is_restart: !is_rested, seen: 0 };
-                claims.push(Claim::new(self.clone(), agent, term));
-            }
-        }
-        Ok(claims)
-    }
-
-    /// The agents that the store says are this worker's, and that nothing here has: a call whose
-    /// answer was lost left them. Ask now and then: one is returned that was such at the last
-    /// question too, so that no claim is taken for one that is being given back just now.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn strays(&self) -> Result<Vec<Claim>, PostgresError> {
-        let (store, id) = (self.store(), self.id());
-        let rows = store.call("list own agents", async |connection| {
-            connection
-                .rows("SELECT agent_id, epoch, is_rested FROM agents WHERE owner = $1", &[&&*id])
-                .await
-        })?;
-        let mut found = BTreeSet::new();
-        let mut claims = Vec::new();
-        let mut suspects = self.shared.suspects.lock().unwrap_or_else(PoisonError::into_inner);
-        for row in &rows {
-            let agent = AgentId::from(store.column::<String>(row, 0)?);
-            let (epoch, is_rested) = (store.column(row, 1)?, store.column::<bool>(row, 2)?);
-            let mut held = self.held();
-            if held.contains_key(&agent) {
-                continue;
-            }
-            if suspects.contains(&agent) {
-                held.insert(agent.clone(), Held::IsDriven);
-                let worker = Arc::clone(&id);
-                let term = Term { worker, epoch, is_restart: !is_rested, seen: 0 };
-                claims.push(Claim::new(self.clone(), agent, term));
-            } else {
-                found.insert(agent);
-            }
-        }
-        *suspects = found;
-        Ok(claims)
-    }
-
-    /// Claims one agent, or goes on with the claim of one that waits here. A new agent begins with
-    /// its first append.
-    ///
-    /// # Errors
-    /// If another one drives it, or the store cannot be written, or the lease is lost.
-    pub fn claim(&self, agent: &AgentId) -> Result<Claim, ClaimError> {
-        let id = self.id();
-        let driven = |by: String, here| ClaimError::Driven { agent: agent.clone(), by, here };
-        let before = self.held().insert(agent.clone(), Held::IsDriven);
-        match before {
-            Some(Held::IsDriven) => return Err(driven(id.to_string(), true)),
-            Some(Held::Waits(term)) => return Ok(Claim::new(self.clone(), agent.clone(), term)),
-            None => {}
-        }
-        let claimed = self.claimed(&id, agent);
-        if !matches!(claimed, Ok(Ok(_))) {
-            self.held().remove(agent);
-        }
-        match claimed? {
-            Ok((epoch, is_rested)) => {
-                let term = Term { worker: id, epoch, is_restart: !is_rested, seen: 0 };
-                Ok(Claim::new(self.clone(), agent.clone(), term))
-            }
-            Err(Some(by)) => Err(driven(by, false)),
-            Err(None) => Err(self.lease_lost().into()),
-        }
-    }
-
     /// The number of agents that this process has.
     #[must_use]
     pub fn holds(&self) -> usize {
@@ -405,33 +273,6 @@ impl Worker {
         let held = self.held();
         let waits = held.iter().filter(|(_, held)| matches!(held, Held::Waits(_)));
         waits.map(|(agent, _)| agent.clone()).collect()
-    }
-
-    /// The epoch of a new claim and whether the agent rested; otherwise who has it.
-    #[allow(clippy::type_complexity)]
-    fn claimed(
-        &self,
-        worker: &str,
-        agent: &AgentId,
-    ) -> Result<Result<(i64, bool), Option<String>>, PostgresError> {
-        let (store, id) = (self.store(), agent.as_str());
-        let start = Head::START.chain;
-        let chain = start.as_bytes().as_slice();
-        let row = store.call("claim an agent", async |connection| {
-            connection.row(CLAIM, &[&worker, &id, &chain]).await
-        })?;
-        if let Some(row) = row {
-            return Ok(Ok((store.column(&row, 0)?, store.column(&row, 1)?)));
-        }
-        let row = store.call("read the owner", async |connection| {
-            connection.row("SELECT owner, goes_on_in FROM agents WHERE agent_id = $1", &[&id]).await
-        })?;
-        let Some(row) = row else { return Ok(Err(None)) };
-        if let Some(goes_on_in) = store.column(&row, 1)? {
-            let agent = agent.clone();
-            return Err(PostgresError::new(store.address(), Fault::Moved { agent, goes_on_in }));
-        }
-        Ok(Err(store.column(&row, 0)?))
     }
 
     /// The agents of this worker for which something has come.
@@ -566,7 +407,7 @@ impl Worker {
         self.state().has_ended
     }
 
-    fn lease_lost(&self) -> PostgresError {
+    pub(super) fn lease_lost(&self) -> PostgresError {
         PostgresError::new(self.store().address(), Fault::LeaseLost)
     }
 
