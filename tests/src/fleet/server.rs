@@ -137,6 +137,11 @@ impl Server {
         Address::parse(&text).unwrap_or_else(|why| unreachable!("{why}"))
     }
 
+    /// The port of 127.0.0.1 at which it answers.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Kills it (SIGKILL), and starts it again on the same data.
     ///
     /// # Errors
