@@ -7,7 +7,7 @@ use crate::{
     call::{Call, Failure, exit_code},
     guests, native, packages,
     paths::Paths,
-    run,
+    postgres, run,
     stage::stage,
 };
 
@@ -25,6 +25,7 @@ pub(crate) fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failu
     stage("peers", "npm ci, for what decisions are compared with", || {
         packages::install(paths, &paths.at("tests/peers"))
     })?;
+    stage("postgres", "PostgreSQL, for the store that is in it", || postgres::find(paths))?;
     let programs = || {
         // Some groups measure the program `wakeful`, which they start from the same folder.
         ["bench", "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))

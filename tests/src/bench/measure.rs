@@ -9,7 +9,16 @@ pub(super) type Cost = f64;
 
 /// The CPU time that this thread has used.
 fn cpu() -> Duration {
-    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    since_start(ClockId::ThreadCPUTime)
+}
+
+/// The CPU time that all threads of this process have used.
+pub(super) fn of_process() -> Duration {
+    since_start(ClockId::ProcessCPUTime)
+}
+
+fn since_start(clock: ClockId) -> Duration {
+    let spent = clock_gettime(clock);
     Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or_default())
 }
 
@@ -25,6 +34,28 @@ pub(super) fn beside<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) -> 
 pub(super) fn elapsed<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) -> [Cost; N] {
     let started = Instant::now();
     turn_about(turns, subjects, || started.elapsed())
+}
+
+/// The least cost of each subject. They measure themselves, because what they prepare must not
+/// count.
+pub(super) fn least<const N: usize>(
+    turns: u32,
+    mut subjects: [Box<dyn FnMut() -> Cost + '_>; N],
+) -> [Cost; N] {
+    let mut least = [Cost::INFINITY; N];
+    for _ in 0..turns {
+        for (least, subject) in least.iter_mut().zip(&mut subjects) {
+            *least = least.min(subject());
+        }
+    }
+    least
+}
+
+/// The wall time of a unit of some work.
+pub(super) fn timed(units: u64, work: impl FnOnce()) -> Cost {
+    let started = Instant::now();
+    work();
+    per_unit(started.elapsed(), units)
 }
 
 /// The subjects alternate, so that other work of the machine disturbs them alike.

@@ -44,8 +44,8 @@ pub(super) fn figures(_: Depth) -> Vec<Figure> {
 
 /// The memory of a process, or one agent's share of it.
 #[derive(Clone, Copy)]
-struct Kept {
-    bytes: Cost,
+pub(super) struct Kept {
+    pub(super) bytes: Cost,
     mappings: Cost,
 }
 
@@ -72,7 +72,7 @@ fn lives(agent: &mut Agent<impl Engine>) {
 }
 
 /// The memory of this process now, if the system reports it.
-fn kept() -> Option<Kept> {
+pub(super) fn kept() -> Option<Kept> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let resident =
         status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"))?;

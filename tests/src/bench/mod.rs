@@ -13,6 +13,7 @@ mod measure;
 mod memory;
 mod opening;
 mod peers;
+mod postgres;
 mod round;
 mod sandbox;
 mod script;
@@ -26,7 +27,7 @@ use self::measure::Cost;
 /// How thoroughly to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Under three minutes: a tenth of the history, fewer turns.
+    /// Under four minutes: a tenth of the history, fewer turns.
     Quick,
     /// Everything.
     Whole,
@@ -191,6 +192,11 @@ pub const GROUPS: &[Group] = &[
         measure: confined::figures,
     },
     Group { name: "durable", about: "facts on a disk", measure: durable::figures },
+    Group {
+        name: "postgres",
+        about: "a store in PostgreSQL, beside bare SQL",
+        measure: postgres::figures,
+    },
 ];
 
 /// The figures as a table for people.

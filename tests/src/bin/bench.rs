@@ -17,7 +17,7 @@ use wakeful_tests::bench::{self, Depth, GROUPS};
                   2 the command line is wrong"
 )]
 struct Options {
-    /// Measure a tenth of the history in fewer turns: under three minutes.
+    /// Measure a tenth of the history in fewer turns: under four minutes.
     #[arg(long)]
     quick: bool,
     /// Also write the figures to FILE as JSON; times are in nanoseconds.

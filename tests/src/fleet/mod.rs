@@ -8,5 +8,6 @@ mod server;
 mod workers;
 mod world;
 
+pub(crate) use cluster::{Cluster, address as address_of};
 pub use server::{Guard, NoServer, Server};
 pub use world::{Size, run};

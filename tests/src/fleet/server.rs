@@ -150,6 +150,11 @@ impl Server {
         User::find()?.run("psql", run).map(drop)
     }
 
+    /// The port of 127.0.0.1 at which it answers.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Kills it (SIGKILL), and starts it again on the same data.
     ///
     /// # Errors

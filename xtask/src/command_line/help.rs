@@ -352,16 +352,16 @@ exit code: 0 nothing is broken, 1 something is or a build failed, 2 the command 
 const BENCH: &str = "\
 usage: cargo xtask bench [--quick] [--json FILE] [GROUP...]
 
-Builds the guests, the npm package's module and an optimised native host, and measures CPU time,
-the minimum of several turns. Machines differ and are noisy, so every figure is a ratio to
-something that is measured beside it in the same run. Beside other work on the same machine a
-figure differs by a tenth between runs. docs/performance.md explains the figures and has a whole
-run.
+Builds the guests, the npm package's module and an optimised native host, finds PostgreSQL, and
+measures CPU time, or wall time if a disk is involved: the minimum of several turns. Machines
+differ and are noisy, so every figure is a ratio to something that is measured beside it in the
+same run. Beside other work on the same machine a figure differs by a tenth between runs.
+docs/performance.md explains the figures and has a whole run.
 
-  --quick      a tenth of the history and fewer turns: under three minutes once all is built
+  --quick      a tenth of the history and fewer turns: under four minutes once all is built
   --json FILE  also write the figures to FILE
   GROUP        only these: round, sandbox, memory, script, peers, history, opening, items,
-               commands, durable
+               commands, durable, postgres
 
 exit code: 0 every goal is met, 1 one is missed or a build failed, 2 the command line is wrong";
 

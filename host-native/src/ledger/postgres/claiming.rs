@@ -22,11 +22,16 @@ const DRIVES: i32 = LEDGER_FORMAT as i32;
 
 /// Claims agents that are due and have no owner. One that a newer program drove is left to such
 /// programs: its ledger may have what this one cannot read. The row of the worker is locked against
-/// its end, so that no agent is claimed for a worker whose agents were taken over just now.
+/// its end, so that no agent is claimed for a worker whose agents were taken over just now. It is
+/// locked only if something is due: a lock is written, so each empty poll would wait for the disk.
 const CLAIM_DUE: &str = "
     WITH me AS (
         SELECT worker, labels FROM workers
-        WHERE worker = $1 AND lease_ends > clock_timestamp() FOR KEY SHARE
+        WHERE worker = $1 AND lease_ends > clock_timestamp() AND EXISTS (
+            SELECT FROM agents
+            WHERE kind = ANY ($3) AND format <= $4 AND due_at <= now()
+                AND owner IS NULL AND goes_on_in IS NULL
+        ) FOR KEY SHARE
     ), due AS (
         SELECT agent FROM agents, me
         WHERE kind = ANY ($3) AND format <= $4 AND due_at <= now() AND owner IS NULL AND goes_on_in IS NULL

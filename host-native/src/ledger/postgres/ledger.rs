@@ -25,11 +25,12 @@ pub struct PostgresLedger {
 }
 
 /// Entries after a position, archived ones first, up to a number of entries or of bytes. The first
-/// one comes whatever its length is.
+/// one comes whatever its length is. The sum is over `ROWS`: for peers, which positions do not
+/// have, the server would look at each row twice.
 const PAGE: &str = "
     SELECT canonical, chain, batch FROM (
         SELECT seq, canonical, chain, batch, octet_length(canonical) AS own,
-            sum(octet_length(canonical)) OVER (ORDER BY seq) AS bytes
+            sum(octet_length(canonical)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS bytes
         FROM (
             (SELECT seq, canonical, chain, batch FROM archived
              WHERE agent = $1 AND seq > $2 ORDER BY seq LIMIT $3)
