@@ -283,10 +283,12 @@ impl Agent {
             {
                 return Ok(Ending::Stopped);
             }
-            let has_ended =
-                if until == Until::Idle { self.is_idle()? } else { has_ended(state, until) };
-            // What came through a store while nobody drove the agent may not be heard yet.
-            if has_ended && !self.hear()? {
+            let has_ended = match until {
+                Until::Idle => self.is_idle()?,
+                // What came through a store while nobody drove the agent may not be heard yet.
+                _ => has_ended(state, until) && !self.hear()?,
+            };
+            if has_ended {
                 return Ok(self.rested());
             }
             if self.actor.state().turns().run.is_none() {

@@ -94,7 +94,9 @@ start_postgres() {
         if [ "$EUID" -eq 0 ] && ! "${as_user[@]}" test -x "$folder/postgres"; then
             # A folder of root, such as its home, is closed to the user of PostgreSQL.
             rmdir "$folder/postgres"
-            ln -s "$(mktemp -d "${TMPDIR:-/tmp}/wakeful-example-XXXXXX")" "$folder/postgres"
+            local elsewhere
+            elsewhere=$(mktemp -d "${TMPDIR:-/tmp}/wakeful-example-XXXXXX")
+            ln -s "$elsewhere" "$folder/postgres"
         fi
         [ "$EUID" -ne 0 ] || chown postgres: "$folder/postgres/"
     fi

@@ -102,7 +102,7 @@ impl Archive {
             let why = "its old entries go to a table of the store";
             return Err(CliError::NotOnStore { option: "--to", why });
         }
-        let agent = self.ledger.open(place)?;
+        let agent = self.ledger.verified(place)?;
         let store = PostgresStore::open(address)?;
         let failed = |why: Refusal| CliError::Archive {
             path: place.to_string().into(),

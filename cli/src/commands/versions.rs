@@ -97,7 +97,10 @@ fn lines() -> Vec<Line> {
         line(
             "PostgreSQL schema",
             PostgresStore::SCHEMA.to_string(),
-            format!("up to {}; the first writer migrates", PostgresStore::SCHEMA),
+            format!(
+                "up to {}, and newer ones that only add to it; the first writer migrates",
+                PostgresStore::SCHEMA
+            ),
             "when a table changes",
         ),
         line(

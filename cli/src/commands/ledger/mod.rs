@@ -54,8 +54,8 @@ impl LedgerArg {
         to_write(self.path(), self.agent.as_deref())
     }
 
-    /// Opens the agent's ledger for reading only, and verifies it.
-    pub(super) fn open(&self, place: &Place) -> Result<AgentId, CliError> {
+    /// The agent, after its ledger was verified.
+    pub(super) fn verified(&self, place: &Place) -> Result<AgentId, CliError> {
         to_read(place, self.agent.as_deref()).map(|(agent, _)| agent)
     }
 

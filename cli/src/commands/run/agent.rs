@@ -56,7 +56,8 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let signals = super::signals(hurry.clone())?;
     let (told, of) = (conversation.clone(), agent_id.clone());
     let patience = Endless::new(hurry, move |said: &str| told.notice(&of, said));
-    let store = joined::join(&ledger, Arc::new(patience))?;
+    let joined = joined::join(&ledger, Arc::new(patience))?;
+    let store = &joined.0;
     let mut stored = ledger::Stored::Local(store.ledger(&agent_id));
     ledger::verify(&ledger, &agent_id, &mut stored)?;
     if let Some(notice) = checked.notice() {
@@ -73,11 +74,11 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     };
     let setup = given.model.setup(checked, place)?;
     let failed = |why| match why {
-        AgentError::Drive(why) => super::ended(why, &store),
+        AgentError::Drive(why) => super::ended(why, store),
         why => CliError::Agent(why),
     };
     let lost = setup.lost.clone();
-    joined::guard(&store, move || lost.cancel());
+    joined::guard(store, move || lost.cancel());
     let mut agent = Agent::open(setup).map_err(failed)?;
     let handle = agent.handle();
     // The thread of the agent waits for its requests, so another one waits for signals.
@@ -91,7 +92,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     let ending = agent.live(until);
     // Also after a failure: what the agent has said must be seen.
     conversation.end();
-    joined::leave(&store, &agent_id, agent.next_wake().ok().flatten());
+    joined::give_back(store, &agent_id, agent.next_wake().ok().flatten());
     match ending.map_err(failed)? {
         Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
         Ending::Failed => {

@@ -55,7 +55,8 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let signals = super::signals(hurry.clone())?;
     let notice = log.clone();
     let patience = Endless::new(hurry, move |said: &str| notice.notice(said));
-    let store = joined::join(&place, Arc::new(patience))?;
+    let joined = joined::join(&place, Arc::new(patience))?;
+    let store = &joined.0;
     let own = store.own(&agent_id)?;
     let time = match &args.story.recorded {
         Some(file) => Time::Recorded { clock: recorded(file, &agent_id)?, now: story.starts_at },
@@ -72,7 +73,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     ledger::verify(&place, &agent_id, &mut ledger::Stored::Local(ledger.clone()))?;
     let options = Options::new(agent_id.clone());
     let opened = Run::open(&options, &engines, ledger, story, time, signals, log);
-    let ended = |why| super::ended(why, &store);
+    let ended = |why| super::ended(why, store);
     let mut run = opened.map_err(ended)?.owning(own);
     match run.live(until).map_err(ended)? {
         ending @ (Ending::Rested | Ending::ShutDown) => {
@@ -82,7 +83,7 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
                 Some(own) => own.release()?,
                 None => {}
             }
-            joined::leave(&store, &agent_id, due);
+            joined::give_back(store, &agent_id, due);
             Ok(Verdict::Well)
         }
         // A crash must leave only what is on the disk, so nothing is cleaned up.
