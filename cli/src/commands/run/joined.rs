@@ -12,8 +12,8 @@ use super::super::{CliError, ledger::Place};
 #[cfg(target_os = "linux")]
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A place whose agents this process may drive. When it is dropped, also after a failure, those of a
-/// store are due at once, and nobody waits for the lease.
+/// A place whose agents this process may drive. When it is dropped, also after a failure, those of
+/// a store are due at once, and nobody waits for the lease.
 pub(super) struct Joined(pub(super) Store);
 
 impl Drop for Joined {
