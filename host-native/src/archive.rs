@@ -10,14 +10,16 @@
 use std::path::Path;
 
 use serde::Serialize;
-use wakeful_core::{
-    AgentId, Head, Ledger, LedgerError, Options, SchedulerError, Seq, Snapshot, SnapshotIgnored,
-};
+use wakeful_core::{AgentId, Head, Ledger, LedgerError, Options, SchedulerError, Seq};
+#[cfg(feature = "postgres")]
+use wakeful_core::{Snapshot, SnapshotIgnored};
 
+#[cfg(feature = "postgres")]
+use crate::ledger::{PostgresError, PostgresStore};
 use crate::{
     doctor::{self, Examination, SnapshotFound, Thoroughness},
     driver::{self, DriveError},
-    ledger::{Anchor, ArchiveError, PostgresError, PostgresStore, SqliteLedger, StoreLedger},
+    ledger::{Anchor, ArchiveError, SqliteLedger},
 };
 
 /// The result of a move.
@@ -62,6 +64,7 @@ pub enum Refusal {
     #[error(transparent)]
     Move(#[from] ArchiveError),
     /// The store cannot move them. What it moved is read where it is now.
+    #[cfg(feature = "postgres")]
     #[error(transparent)]
     Store(#[from] PostgresError),
 }
@@ -110,8 +113,7 @@ pub fn archive(
 ) -> Result<Archived, Refusal> {
     // Before the long examination, and before anything is created or stored.
     let before = may_be_archive(ledger, to)?;
-    let mut whole = StoreLedger::Sqlite(ledger.clone());
-    let snapshot = sound(doctor::examine(agent, &mut whole, Thoroughness::Spread, &mut done)?)?;
+    let snapshot = sound(doctor::examine(agent, ledger, Thoroughness::Spread, &mut done)?)?;
     // A batch is appended whole, so the cut falls before the batch that holds the snapshot's entry.
     let batch = ledger
         .read_with_batches(Seq(snapshot.0 - 1), 1)?
@@ -141,6 +143,7 @@ pub fn archive(
 ///
 /// # Errors
 /// If there is no snapshot of this version, or the store cannot be used.
+#[cfg(feature = "postgres")]
 pub fn archive_in_store(
     agent: &AgentId,
     store: &PostgresStore,

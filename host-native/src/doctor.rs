@@ -10,7 +10,9 @@ use wakeful_core::{
     Timestamp,
 };
 
-use crate::ledger::{Anchor, StoreLedger};
+#[cfg(feature = "postgres")]
+use crate::ledger::StoreLedger;
+use crate::ledger::{Anchor, SqliteError, SqliteLedger};
 
 /// Entries per read.
 const PAGE: u32 = 512;
@@ -32,6 +34,87 @@ pub enum Thoroughness {
     /// Every batch. The time is quadratic in the length of the ledger.
     Each,
 }
+
+/// A ledger that the doctor can examine.
+pub trait Examined: Ledger {
+    /// The newest entry; [`Head::START`] if there is none.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    fn head(&mut self) -> Result<Head, LedgerError>;
+
+    /// Reads entries as [`Ledger::read`] does, each with the position of the first entry of its
+    /// batch (contract 1.1).
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    fn read_with_batches(
+        &mut self,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<(EntryBytes, Seq)>, LedgerError>;
+
+    /// The entry after which the ledger begins, if its old entries were moved into an archive file.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError>;
+
+    /// Why the old entries of an anchor cannot be read; `None` if they can.
+    fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError>;
+
+    /// The file or store in which the ledger goes on; `None` if it does so here.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    fn goes_on_in(&mut self) -> Result<Option<PathBuf>, LedgerError>;
+
+    /// What is stored beside the entries and does not fit them, such as the head that a store keeps
+    /// of the agent; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    fn astray(&mut self) -> Result<Option<String>, LedgerError>;
+}
+
+/// Has the trait's methods from the ledger's own.
+macro_rules! examined {
+    ($ledger:ty) => {
+        impl Examined for $ledger {
+            fn head(&mut self) -> Result<Head, LedgerError> {
+                Self::head(self)
+            }
+
+            fn read_with_batches(
+                &mut self,
+                after: Seq,
+                limit: u32,
+            ) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
+                Self::read_with_batches(self, after, limit)
+            }
+
+            fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
+                Self::anchor(self)
+            }
+
+            fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError> {
+                Self::missing(self, anchor)
+            }
+
+            fn goes_on_in(&mut self) -> Result<Option<PathBuf>, LedgerError> {
+                Ok(Self::goes_on_in(self)?.map(PathBuf::from))
+            }
+
+            fn astray(&mut self) -> Result<Option<String>, LedgerError> {
+                Self::astray(self)
+            }
+        }
+    };
+}
+
+examined!(SqliteLedger);
+#[cfg(feature = "postgres")]
+examined!(StoreLedger);
 
 /// The result of examining a ledger.
 #[derive(Clone, Debug, Serialize)]
@@ -175,7 +258,7 @@ impl Examination {
 /// wrong with the entries themselves is in the examination.
 pub fn examine(
     agent_id: &AgentId,
-    ledger: &mut StoreLedger,
+    ledger: &mut impl Examined,
     thoroughness: Thoroughness,
     mut done: impl FnMut(Seq),
 ) -> Result<Examination, LedgerError> {
@@ -251,12 +334,12 @@ pub fn examine(
 /// case also what is wrong between the anchor and the snapshot.
 fn begin(
     agent_id: &AgentId,
-    ledger: &mut StoreLedger,
+    ledger: &mut impl Examined,
     kept: &Kept,
 ) -> Result<(Machine, ArchiveFound, Option<String>), LedgerError> {
     let options = Options::new(agent_id.clone());
     let Some(anchor) = ledger.anchor()? else {
-        let is_one = |place: String| ArchiveFound::IsOne { goes_on_in: place.into() };
+        let is_one = |goes_on_in| ArchiveFound::IsOne { goes_on_in };
         return Ok((
             Machine::new(options),
             ledger.goes_on_in()?.map_or(ArchiveFound::None, is_one),
@@ -282,7 +365,7 @@ fn begin(
 
 /// Whether the chain leads from one head to the other.
 fn reaches(
-    ledger: &mut StoreLedger,
+    ledger: &mut impl Examined,
     from: Head,
     to: Head,
 ) -> Result<Result<bool, EntryError>, LedgerError> {

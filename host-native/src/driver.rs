@@ -4,7 +4,9 @@
 //! sandboxed guest. Other processes may write to the same ledger. If one of them appended first,
 //! the driver reads its entries and repeats its own call (contract 3.2).
 
-use std::{borrow::Cow, time::Instant};
+#[cfg(feature = "postgres")]
+use std::borrow::Cow;
+use std::time::Instant;
 
 use wakeful_core::{
     Answer, Boundary, Clock, ClockRight, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode,
@@ -13,10 +15,11 @@ use wakeful_core::{
     json::{self, JsonError, Readable},
 };
 
+#[cfg(feature = "postgres")]
+use crate::ledger::{Claim, Fate};
 use crate::{
     clock::SteadyClock,
     engine::{Engine, EngineError, Engines, Mode},
-    ledger::{Claim, Fate},
 };
 
 /// Entries per read.
@@ -343,6 +346,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     ///
     /// # Errors
     /// If the ledger or the store fails, or another driver takes over.
+    #[cfg(feature = "postgres")]
     pub fn receive(
         &mut self,
         claim: &Claim,

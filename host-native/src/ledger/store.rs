@@ -424,7 +424,7 @@ impl StoreLedger {
     /// Why the old entries of an anchor cannot be read; `None` if they can.
     pub fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError> {
         match self {
-            Self::Sqlite(ledger) => ledger.archive(anchor).err(),
+            Self::Sqlite(ledger) => ledger.missing(anchor),
             Self::Postgres(_) => None,
         }
     }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
 use wakeful_host::{
     doctor, driver,
-    ledger::{SqliteError, SqliteFile, StoreLedger},
+    ledger::{SqliteError, SqliteFile},
 };
 
 use super::agent::{entries, file_with, folded, ledger, observed};
@@ -266,7 +266,7 @@ fn a_flipped_bit_beside_the_text_of_an_entry_is_found_or_changes_nothing() {
             let file = SqliteFile::open_read_only(&flipped).expect("its first page is whole");
             let examined = doctor::examine(
                 &"a".into(),
-                &mut StoreLedger::Sqlite(ledger(&file, "a")),
+                &mut ledger(&file, "a"),
                 doctor::Thoroughness::Spread,
                 |_| (),
             );

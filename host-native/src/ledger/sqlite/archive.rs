@@ -129,6 +129,11 @@ impl SqliteLedger {
         self.file.path().parent().unwrap_or(Path::new("")).join(named)
     }
 
+    /// Why the old entries of an anchor cannot be read; `None` if they can.
+    pub fn missing(&mut self, anchor: &Anchor) -> Option<SqliteError> {
+        self.archive(anchor).err()
+    }
+
     /// The ledger in the file that the anchor names. It is opened once and then kept.
     ///
     /// # Errors

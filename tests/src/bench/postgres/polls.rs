@@ -106,7 +106,10 @@ fn wake_up(depth: Depth, store: &PostgresStore) -> Figure {
         Depth::Whole => 4,
     };
     let worker = store.join(&WorkerOptions::default()).expect("a worker");
-    let p99 = (0..turns).map(|_| late(&worker)).fold(Cost::INFINITY, Cost::min);
+    // All alarms count: the least of several turns would hide a late one.
+    let mut late: Vec<_> = (0..turns).flat_map(|_| late(&worker)).collect();
+    late.sort_by(Cost::total_cmp);
+    let p99 = late[late.len() * 99 / 100 - 1];
     worker.leave().expect("the worker ends");
     Figure::new(
         "from an alarm in PostgreSQL to its claim, p99",
@@ -117,8 +120,8 @@ fn wake_up(depth: Depth, store: &PostgresStore) -> Figure {
     .within(1.4)
 }
 
-/// How late an alarm is found. Of a hundred alarms, one is later.
-fn late(worker: &Worker) -> Cost {
+/// How late each of the alarms of a turn is found.
+fn late(worker: &Worker) -> Vec<Cost> {
     let mut clock = worker.clock();
     let begin = clock.now().plus_ms(3_000);
     let mut waiting = BTreeMap::new();
@@ -140,8 +143,7 @@ fn late(worker: &Worker) -> Cost {
             claim.rest(None).expect("it rests");
         }
     }
-    late.sort_by(Cost::total_cmp);
-    late[late.len() * 99 / 100 - 1]
+    late
 }
 
 /// What a worker costs over many agents that rest: its CPU time, and the memory that they add to
