@@ -83,7 +83,8 @@ pub enum ClaimError {
 /// dropped, the lease is no longer renewed; [`Worker::leave`] ends it at once.
 ///
 /// If the lease ends in spite of it, as while the process was stopped, others take its agents over,
-/// and it joins again under another id. Its claims of before are lost: [`Claim::is_sure`] says so.
+/// and it joins again under another id. Its claims of before are lost, as
+/// [`Claim::is_sure`](super::Claim::is_sure) says.
 #[derive(Clone)]
 pub struct Worker {
     pub(super) shared: Arc<Shared>,
