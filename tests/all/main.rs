@@ -20,6 +20,7 @@ mod past;
 mod postgres;
 mod properties;
 mod round_trips;
+mod scale;
 mod scenarios;
 mod sim;
 mod sources;

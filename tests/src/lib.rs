@@ -8,6 +8,7 @@ pub mod fuzz;
 pub mod load;
 pub mod model;
 pub mod paths;
+pub mod scale;
 pub mod scenario;
 pub mod sequence;
 pub mod sim;

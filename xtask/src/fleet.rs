@@ -1,8 +1,14 @@
 //! `cargo xtask fleet`: agents on three servers of one store in PostgreSQL, under faults.
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
-use crate::{call::Failure, load, paths::Paths, postgres, stage::stage};
+use crate::{
+    call::{Call, Failure, exit_code},
+    load, native,
+    paths::Paths,
+    postgres,
+    stage::stage,
+};
 
 /// What every test run does.
 const SHARE: [&str; 12] = [
@@ -24,7 +30,25 @@ const SHARE: [&str; 12] = [
 /// tests with these options.
 pub(crate) fn fleet(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     stage("postgres", "PostgreSQL, of which each cluster is made", || postgres::find(paths))?;
+    if options.iter().any(|option| option == "--patroni") {
+        stage("patroni", "Patroni and etcd, which elect the primary", || postgres::patroni(paths))?;
+    }
     load::released(paths, "fleet", options)
+}
+
+/// Measures what a turn costs, unless costs are named, and runs the program `scale` with these
+/// options.
+pub(crate) fn scale(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
+    if options.iter().any(|option| option.split('=').next() == Some("--costs")) {
+        let release = || native::build_released(paths, "scale");
+        stage("release", "this program, optimised", release)?;
+        // A path is relative to the folder in which the developer typed it.
+        let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
+        let call = Call::new(paths, "scale", paths.released("scale")).folder(here);
+        return call.args(options).pass_through().map(exit_code);
+    }
+    stage("postgres", "PostgreSQL, of which each cluster is made", || postgres::find(paths))?;
+    load::released(paths, "scale", options)
 }
 
 /// Does a share, with the programs that are built.

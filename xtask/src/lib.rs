@@ -77,6 +77,7 @@ pub fn main() -> ExitCode {
         Command::Model(options) => model::model(&paths, &options),
         Command::Load(options) => load::load(&paths, &options),
         Command::Fleet(options) => fleet::fleet(&paths, &options),
+        Command::Scale(options) => fleet::scale(&paths, &options),
         Command::Bench(options) => bench::bench(&paths, &options),
         Command::World => world::world(&paths),
         Command::Proof(words) => proof::forward(&paths, &words),

@@ -2,7 +2,11 @@
 
 use std::{env, fs, path::Path};
 
-use crate::{call::Failure, debian, paths::Paths};
+use crate::{
+    call::Failure,
+    debian,
+    paths::{Paths, on_path},
+};
 
 /// The line that installs it.
 const INSTALL: &str = "apt-get install postgresql";
@@ -26,4 +30,13 @@ pub(crate) fn find(paths: &Paths) -> Result<(), Failure> {
     }
     let missing = format!("PostgreSQL is missing: {INSTALL}, or name its folder in PG_BIN");
     debian::install(paths, "postgres", &["postgresql"], &missing)
+}
+
+/// Installs Patroni and etcd if they are missing.
+pub(crate) fn patroni(paths: &Paths) -> Result<(), Failure> {
+    if ["patroni", "etcd"].iter().all(|program| on_path(program).is_some()) {
+        return Ok(());
+    }
+    let missing = "Patroni or etcd is missing: apt-get install patroni etcd-server";
+    debian::install(paths, "patroni", &["patroni", "etcd-server"], missing)
 }

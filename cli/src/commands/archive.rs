@@ -58,7 +58,7 @@ pub(super) struct Archive {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct What {
-    /// Move everything before the newest snapshot; hosts store one each time the log has doubled
+    /// Move everything before the newest snapshot; hosts store one now and then
     #[arg(long)]
     before_snapshot: bool,
     /// Store a snapshot now, and move everything before it

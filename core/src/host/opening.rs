@@ -24,6 +24,8 @@ pub struct Opening {
     pub ignored: Option<SnapshotIgnored>,
     /// The number of entries that were read and verified.
     pub verified: u64,
+    /// The length of the snapshot that was used; 0 without one.
+    pub(super) snapshot_bytes: usize,
 }
 
 /// The machine of a ledger, and how it was opened. Appends nothing, not even the first entry, so
@@ -37,9 +39,9 @@ pub fn open(
     ledger: &mut impl Ledger,
 ) -> Result<(Machine, Opening), SchedulerError> {
     let (mut machine, mut opening) = match resume(options, ledger)? {
-        Resumed::At(machine) => {
+        Resumed::At(machine, snapshot_bytes) => {
             let snapshot = Some(machine.head().seq);
-            (*machine, Opening { snapshot, ..Opening::default() })
+            (*machine, Opening { snapshot, snapshot_bytes, ..Opening::default() })
         }
         Resumed::Not(ignored) => {
             (Machine::new(options.clone()), Opening { ignored, ..Opening::default() })
@@ -84,8 +86,8 @@ pub(crate) fn require_head(
 
 /// The use of the newest snapshot.
 enum Resumed {
-    /// The machine has the state of the snapshot.
-    At(Box<Machine>),
+    /// The machine has the state of the snapshot, whose length in bytes this is.
+    At(Box<Machine>, usize),
     /// The snapshot is not used, and why; `None` if there is no snapshot.
     Not(Option<SnapshotIgnored>),
 }
@@ -107,7 +109,7 @@ fn resume(options: &Options, ledger: &mut impl Ledger) -> Result<Resumed, Schedu
     match ledger.read(before, 1)?.first() {
         // contract 3.4: the agent has already acted on entries that are gone.
         None => Err(OpenError::HeadBelowSnapshot { snapshot: seq }.into()),
-        Some(entry) if machine.stands_at(entry) => Ok(Resumed::At(Box::new(machine))),
+        Some(entry) if machine.stands_at(entry) => Ok(Resumed::At(Box::new(machine), stored.len())),
         Some(_) => Ok(Resumed::Not(Some(SnapshotIgnored::OtherHistory { seq }))),
     }
 }

@@ -1,7 +1,7 @@
 //! The short loop over a ledger, a clock and a provider.
 
 use alloc::{collections::VecDeque, format, string::String, vec::Vec};
-use core::ops::RangeInclusive;
+use core::{cell::Cell, ops::RangeInclusive};
 
 use serde::Serialize;
 
@@ -80,8 +80,14 @@ pub struct StepReport {
     pub effects: Vec<Effect>,
 }
 
-/// The length of the log at which the first snapshot is stored. A shorter log is folded quickly.
-pub const FIRST_SNAPSHOT: Seq = Seq(256);
+/// The length of the log at which the first snapshot is stored, and the least number of entries
+/// between two. So few are folded quickly.
+pub const FIRST_SNAPSHOT: Seq = Seq(64);
+
+/// After a snapshot there is an entry for each such number of its bytes, and then the next one.
+/// Entries have about four times as many, so snapshots add a quarter to what is written, and to
+/// open a ledger takes as long as the state is large, however long the history is.
+const SNAPSHOT_BYTES_PER_ENTRY: usize = 128;
 
 /// The most steps without a rest. More of them are a defect, not a workload.
 const MAX_STEPS: usize = 100_000;
@@ -114,7 +120,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         provider: P,
     ) -> Result<Self, SchedulerError> {
         let (machine, opening) = opening::open(&options, &mut ledger)?;
-        let snapshot_due = opening.snapshot.map_or(FIRST_SNAPSHOT, doubled);
+        let snapshot_due =
+            opening.snapshot.map_or(FIRST_SNAPSHOT, |seq| after(seq, opening.snapshot_bytes));
         let mut scheduler = Self {
             machine,
             ledger,
@@ -396,7 +403,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     }
 
     /// The state as text to store beside the log. The loop stores it automatically each time the
-    /// log has doubled.
+    /// entries since the newest one have become about four times as long.
     #[must_use]
     pub fn snapshot(&self) -> String {
         self.machine.snapshot()
@@ -438,28 +445,35 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         }
     }
 
-    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is already durable,
-    /// so a failure is only noted.
+    /// contract 3.5: stores a snapshot when one is due. The batch is already durable, so a failure
+    /// is only noted.
     fn keep_snapshot(&mut self) {
         let head = self.machine.head();
         if head.seq < self.snapshot_due {
             return;
         }
+        // A host without snapshots makes no text.
+        let bytes = Cell::new(0);
+        let counted = |text: String| {
+            bytes.set(text.len());
+            text
+        };
         let stored = match self.ledger.snapshot_bytes() {
-            usize::MAX => self.ledger.store_snapshot(&head, &|| self.machine.snapshot()),
+            usize::MAX => self.ledger.store_snapshot(&head, &|| counted(self.machine.snapshot())),
             most => match self.machine.snapshot_within(most) {
-                Some(text) => self.ledger.store_snapshot(&head, &|| text.clone()),
-                None => Err(LedgerError::Failed {
-                    message: format!("the state has more than {most} bytes, so it is not stored"),
-                }),
+                Some(text) => self.ledger.store_snapshot(&head, &|| counted(text.clone())),
+                None => {
+                    bytes.set(most);
+                    Err(LedgerError::Failed {
+                        message: format!(
+                            "the state has more than {most} bytes, so it is not stored"
+                        ),
+                    })
+                }
             },
         };
         // After a failure not with the very next append, which would ask a broken store each time.
-        self.snapshot_due = if stored.is_ok() {
-            doubled(head.seq)
-        } else {
-            Seq(head.seq.0.saturating_add(FIRST_SNAPSHOT.0))
-        };
+        self.snapshot_due = after(head.seq, bytes.get());
         self.snapshot_failed = stored.err();
     }
 
@@ -481,7 +495,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     }
 }
 
-/// The length at which a log of this length has doubled.
-fn doubled(seq: Seq) -> Seq {
-    Seq(seq.0.saturating_mul(2)).max(FIRST_SNAPSHOT)
+/// The length of the log at which a snapshot is due after one at `seq` with this length.
+fn after(seq: Seq, bytes: usize) -> Seq {
+    let entries = u64::try_from(bytes / SNAPSHOT_BYTES_PER_ENTRY).unwrap_or(u64::MAX);
+    Seq(seq.0.saturating_add(entries.max(FIRST_SNAPSHOT.0)))
 }

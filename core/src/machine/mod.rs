@@ -179,7 +179,8 @@ impl Machine {
         bytes.split().is_some_and(|(_, chain)| chain == self.state.head.chain)
     }
 
-    /// The state as text to store beside the log. Store one each time the log has doubled.
+    /// The state as text to store beside the log. Store one each time the entries since
+    /// the newest one have become several times as long.
     #[must_use]
     pub fn snapshot(&self) -> String {
         json::write(&Snapshot::from_state(&self.state))

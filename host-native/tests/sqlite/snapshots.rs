@@ -13,15 +13,16 @@ use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};
 use crate::shared::prompt;
 
-/// The positions of the snapshots of agent `a`.
-fn stored(path: &Path) -> Vec<i64> {
+/// The positions of the snapshots of agent `a`, and their lengths.
+fn stored(path: &Path) -> Vec<(i64, i64)> {
     let connection = Connection::open(path).expect("it opens");
-    let mut statement =
-        connection.prepare("SELECT seq FROM snapshots ORDER BY seq").expect("a table");
+    let mut statement = connection
+        .prepare("SELECT seq, length(text) FROM snapshots ORDER BY seq")
+        .expect("a table");
     statement
-        .query_map([], |row| row.get(0))
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .expect("rows")
-        .map(|seq| seq.expect("a position"))
+        .map(|row| row.expect("a position and a length"))
         .collect()
 }
 
@@ -40,10 +41,10 @@ fn opened(path: &Path) -> (Opening, State, State) {
 }
 
 #[test]
-fn a_snapshot_is_stored_each_time_the_log_has_doubled_and_the_newest_two_are_kept() {
+fn a_snapshot_is_stored_when_the_entries_since_the_newest_outgrow_it_and_two_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    let mut seen: Vec<i64> = Vec::new();
+    let mut seen: Vec<(i64, i64)> = Vec::new();
     let file = file_with(&path, 0);
     let mut agent = observed("a", ledger(&file, "a"));
     for number in 0..1200 {
@@ -55,13 +56,36 @@ fn a_snapshot_is_stored_each_time_the_log_has_doubled_and_the_newest_two_are_kep
         }
     }
     assert!(agent.snapshot_failed().is_none());
-    assert_eq!(seen.len(), 4, "{seen:?}");
-    assert!(
-        seen[0] >= 256
-            && seen.windows(2).all(|pair| pair[1] >= 2 * pair[0] && pair[1] <= 2 * pair[0] + 2),
-        "{seen:?}"
-    );
-    assert_eq!(stored(&path), seen[2..], "the newest two");
+    assert!(seen.len() >= 4, "{seen:?}");
+    let first = i64::try_from(FIRST_SNAPSHOT.0).expect("a small number");
+    assert!((first..=first + 2).contains(&seen[0].0), "{seen:?}");
+    for pair in seen.windows(2) {
+        let least = (pair[0].1 / 128).max(first);
+        // A prompt is two entries, so a snapshot may come one later.
+        assert!((least..=least + 2).contains(&(pair[1].0 - pair[0].0)), "{seen:?}");
+    }
+    assert_eq!(stored(&path), seen[seen.len() - 2..], "the newest two");
+    // The newest one is the state, however large it is. All before it were paid by entries.
+    let before: i64 = seen[..seen.len() - 1].iter().map(|(_, bytes)| bytes).sum();
+    let (newest, _) = seen[seen.len() - 1];
+    assert!(before <= 128 * newest, "{before} bytes of snapshots for {newest} entries");
+}
+
+#[test]
+fn to_open_a_long_ledger_reads_few_entries() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 0);
+    let mut agent = observed("a", ledger(&file, "a"));
+    let mut most = 0;
+    for number in 0..6_000 {
+        agent.propose(r#"{"fact":"runtime_restarted"}"#).expect("it is recorded");
+        if number % 97 == 0 {
+            most = most.max(observed("a", ledger(&file, "a")).opening().verified);
+        }
+    }
+    assert!(agent.state().head().seq >= Seq(6_000), "{}", agent.state().head());
+    assert!(most <= FIRST_SNAPSHOT.0 + 1, "{most} entries were read");
 }
 
 #[test]
@@ -114,7 +138,7 @@ fn an_agent_goes_on_from_a_snapshot_as_one_that_never_stopped() {
 fn ignored_after(sql: &str) -> SnapshotIgnored {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    drop(file_with(&path, 150));
+    drop(file_with(&path, 37));
     execute(&path, sql);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole, "nothing is lost after `{sql}`");
@@ -156,8 +180,8 @@ fn a_snapshot_that_cannot_be_used_is_ignored_with_its_reason() {
             .starts_with("the snapshot cannot be read: EOF while parsing")
     );
     assert!(said("UPDATE snapshots SET text = ''").starts_with("the snapshot cannot be read: "));
-    let moved = "UPDATE snapshots SET text = replace(text, '\"head\":{\"seq\":257,', \
-                 '\"head\":{\"seq\":255,') WHERE length(text) > 0";
+    let moved = "UPDATE snapshots SET text = replace(text, '\"head\":{\"seq\":65,', \
+                 '\"head\":{\"seq\":63,') WHERE length(text) > 0";
     assert_eq!(ignored_after(moved), SnapshotIgnored::WrongDigest, "the digest covers the head");
 }
 
@@ -166,12 +190,12 @@ fn a_snapshot_that_cannot_be_used_is_ignored_with_its_reason() {
 fn a_snapshot_of_another_history_or_another_agent_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, other) = (folder.path().join("ledger.sqlite"), folder.path().join("other.sqlite"));
-    drop(file_with(&path, 150));
+    drop(file_with(&path, 37));
     let file = SqliteFile::open(&other).expect("it opens");
     let mut agent = observed("a", ledger(&file, "a"));
-    (0..150).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
+    (0..37).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
     let mut stranger = observed("b", ledger(&file, "b"));
-    (0..150).for_each(|number| assert!(stranger.propose(&prompt(&format!("m{number}"))).is_ok()));
+    (0..37).for_each(|number| assert!(stranger.propose(&prompt(&format!("m{number}"))).is_ok()));
     let take = |number: u8| {
         let connection = Connection::open(&path).expect("it opens");
         connection
@@ -185,7 +209,7 @@ fn a_snapshot_of_another_history_or_another_agent_is_ignored() {
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
     let why = opening.ignored.expect("a reason").to_string();
-    assert_eq!(why, "the snapshot is of another history: entry 257 of the ledger differs");
+    assert_eq!(why, "the snapshot is of another history: entry 65 of the ledger differs");
     take(2);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
@@ -196,8 +220,8 @@ fn a_snapshot_of_another_history_or_another_agent_is_ignored() {
 fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    drop(file_with(&path, 150));
-    execute(&path, "DELETE FROM entries WHERE seq > 200");
+    drop(file_with(&path, 37));
+    execute(&path, "DELETE FROM entries WHERE seq > 50");
     let file = SqliteFile::open(&path).expect("it opens");
     let opened = Scheduler::observe(
         Options::new("a".into()),
@@ -206,14 +230,14 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
         wakeful_host::provider::Elsewhere,
     );
     let why = opened.map(|_| ()).expect_err("it is refused").to_string();
-    let said = "the ledger ends before entry 257, which its snapshot covers: entries were lost, \
+    let said = "the ledger ends before entry 65, which its snapshot covers: entries were lost, \
                 restore a copy that has them";
     assert_eq!(why, said);
     execute(&path, "UPDATE snapshots SET text = replace(text, '\"m7\"', '\"x7\"')");
     let agent = observed("a", ledger(&file, "a"));
     assert_eq!(
         (agent.opening().ignored.clone(), agent.state().head().seq),
-        (Some(SnapshotIgnored::WrongDigest), Seq(200))
+        (Some(SnapshotIgnored::WrongDigest), Seq(50))
     );
 }
 
@@ -221,7 +245,7 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
 fn a_snapshot_that_cannot_be_loaded_is_ignored_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    drop(file_with(&path, 150));
+    drop(file_with(&path, 37));
     Connection::open(&path)
         .and_then(|file| file.execute_batch("ALTER TABLE snapshots RENAME COLUMN text TO words"))
         .expect("it is changed");

@@ -27,7 +27,7 @@ pub(crate) struct Command {
 
 /// All methods: first those of every test run, then those without an end, then those about the code
 /// and the tests themselves.
-pub(crate) const METHODS: [Method; 23] = [
+pub(crate) const METHODS: [Method; 24] = [
     Method {
         name: "unit tests",
         does: "single functions, tested beside their code",
@@ -187,6 +187,17 @@ pub(crate) const METHODS: [Method; 23] = [
             line: |minutes| format!("crash --stories {} --kills {}", 600 * minutes, 12 * minutes),
             share: 10,
             tells: " deaths ",
+        }),
+        fails: &[],
+    },
+    Method {
+        name: "fleet",
+        does: "three servers on one store in PostgreSQL, in networks of their own, are killed, cut off and stopped, and Patroni elects another primary again and again; every ledger is verified",
+        rooms: &["tests/src/fleet/", "tests/all/postgres/"],
+        command: Some(Command {
+            line: |_| "fleet --patroni --namespaces".to_owned(),
+            share: 0,
+            tells: "acknowledged",
         }),
         fails: &[],
     },

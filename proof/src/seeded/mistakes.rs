@@ -124,6 +124,38 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         found_by: &[FoundBy { method: "hosts", run: Tests("host", "sqlite::"), says: "FAILED" }],
     },
     Mistake {
+        name: "an append compares the owner of an agent, and not the epoch of its claim",
+        layer: Shells,
+        changes: &[Change {
+            file: "host-native/src/ledger/postgres/append.rs",
+            from: "            AND (want.owner IS NULL OR agents.epoch = want.epoch)\n",
+            to: "",
+        }],
+        found_by: &[FoundBy { method: "fleet", run: Tests("all", "postgres::"), says: "FAILED" }],
+    },
+    Mistake {
+        name: "an agent is given back without a look at what came for it meanwhile",
+        layer: Shells,
+        changes: &[Change {
+            file: "host-native/src/ledger/postgres/worker.rs",
+            from: "            WHEN inbox_seq > $6 THEN now()\n",
+            to: "            WHEN inbox_seq < -$6 THEN now()\n",
+        }],
+        found_by: &[FoundBy { method: "fleet", run: Tests("all", "postgres::"), says: "FAILED" }],
+    },
+    Mistake {
+        name: "a lease is not renewed while an agent is driven",
+        layer: Shells,
+        changes: &[Change {
+            file: "host-native/src/ledger/postgres/worker.rs",
+            from: "    fn renew(&self) -> Result<(), PostgresError> {\n",
+            to: "    fn renew(&self) -> Result<(), PostgresError> {\n        \
+                 if self.held().values().any(|held| matches!(held, Held::IsDriven(_))) {\n            \
+                 return Ok(());\n        }\n",
+        }],
+        found_by: &[FoundBy { method: "fleet", run: Tests("all", "postgres::"), says: "FAILED" }],
+    },
+    Mistake {
         name: "the workbench compares a trace with itself",
         layer: Shells,
         changes: &[Change {

@@ -2,7 +2,7 @@
 //! what is due and what is said to it, and gives back what rests. Of the others it only reads.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,17 +13,20 @@ use std::{
 
 use wakeful_core::{
     fact::{Fact, outcome::Answer},
-    host::{Receipt, SchedulerError},
+    host::{LedgerError, Receipt, SchedulerError},
     id::{AgentId, ExternalTriggerId},
     json,
+    record::chain::Head,
 };
-use wakeful_host::ledger::{Claim, Fate, Fault, Own, StoreError, Worker};
+use wakeful_host::ledger::{Claim, Fate, Fault, Own, StoreError, StoreLedger, Worker};
 
 use super::{
     Agents, Cell, Outcome, Said, Stored, Stores, Turns,
     brief::{Brief, Digest},
     cell::Inner,
-    held, said,
+    held,
+    registry::Registered,
+    said,
 };
 use crate::{access::hex_of, problem::Problem, random};
 
@@ -102,7 +105,7 @@ impl Agents {
             self.tidy();
         }
         if questions.is_multiple_of(STRAYS) {
-            worker.strays()?.into_iter().for_each(|claim| self.claimed(claim));
+            self.claimed(worker, worker.strays()?);
         }
         Ok(())
     }
@@ -114,9 +117,7 @@ impl Agents {
             let most = MOST_DUE.min(u32::try_from(room).unwrap_or(u32::MAX));
             let claims = if most == 0 { Vec::new() } else { worker.claim_due(most)? };
             let count = claims.len();
-            for claim in claims {
-                self.claimed(claim);
-            }
+            self.claimed(worker, claims);
             if count < MOST_DUE as usize || self.has_ended.load(Ordering::Acquire) {
                 break;
             }
@@ -150,20 +151,57 @@ impl Agents {
         FollowsAll(Arc::clone(&self.followers))
     }
 
-    /// Takes over an agent that was claimed because it is due.
-    fn claimed(self: &Arc<Self>, claim: Claim) {
-        let agent = claim.agent().clone();
-        let looked = self.cell(&agent).and_then(|cell| Ok((self.registration(&agent)?, cell)));
-        let (registered, cell) = match looked {
-            Ok(looked) => looked,
-            // Its first entries were never appended. If this fails, the worker finds it again.
-            Err(why) if why.status == 404 => return drop(claim.rest(None)),
-            // The store does not answer. The agent stays due.
-            Err(_) => return drop(claim.hand_over()),
+    /// Takes over agents that were claimed because they are due.
+    fn claimed(self: &Arc<Self>, worker: &Worker, claims: Vec<Claim>) {
+        let agents: Vec<_> = claims.iter().map(|claim| claim.agent().clone()).collect();
+        // One question for all of them: after the death of a server there are many.
+        let Ok((heads, registered)) = self.looked_up(worker, &agents) else {
+            // The store does not answer. The agents stay due.
+            return claims.into_iter().for_each(|claim| drop(claim.hand_over()));
         };
-        cell.set_turns(self.turns_of(registered.as_ref()));
+        for claim in claims {
+            let agent = claim.agent();
+            let registered = registered.get(agent);
+            let turns = self.turns_of(registered);
+            let known = self.known(agent).or_else(|| {
+                let head = *heads.get(agent)?;
+                Some(self.add(agent.clone(), (head, head), turns))
+            });
+            let Some(cell) = known else {
+                // Its first entries were never appended. If this fails, the worker finds it again.
+                drop(claim.rest(None));
+                continue;
+            };
+            cell.put_away(registered.is_some_and(|registered| registered.put_away));
+            cell.set_turns(turns);
+            self.takes_over(&cell, claim);
+        }
+    }
+
+    /// The heads of these agents as far as this server does not know them, and who runs the turns
+    /// of each.
+    #[allow(clippy::type_complexity)]
+    fn looked_up(
+        &self,
+        worker: &Worker,
+        agents: &[AgentId],
+    ) -> Result<(HashMap<AgentId, Head>, HashMap<AgentId, Registered>), Problem> {
+        if agents.is_empty() {
+            return Ok(Default::default());
+        }
+        let new: Vec<_> =
+            agents.iter().filter(|agent| self.known(agent).is_none()).cloned().collect();
+        let heads = match new.is_empty() {
+            true => Vec::new(),
+            false => worker.store().heads_of(&new)?,
+        };
+        Ok((heads.into_iter().collect(), self.registered_of(worker, agents)?))
+    }
+
+    /// Drives an agent with a claim.
+    fn takes_over(self: &Arc<Self>, cell: &Arc<Cell>, claim: Claim) {
         match cell.turns() {
-            Some(Turns::Elsewhere) => takes(&cell, &mut cell.inner(), Own::Worker(claim)),
+            Some(Turns::Elsewhere) => takes(cell, &mut cell.inner(), Own::Worker(claim)),
             // Its runner goes on with the claim.
             Some(Turns::Model) => {
                 cell.has_mail.store(true, Ordering::Release);
@@ -289,6 +327,8 @@ impl Agents {
         if !cell.has_mail.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
+        // What came is for the agent as it is now.
+        scheduler.catch_up()?;
         let received = claim.receive(|fact| match said(scheduler, fact) {
             Ok(receipt) if receipt.answer == Answer::Accepted => Ok(Fate::Recorded),
             Ok(_) => Ok(Fate::Known),
@@ -298,16 +338,23 @@ impl Agents {
         received.inspect_err(|_| cell.has_mail.store(true, Ordering::Release))
     }
 
-    /// Says something to an agent that only its owner may append to: another server, or a runner of
-    /// this one. `why` is what came of appending without owning it.
+    /// The worker that drives an agent of a shared store, unless this server holds the agent
+    /// itself: another server, or this one for a runner.
+    pub(super) fn owner(&self, cell: &Cell) -> Result<Option<String>, Problem> {
+        match self.store.worker() {
+            Some(worker) if !cell.is_own() => Ok(worker.store().driver(&cell.agent)?),
+            _ => Ok(None),
+        }
+    }
+
+    /// Says something to an agent that only its owner may append to.
     pub(super) fn say_to_owner(
         &self,
         cell: &Arc<Cell>,
         fact: &str,
-        why: Problem,
+        owner: &str,
     ) -> Result<Outcome, Problem> {
-        let Some(worker) = self.store.worker() else { return Err(why) };
-        let Some(owner) = worker.store().driver(&cell.agent)? else { return Err(why) };
+        let Some(worker) = self.store.worker() else { return Err(Problem::store()) };
         if *owner == *worker.id() {
             if let Some(heard) = self.heard_living(cell, fact) {
                 let (answer, head) = heard.map_err(|report| Problem::of_report(&report))?;
@@ -320,9 +367,42 @@ impl Agents {
                 return said.map(Outcome::Said);
             }
         }
-        let head = self.reading(cell).head().map_err(|_| Problem::store())?;
-        self.pass_on(cell, fact)?;
+        let parsed = json::read::<Fact>(fact).map_err(|why| Problem::unfit(why.to_string()))?;
+        if !may_be_sent(&parsed) {
+            return Err(self.elsewhere(cell)?);
+        }
+        let (receipt, head) = self.would_answer(cell, fact)?;
+        if let Some(receipt) = receipt {
+            return Ok(Outcome::Said(Said { receipt, steps: Vec::new() }));
+        }
+        let key = match key_of(&parsed) {
+            Some(key) => key,
+            None => random::id()?,
+        };
+        worker.store().send(&cell.agent, &key, fact).map_err(|why| match why.fault {
+            Fault::OtherFact { .. } => Problem::conflicting(why.to_string()),
+            _ => why.into(),
+        })?;
         Ok(Outcome::Stored(Stored { answer: Stores::Stored, head }))
+    }
+
+    /// What an agent of another one answers to a fact if it records nothing, such as one that it
+    /// knows; `None` if it would record something. Also its newest entry.
+    fn would_answer(
+        &self,
+        cell: &Arc<Cell>,
+        fact: &str,
+    ) -> Result<(Option<Receipt>, Head), Problem> {
+        self.with(cell, |scheduler, _| {
+            scheduler.ledger().withhold(true);
+            let answered = said(scheduler, fact);
+            scheduler.ledger().withhold(false);
+            let receipt = match answered {
+                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => None,
+                answered => Some(answered?),
+            };
+            Ok((receipt, scheduler.state().head()))
+        })
     }
 
     /// Drives an agent of a runner that waits here, while `doing` runs. `None` if it does not wait.
@@ -333,7 +413,7 @@ impl Agents {
         // Its runner goes on with the claim.
         let mut inner = cell.inner();
         cell.owned_here(false);
-        inner.scheduler = None;
+        goes_on_with(&mut inner, self.store.ledger(&cell.agent));
         inner.request = None;
         if let Some(Own::Worker(claim)) = inner.owned.take() {
             claim.wait();
@@ -351,24 +431,6 @@ impl Agents {
                 self.resident(cell, &mut inner).and_then(|()| self.receive(cell, &mut inner));
             self.settle(cell, &mut inner, &received);
         });
-    }
-
-    /// Stores a fact for an agent that another server drives. Which facts may come this way is
-    /// said by [`may_be_sent`]; others are the owner's to record.
-    pub(super) fn pass_on(&self, cell: &Cell, fact: &str) -> Result<(), Problem> {
-        let Some(worker) = self.store.worker() else { return Err(Problem::store()) };
-        let parsed = json::read::<Fact>(fact).map_err(|why| Problem::unfit(why.to_string()))?;
-        if !may_be_sent(&parsed) {
-            return Err(self.elsewhere(cell)?);
-        }
-        let key = match key_of(&parsed) {
-            Some(key) => key,
-            None => random::id()?,
-        };
-        worker.store().send(&cell.agent, &key, fact).map_err(|why| match why.fault {
-            Fault::OtherFact { .. } => Problem::conflicting(why.to_string()),
-            _ => why.into(),
-        })
     }
 
     /// That another server drives the agent, and which one.
@@ -465,16 +527,23 @@ impl Drop for FollowsAll {
     }
 }
 
-/// From now on this server drives the agent. What is in memory has the ledger of one who only
-/// reads, so it is opened again.
+/// From now on this server drives the agent. Its state in memory goes on with the ledger of the
+/// one that drives it.
 pub(super) fn takes(cell: &Cell, inner: &mut Inner, own: Own) {
     if let Own::Worker(_) = own {
-        inner.scheduler = None;
+        goes_on_with(inner, own.ledger());
         inner.request = None;
         cell.has_mail.store(true, Ordering::Release);
     }
     inner.owned = Some(own);
     cell.owned_here(true);
+}
+
+/// The state in memory, if it is there, appends to this ledger from now on. It may be behind it.
+fn goes_on_with(inner: &mut Inner, ledger: StoreLedger) {
+    if let Some(scheduler) = &mut inner.scheduler {
+        *scheduler.ledger().stored() = ledger;
+    }
 }
 
 /// Whether a fact may come through the inbox of an agent: what people and systems outside say.

@@ -370,10 +370,16 @@ impl Agents {
         fact: &str,
         decides: bool,
     ) -> Result<Outcome, Problem> {
+        if let Some(owner) = self.owner(cell)? {
+            return self.say_to_owner(cell, fact, &owner);
+        }
         match self.say_here(cell, fact, decides) {
             Ok(said) => Ok(Outcome::Said(said)),
-            // One who only read the ledger may not append while another worker has the agent.
-            Err(why) if why.status >= 500 && self.is_shared() => self.say_to_owner(cell, fact, why),
+            // Another worker may have claimed the agent meanwhile.
+            Err(why) if why.status >= 500 => match self.owner(cell)? {
+                Some(owner) => self.say_to_owner(cell, fact, &owner),
+                None => Err(why),
+            },
             Err(why) => Err(why),
         }
     }

@@ -78,11 +78,18 @@ pub(crate) struct Telling {
     ledger: StoreLedger,
     /// The agent has this ledger in its state.
     cell: Weak<Cell>,
+    withholds: bool,
 }
 
 impl Telling {
     pub(crate) fn new(ledger: StoreLedger, cell: &Arc<Cell>) -> Self {
-        Self { ledger, cell: Arc::downgrade(cell) }
+        Self { ledger, cell: Arc::downgrade(cell), withholds: false }
+    }
+
+    /// Whether nothing is appended from now on: what would be is refused as if another writer had
+    /// been first.
+    pub(crate) fn withhold(&mut self, withholds: bool) {
+        self.withholds = withholds;
     }
 
     /// The ledger itself.
@@ -93,6 +100,9 @@ impl Telling {
 
 impl Ledger for Telling {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        if self.withholds {
+            return Err(LedgerError::Conflict { found: expected.seq });
+        }
         self.ledger.append(expected, batch)?;
         if let Some(cell) = self.cell.upgrade()
             && !batch.is_empty()

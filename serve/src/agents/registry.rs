@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use wakeful_core::{host::Scheduler, id::AgentId, json, machine::Options, record::chain::Head};
-use wakeful_host::{ledger::Own, provider::Elsewhere};
+use wakeful_host::{
+    ledger::{Own, Worker},
+    provider::Elsewhere,
+};
 
 use super::{Agents, Cell, Turns, fleet};
 use crate::problem::Problem;
@@ -36,6 +39,19 @@ impl Agents {
     pub(super) fn registration(&self, agent: &AgentId) -> Result<Option<Registered>, Problem> {
         let kept = self.store.kept_one(KEPT, agent.as_str())?;
         Ok(kept.map(|text| serde_json::from_str(&text).unwrap_or_default()))
+    }
+
+    /// What the server keeps of some agents of a shared store.
+    pub(super) fn registered_of(
+        &self,
+        worker: &Worker,
+        agents: &[AgentId],
+    ) -> Result<HashMap<AgentId, Registered>, Problem> {
+        let names: Vec<_> = agents.iter().map(AgentId::as_str).collect();
+        let kept = worker.store().kept_of(KEPT, &names)?.into_iter();
+        Ok(kept
+            .map(|(agent, text)| (agent.into(), serde_json::from_str(&text).unwrap_or_default()))
+            .collect())
     }
 
     /// Who runs the turns of an agent: as it is registered, else the runner of this server.

@@ -84,6 +84,11 @@ impl Agents {
 
     /// Whether an agent of a runner has something to do. Otherwise its next time is on the agenda.
     fn is_due_to_live(&self, cell: &Arc<Cell>, inner: &mut Inner) -> bool {
+        let known = cell.brief();
+        // What came is its runner's to read.
+        if known.is_read && !known.is_child && cell.has_mail.swap(false, Ordering::AcqRel) {
+            return true;
+        }
         let Some(brief) = self.look(cell, inner) else { return false };
         // Its parent drives a child.
         if brief.is_child {

@@ -39,6 +39,13 @@ struct Options {
     /// The time between two kills of the primary, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     primary_each: u64,
+    /// Have Patroni elect the primary. Its node is killed and stopped in turn.
+    #[arg(long)]
+    patroni: bool,
+    /// Give each server a namespace of the network, in which it is cut off from the store. It needs
+    /// root.
+    #[arg(long)]
+    namespaces: bool,
     /// The program to serve with.
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
@@ -53,6 +60,8 @@ fn main() -> ExitCode {
         time: Duration::from_secs(options.seconds),
         faults_each: Duration::from_secs(options.faults_each.max(1)),
         primary_each: Duration::from_secs(options.primary_each.max(1)),
+        by_patroni: options.patroni,
+        in_namespaces: options.namespaces,
     };
     let found = tempfile::tempdir()
         .map_err(Into::into)

@@ -13,9 +13,30 @@ use tempfile::TempDir;
 use super::server::{BEGIN, NoServer, SETTINGS, User};
 
 /// The names of the nodes, as they call themselves at their primary.
-const NAMES: [&str; 3] = ["a", "b", "c"];
+pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A cluster.
+/// A cluster whose primary fails.
+pub(crate) trait Nodes {
+    /// The ports of its nodes, on all addresses of this machine.
+    fn ports(&self) -> Vec<u16>;
+
+    /// Ends the primary, and waits until another node commits. Returns how long nothing was
+    /// committed.
+    fn fail_over(&mut self) -> Result<Duration, NoServer>;
+
+    /// Has every node that is down follow the primary, and waits until two follow.
+    fn heal(&mut self) -> Result<(), NoServer>;
+}
+
+/// Who may connect without a password: this machine, and the namespaces of its network that a
+/// [`Network`](super::Network) makes.
+pub(super) fn trusted() -> [String; 4] {
+    let line = |of: &str, from: &str| format!("host {of} postgres {from} trust");
+    let [own, spaces] = ["127.0.0.1/32", super::network::STORE_ADDRESSES];
+    [line("all", own), line("replication", own), line("all", spaces), line("replication", spaces)]
+}
+
+/// A cluster in which this process does by hand what Patroni does.
 pub(crate) struct Cluster {
     folder: TempDir,
     user: User,
@@ -37,9 +58,9 @@ impl Node {
     }
 }
 
-/// The address of a store in a cluster whose nodes are reached at these ports.
-pub(crate) fn address(ports: &[u16]) -> String {
-    let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+/// The address of a store in a cluster whose nodes are reached at these ports of a host.
+pub(crate) fn address(host: &str, ports: &[u16]) -> String {
+    let hosts: Vec<_> = ports.iter().map(|port| format!("{host}:{port}")).collect();
     format!("postgres://postgres@{}/postgres?schema=wakeful", hosts.join(","))
 }
 
@@ -62,76 +83,26 @@ impl Cluster {
         })?;
         let conf = data.join("postgresql.conf");
         let settings = format!(
-            "{}\n{SETTINGS}unix_socket_directories = ''\nwal_keep_size = 512MB\n\
+            "{}\n{SETTINGS}listen_addresses = '0.0.0.0'\nunix_socket_directories = ''\n\
+             wal_keep_size = 512MB\n\
              synchronous_standby_names = 'ANY 1 (a, b, c)'\n",
             fs::read_to_string(&conf)?
         );
         fs::write(&conf, settings)?;
+        fs::write(data.join("pg_hba.conf"), trusted().join("\n") + "\n")?;
         cluster.serve(0, None)?;
         cluster.heal()?;
         Ok(cluster)
     }
 
-    /// The ports of its nodes.
-    pub(crate) fn ports(&self) -> Vec<u16> {
-        self.nodes.iter().map(|node| node.port).collect()
+    /// The number of the process of the primary, which has a child for each connection.
+    pub(crate) fn primary(&self) -> Option<u32> {
+        self.nodes[self.primary].child.as_ref().map(Child::id)
     }
 
-    /// Kills the primary, and lets the standby that has received most take its place. Returns how
-    /// long there was no primary.
-    pub(crate) fn fail_over(&mut self) -> Result<Duration, NoServer> {
-        let began = Instant::now();
-        self.nodes[self.primary].kill();
-        let standbys: Vec<usize> = (0..NAMES.len()).filter(|it| *it != self.primary).collect();
-        let mut received = Vec::new();
-        for standby in &standbys {
-            let bytes = self.ask(
-                *standby,
-                "SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint",
-            )?;
-            received.push((bytes.trim().parse::<u64>().unwrap_or(0), *standby));
-        }
-        let Some((_, next)) = received.iter().max().copied() else { unreachable!("there are two") };
-        self.ask(next, "SELECT pg_promote()")?;
-        self.primary = next;
-        // A commit needs a standby, so the other one must follow before anything is acknowledged.
-        for other in standbys.into_iter().filter(|it| *it != next) {
-            self.nodes[other].kill();
-            self.serve(other, Some(next))?;
-        }
-        Ok(began.elapsed())
-    }
-
-    /// Has every node that is down follow the primary, from a new copy, and waits until two follow.
-    pub(crate) fn heal(&mut self) -> Result<(), NoServer> {
-        let port = self.nodes[self.primary].port.to_string();
-        for node in 0..NAMES.len() {
-            if self.nodes[node].child.is_some() {
-                continue;
-            }
-            let data = self.data(node);
-            drop(fs::remove_dir_all(&data));
-            self.user.run("pg_basebackup", |command| {
-                command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-X", "stream"]);
-                command.args(["-c", "fast", "-D"]).arg(&data);
-            })?;
-            self.serve(node, Some(self.primary))?;
-        }
-        let until = Instant::now() + BEGIN;
-        loop {
-            let following = self.ask(
-                self.primary,
-                "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'",
-            )?;
-            if following.trim() == "2" {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                let said = format!("{} standbys follow", following.trim());
-                return Err(NoServer::Failed { program: "postgres", said });
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
+    /// The port of the primary.
+    pub(crate) fn primary_port(&self) -> u16 {
+        self.nodes[self.primary].port
     }
 
     fn data(&self, node: usize) -> std::path::PathBuf {
@@ -181,6 +152,70 @@ impl Cluster {
         self.user.run("psql", |command| {
             command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-Atc", query]);
         })
+    }
+}
+
+impl Nodes for Cluster {
+    fn ports(&self) -> Vec<u16> {
+        self.nodes.iter().map(|node| node.port).collect()
+    }
+
+    /// Kills the primary, and lets the standby that has received most take its place.
+    fn fail_over(&mut self) -> Result<Duration, NoServer> {
+        let began = Instant::now();
+        self.nodes[self.primary].kill();
+        let standbys: Vec<usize> = (0..NAMES.len()).filter(|it| *it != self.primary).collect();
+        let mut received = Vec::new();
+        for standby in &standbys {
+            let bytes = self.ask(
+                *standby,
+                "SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint",
+            )?;
+            received.push((bytes.trim().parse::<u64>().unwrap_or(0), *standby));
+        }
+        let Some((_, next)) = received.iter().max().copied() else { unreachable!("there are two") };
+        self.ask(next, "SELECT pg_promote()")?;
+        self.primary = next;
+        // A commit needs a standby, so the other one must follow before anything is acknowledged.
+        for other in standbys.into_iter().filter(|it| *it != next) {
+            self.nodes[other].kill();
+            self.serve(other, Some(next))?;
+        }
+        // It has an answer when the standby has it.
+        self.ask(next, "SELECT pg_logical_emit_message(true, 'wakeful', 'commit')")?;
+        Ok(began.elapsed())
+    }
+
+    /// A node that was down follows from a new copy.
+    fn heal(&mut self) -> Result<(), NoServer> {
+        let port = self.nodes[self.primary].port.to_string();
+        for node in 0..NAMES.len() {
+            if self.nodes[node].child.is_some() {
+                continue;
+            }
+            let data = self.data(node);
+            drop(fs::remove_dir_all(&data));
+            self.user.run("pg_basebackup", |command| {
+                command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-X", "stream"]);
+                command.args(["-c", "fast", "-D"]).arg(&data);
+            })?;
+            self.serve(node, Some(self.primary))?;
+        }
+        let until = Instant::now() + BEGIN;
+        loop {
+            let following = self.ask(
+                self.primary,
+                "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'",
+            )?;
+            if following.trim() == "2" {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                let said = format!("{} standbys follow", following.trim());
+                return Err(NoServer::Failed { program: "postgres", said });
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 

@@ -4,10 +4,15 @@
 mod cluster;
 mod model;
 mod network;
+mod patroni;
 mod server;
 mod workers;
 mod world;
 
-pub(crate) use cluster::{Cluster, address as address_of};
+pub(crate) use cluster::{Cluster, Nodes, address as address_of};
+pub(crate) use model::Model;
+pub(crate) use network::Network;
 pub use server::{Guard, NoServer, Server};
+pub(crate) use workers::Worker;
 pub use world::{Size, run};
+pub(crate) use world::{make_one, token};

@@ -29,14 +29,15 @@ pub(crate) type Asked = HashMap<String, Vec<Question>>;
 
 /// The server. It ends with the process.
 pub(crate) struct Model {
-    pub(crate) url: String,
+    /// Its port, on all addresses of this machine.
+    pub(crate) port: u16,
     asked: Arc<Mutex<Asked>>,
 }
 
 impl Model {
     pub(crate) fn start() -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let url = format!("http://{}/v1", listener.local_addr()?);
+        let listener = TcpListener::bind("0.0.0.0:0")?;
+        let port = listener.local_addr()?.port();
         let asked = Arc::<Mutex<Asked>>::default();
         let noted = Arc::clone(&asked);
         thread::spawn(move || {
@@ -46,7 +47,7 @@ impl Model {
                 thread::spawn(move || drop(answer(&stream, &noted)));
             }
         });
-        Ok(Self { url, asked })
+        Ok(Self { port, asked })
     }
 
     /// What it was asked until now.

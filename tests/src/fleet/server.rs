@@ -23,7 +23,6 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// The settings of each server. It must not lose what it acknowledged.
 pub(super) const SETTINGS: &str = "
-listen_addresses = '127.0.0.1'
 fsync = on
 synchronous_commit = on
 full_page_writes = on
@@ -40,6 +39,12 @@ pub enum NoServer {
         "PostgreSQL is not installed: apt-get install postgresql, or name its folder in PG_BIN"
     )]
     NotInstalled,
+    /// What watches over the servers is not there.
+    #[error("Patroni or etcd is not installed: apt-get install patroni etcd-server")]
+    NoPatroni,
+    /// There is no namespace of the network.
+    #[error("no namespace of the network can be made: run it as root, with `ip` of iproute2: {0}")]
+    NoNamespace(String),
     /// A program failed.
     #[error("`{program}` failed: {said}")]
     Failed {
@@ -91,7 +96,10 @@ impl Server {
         let folder = tempfile::Builder::new().prefix("wakeful-pg-").tempdir()?;
         let user = User::find()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut settings = format!("{SETTINGS}port = {port}\nunix_socket_directories = ''\n");
+        let mut settings = format!(
+            "{SETTINGS}listen_addresses = '127.0.0.1'\nport = {port}\n\
+             unix_socket_directories = ''\n"
+        );
         let at = |name: &str| folder.path().join(name);
         if let Some(guard) = guard {
             let files = [
@@ -225,6 +233,12 @@ impl User {
         Ok(Self { programs, is_root: rustix::process::geteuid().is_root() })
     }
 
+    /// The folder of the programs.
+    pub(super) fn programs(&self) -> &Path {
+        &self.programs
+    }
+
+    /// A program of PostgreSQL, or one with its whole path.
     fn command(&self, program: &str) -> Command {
         let program = self.programs.join(program);
         let mut command = Command::new("setpriv");
@@ -253,14 +267,27 @@ impl User {
         }
     }
 
-    /// Starts a server. A thread that lives as long as this process starts it, because the system
-    /// ends it with that thread.
+    /// Starts a server.
     pub(super) fn serve(&self, data: &Path, log: &Path, options: &[String]) -> io::Result<Child> {
+        self.start("postgres", log, |command| {
+            command.arg("-D").arg(data).args(options);
+        })
+    }
+
+    /// Starts a program that goes on. A thread that lives as long as this process starts it,
+    /// because the system ends it with that thread.
+    pub(super) fn start(
+        &self,
+        program: &str,
+        log: &Path,
+        with: impl FnOnce(&mut Command),
+    ) -> io::Result<Child> {
         let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
-        let mut command = self.command("postgres");
-        command.arg("-D").arg(data).args(options).stdout(log.try_clone()?).stderr(log);
+        let mut command = self.command(program);
+        with(&mut command);
+        command.stdout(log.try_clone()?).stderr(log);
         let (tell, told) = mpsc::channel();
-        thread::Builder::new().name("postgres".into()).spawn(move || {
+        thread::Builder::new().name(program.to_owned()).spawn(move || {
             // If nobody hears it, the child is dropped and its server lives on until the end.
             let _ = tell.send(command.spawn());
             loop {

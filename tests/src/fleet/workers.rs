@@ -2,16 +2,15 @@
 
 use std::{
     fs, io,
-    net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{cluster, network::Network};
+use super::network::Network;
 use crate::load::client::Client;
 
 /// The lease of each server.
@@ -21,24 +20,24 @@ pub(super) const LEASE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server, and its way to the store.
-pub(super) struct Worker {
+pub(crate) struct Worker {
     network: Network,
     program: PathBuf,
     options: Vec<String>,
     log: PathBuf,
-    pub(super) client: Client,
+    pub(crate) client: Client,
     process: Option<Child>,
 }
 
 impl Worker {
     /// Starts a server of this number.
-    pub(super) fn start(
+    pub(crate) fn start(
         number: usize,
         (program, folder): (&Path, &Path),
-        (network, token, model): (Network, &str, &str),
+        (network, token, model): (Network, &str, u16),
     ) -> io::Result<Self> {
-        let store = &cluster::address(&network.ports);
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+        let (store, address) = (&network.store(), network.free_address()?);
+        let model = &format!("http://{}:{model}/v1", network.host());
         let url = format!("http://{address}");
         let own = folder.join(format!("worker-{number}"));
         fs::create_dir_all(own.join("work"))?;
@@ -50,6 +49,8 @@ impl Worker {
             store,
             "--listen",
             &address,
+            // It is not beyond this machine, and a namespace has addresses of its own.
+            "--behind-proxy",
             "--public-url",
             &url,
             "--lease",
@@ -94,7 +95,9 @@ impl Worker {
     /// Starts it again, and waits until it is ready.
     pub(super) fn again(&mut self) -> io::Result<()> {
         let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
-        let process = Command::new(&self.program)
+        let process = self
+            .network
+            .command(&self.program)
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -138,6 +141,11 @@ impl Worker {
         self.network.cut(true);
         thread::sleep(span);
         self.network.cut(false);
+    }
+
+    /// The number of its process, while it runs.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
     }
 
     /// What it told the people who run it.

@@ -24,9 +24,10 @@ use wakeful_core::{
 use wakeful_host::ledger::{Address, PostgresStore};
 
 use super::{
-    cluster::{self, Cluster},
+    cluster::{self, Cluster, Nodes},
     model::Model,
     network::Network,
+    patroni::Patroni,
     workers::{LEASE, Worker},
 };
 use crate::load::{Found, Wrong, client::Client, held};
@@ -46,6 +47,10 @@ pub struct Size {
     pub faults_each: Duration,
     /// The time between two kills of the primary, once the cluster is healthy again.
     pub primary_each: Duration,
+    /// Whether Patroni elects the primary, whose node is stopped at each second time.
+    pub by_patroni: bool,
+    /// Whether each server has a network of its own, in a namespace.
+    pub in_namespaces: bool,
 }
 
 /// The servers.
@@ -94,14 +99,20 @@ fn has_model(number: usize) -> bool {
 pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
     let mut found = Found::default();
     let began = Instant::now();
-    let mut cluster = Cluster::start()?;
-    let address = cluster::address(&cluster.ports());
+    let mut cluster: Box<dyn Nodes> = match size.by_patroni {
+        true => Box::new(Patroni::start()?),
+        false => Box::new(Cluster::start()?),
+    };
+    let address = cluster::address("127.0.0.1", &cluster.ports());
     let model = Model::start()?;
     let token = token(program, &address)?;
     let mut workers = Vec::new();
     for number in 0..WORKERS {
-        let network = Network::to(&cluster.ports())?;
-        let place = (network, token.as_str(), model.url.as_str());
+        let network = match size.in_namespaces {
+            true => Network::namespace(number, &cluster.ports())?,
+            false => Network::to(&cluster.ports())?,
+        };
+        let place = (network, token.as_str(), model.port);
         workers.push(Worker::start(number, (program, folder), place)?);
     }
     let clients: Vec<_> = workers.iter().map(|worker| worker.client.clone()).collect();
@@ -142,7 +153,7 @@ pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
         let until = Instant::now() + size.time;
         let (workers, faults) = (&workers, &faults);
         let of_workers = scope.spawn(move || trouble_workers(workers, size, until, faults));
-        let of_primary = trouble_primary(&mut cluster, size, until, faults);
+        let of_primary = trouble_primary(&mut *cluster, size, until, faults);
         let of_workers = of_workers.join().unwrap_or_else(|_| Err("a thread panicked".into()));
         world.delivering.store(false, Ordering::Release);
         let settled = of_workers.and(of_primary).and_then(|()| settle(&store, &world, &mut found));
@@ -171,7 +182,7 @@ pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
 }
 
 /// A token with all scopes, made in the new store.
-fn token(program: &Path, store: &str) -> Result<String, Wrong> {
+pub(crate) fn token(program: &Path, store: &str) -> Result<String, Wrong> {
     let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
     let made = Command::new(program)
         .args(["token", "create", "operator", "--store", store])
@@ -198,7 +209,8 @@ fn make(clients: &[Client], agents: usize) -> Result<Vec<String>, Wrong> {
                     if number >= agents || held(failed).is_some() {
                         return;
                     }
-                    match make_one(&client, number) {
+                    let turns = if has_model(number) { "model" } else { "elsewhere" };
+                    match make_one(&client, &name(number), turns) {
                         Ok(path) => held(triggers)[number] = path,
                         Err(why) => *held(failed) = Some(why),
                     }
@@ -212,9 +224,9 @@ fn make(clients: &[Client], agents: usize) -> Result<Vec<String>, Wrong> {
     }
 }
 
-fn make_one(client: &Client, number: usize) -> Result<String, String> {
-    let path = format!("/v1/agents/{}", name(number));
-    let turns = if has_model(number) { "model" } else { "elsewhere" };
+/// Makes an agent with a trigger. Returns the address of that.
+pub(crate) fn make_one(client: &Client, name: &str, turns: &str) -> Result<String, String> {
+    let path = format!("/v1/agents/{name}");
     let made = client.json("PUT", &path, &json!({ "turns": turns }).to_string(), &[]);
     let Some((201, _)) = made else { return Err(format!("{path}: {made:?}")) };
     let body = r#"{"external_trigger_id":"in","delivery_mode":"enqueue_message"}"#;
@@ -335,7 +347,7 @@ fn trouble_workers(
 
 /// Kills the primary again and again, each time when the cluster is healthy.
 fn trouble_primary(
-    cluster: &mut Cluster,
+    cluster: &mut dyn Nodes,
     size: Size,
     until: Instant,
     faults: &RwLock<Vec<Fault>>,

@@ -385,7 +385,7 @@ impl Scheduler {
     }
 
     /// The state as text to store beside the ledger. A ledger with `storeSnapshot` gets one each
-    /// time it has doubled.
+    /// time the entries since the newest one have become about four times as long.
     ///
     /// # Errors
     /// Throws a `WakefulError` inside another call.

@@ -58,8 +58,8 @@ export interface Ledger {
    */
   loadSnapshot?(): string | undefined;
   /**
-   * Stores a snapshot made at `head`, each time the ledger has doubled; it may delete older ones. If
-   * it throws, only the next opening takes longer.
+   * Stores a snapshot made at `head`, each time the entries since the newest one have become about
+   * four times as long; it may delete older ones. If it throws, only the next opening takes longer.
    */
   storeSnapshot?(head: Head, snapshot: string): void;
 }

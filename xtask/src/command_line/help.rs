@@ -24,6 +24,7 @@ longer checks:
   model       search a million states of the machine, breadth first, and check each batch
   load        put load on a server of 10,000 agents, kill it, and verify every ledger
   fleet       run agents on three servers of one PostgreSQL store, and kill servers and primary
+  scale       simulate millions of agents, with what a turn costs on this machine
   bench       measure what steps, decisions, openings and engines cost
   fuzz        let libFuzzer look for bytes that break the decoder, the readers or the guest
   coverage    report which lines, rules and rows of the core the tests reach
@@ -202,7 +203,7 @@ exit code: 0 each figure is within its limit, 1 one is not or a build failed,
 
 const FLEET: &str = "\
 usage: cargo xtask fleet [--agents N] [--rate N] [--quiet N] [--seconds N] [--faults-each N]
-                         [--primary-each N]
+                         [--primary-each N] [--patroni] [--namespaces]
 
 Runs agents on three servers of one store: a PostgreSQL with two synchronous standbys, and
 `wakeful serve` in processes of their own. Half of the agents have a model, whose server notes each
@@ -219,8 +220,34 @@ of this.
   --seconds N       seconds with faults; by default 600
   --faults-each N   seconds between two faults of servers; by default 20
   --primary-each N  seconds between two kills of the primary; by default 90
+  --patroni         have Patroni elect the primary, whose node is killed and stopped in turn
+  --namespaces      give each server a namespace of the network, in which it is cut off; needs root
 
 exit code: 0 all of this holds, 1 something does not or a build failed,
+           2 the command line is wrong, 3 PostgreSQL or Patroni is missing";
+
+const SCALE: &str = "\
+usage: cargo xtask scale [--agents N] [--active PERCENT] [--rounds N] [--thinks SECONDS]
+                         [--idle SECONDS] [--database-cores N] [--server-cores N]
+                         [--turns-at-once N] [--resident-agents N] [--costs FILE]
+
+Measures what a turn costs, with a server, a model and a PostgreSQL of three nodes on this machine,
+and simulates clusters and servers of millions of agents with it, in virtual time: quiet, while a
+server dies, while there is no primary for 20 seconds, and when a hundredth of all agents is due at
+once. It prints how many clusters and servers are needed, and what is full first.
+
+  --agents N           agents of all clusters; by default 10000000
+  --active PERCENT     agents of a hundred that get something to do in a minute; by default 1
+  --rounds N           rounds of a turn; by default 3
+  --thinks SECONDS     the time of the model for a round; by default 5
+  --idle SECONDS       the time after which an agent that rests is given back; by default 60
+  --database-cores N   cores of the primary of a cluster; by default 16
+  --server-cores N     cores of a server; by default 8
+  --turns-at-once N    open turns of a server; by default 1000
+  --resident-agents N  agents that a server has at once; by default 10000
+  --costs FILE         costs that were measured before, as JSON, in place of a measurement
+
+exit code: 0 a fleet of this size was found, 1 none was or a build failed,
            2 the command line is wrong, 3 PostgreSQL is missing";
 
 const SIM: &str = "\
@@ -390,6 +417,7 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
         "model" => Some(MODEL),
         "load" => Some(LOAD),
         "fleet" => Some(FLEET),
+        "scale" => Some(SCALE),
         "bench" => Some(BENCH),
         "world" => Some(WORLD),
         _ => None,

@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Load(Vec<String>),
     /// Run agents on servers of one store, under faults, with these options.
     Fleet(Vec<String>),
+    /// Simulate millions of agents, with these options.
+    Scale(Vec<String>),
     /// Measure what things cost, with the options of the program `bench`.
     Bench(Vec<String>),
     /// Write the page about the component's interface.
@@ -100,6 +102,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("model", options) => model(options),
         ("load", options) => load(options),
         ("fleet", options) => fleet(options),
+        ("scale", options) => Ok(Command::Scale(owned(options))),
         ("bench", options) => bench(options),
         ("world", []) => Ok(Command::World),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
@@ -144,11 +147,17 @@ fn load(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Load(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program, which are numbers.
+/// The options of the other program, which are numbers and two flags.
 fn fleet(options: &[&str]) -> Result<Command, String> {
+    let is_flag = |option: &&str| matches!(*option, "--patroni" | "--namespaces");
+    let numbered: Vec<_> = options.iter().copied().filter(|it| !is_flag(it)).collect();
     let names = ["--agents", "--rate", "--quiet", "--seconds", "--faults-each", "--primary-each"];
-    numbers("fleet", &names, options)?;
-    Ok(Command::Fleet(options.iter().map(|option| (*option).to_owned()).collect()))
+    numbers("fleet", &names, &numbered)?;
+    Ok(Command::Fleet(owned(options)))
+}
+
+fn owned(options: &[&str]) -> Vec<String> {
+    options.iter().map(|option| (*option).to_owned()).collect()
 }
 
 /// The options of the other program: numbers, one flag, and one that names a folder.
@@ -354,6 +363,8 @@ mod tests {
         assert!(parse("load --kills x").is_err_and(|why| why.contains("not `x`")));
         assert!(parse("load --fast").is_err());
         assert_eq!(parse("fleet"), Ok(Command::Fleet(Vec::new())));
+        let options = vec!["--patroni".to_owned(), "--agents".to_owned(), "9".to_owned()];
+        assert_eq!(parse("fleet --patroni --agents 9"), Ok(Command::Fleet(options)));
         assert!(parse("fleet --agents x").is_err_and(|why| why.contains("not `x`")));
     }
 

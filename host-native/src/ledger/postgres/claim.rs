@@ -35,7 +35,9 @@ impl Taking {
 pub struct Claim {
     worker: Worker,
     agent: AgentId,
-    term: Term,
+    /// Which claim of this process it is. A later one of the same agent is not its to end.
+    number: u64,
+    pub(super) term: Term,
     taking: Arc<Taking>,
     /// The number of the inbox when it was last found to be empty.
     seen: AtomicI64,
@@ -43,11 +45,8 @@ pub struct Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut held = self.worker.held();
         // One that waits stays known as such.
-        if let Some(Held::IsDriven) = held.get(&self.agent) {
-            held.remove(&self.agent);
-        }
+        self.becomes(None);
     }
 }
 
@@ -77,9 +76,21 @@ pub struct Arrived {
 }
 
 impl Claim {
-    pub(super) fn new(worker: Worker, agent: AgentId, term: Term) -> Self {
+    pub(super) fn new(worker: Worker, agent: AgentId, term: Term, number: u64) -> Self {
         let seen = term.seen.into();
-        Self { worker, agent, term, taking: Arc::default(), seen }
+        Self { worker, agent, number, term, taking: Arc::default(), seen }
+    }
+
+    /// The process has the agent otherwise from now on, or no more.
+    fn becomes(&self, otherwise: Option<Held>) {
+        let mut held = self.worker.held();
+        match held.get(&self.agent) {
+            Some(Held::IsDriven(number)) if *number == self.number => match otherwise {
+                Some(otherwise) => drop(held.insert(self.agent.clone(), otherwise)),
+                None => drop(held.remove(&self.agent)),
+            },
+            _ => {}
+        }
     }
 
     fn term(&self) -> Term {
@@ -111,11 +122,13 @@ impl Claim {
         self.worker.id() == self.term.worker && self.worker.is_sure()
     }
 
-    /// The ledger, whose appends are refused once the claim is lost.
+    /// The ledger, whose appends wait while the lease is in doubt, and are refused once the claim
+    /// is lost.
     #[must_use]
     pub fn ledger(&self) -> PostgresLedger {
         let epoch = Epoch { worker: Arc::clone(&self.term.worker), number: self.term.epoch };
-        self.worker.store().ledger(&self.agent).under(epoch, Arc::clone(&self.taking))
+        let taking = Arc::clone(&self.taking);
+        self.worker.store().ledger(&self.agent).under(self.worker.clone(), epoch, taking)
     }
 
     /// What came for the agent, in order, up to `most` facts. Ask until there is nothing: an agent
@@ -187,7 +200,7 @@ impl Claim {
     /// Nothing here drives the agent now, and it stays this worker's own. The next driver in this
     /// process gets this claim again.
     pub fn wait(self) {
-        self.worker.held().insert(self.agent.clone(), Held::Waits(self.term()));
+        self.becomes(Some(Held::Waits(self.term())));
     }
 
     /// As [`Claim::wait`], after the agent came to rest: its next driver in this process need not

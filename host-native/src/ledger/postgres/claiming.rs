@@ -1,7 +1,7 @@
 //! How a worker claims agents.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -88,10 +88,9 @@ impl Worker {
             let mut held = self.held();
             // If it has it already, an earlier attempt claimed it, or this list is of all its own.
             if !held.contains_key(&agent) {
-                held.insert(agent.clone(), Held::IsDriven);
                 let worker = Arc::clone(&id);
                 let term = Term { worker, epoch, is_restart: !is_rested, seen: 0 };
-                claims.push(Claim::new(self.clone(), agent, term));
+                claims.push(self.holding(&mut held, agent, term));
             }
         }
         Ok(claims)
@@ -121,10 +120,9 @@ impl Worker {
                 continue;
             }
             if suspects.contains(&agent) {
-                held.insert(agent.clone(), Held::IsDriven);
                 let worker = Arc::clone(&id);
                 let term = Term { worker, epoch, is_restart: !is_rested, seen: 0 };
-                claims.push(Claim::new(self.clone(), agent, term));
+                claims.push(self.holding(&mut held, agent, term));
             } else {
                 found.insert(agent);
             }
@@ -141,24 +139,38 @@ impl Worker {
     pub fn claim(&self, agent: &AgentId) -> Result<Claim, ClaimError> {
         let id = self.id();
         let driven = |by: String, here| ClaimError::Driven { agent: agent.clone(), by, here };
-        let before = self.held().insert(agent.clone(), Held::IsDriven);
-        match before {
-            Some(Held::IsDriven) => return Err(driven(id.to_string(), true)),
-            Some(Held::Waits(term)) => return Ok(Claim::new(self.clone(), agent.clone(), term)),
-            None => {}
+        let number = self.next_claim();
+        let new = |term| Claim::new(self.clone(), agent.clone(), term, number);
+        {
+            let mut held = self.held();
+            match held.get(agent) {
+                Some(Held::IsDriven(_)) => return Err(driven(id.to_string(), true)),
+                Some(Held::Waits(term)) => {
+                    let term = term.clone();
+                    held.insert(agent.clone(), Held::IsDriven(number));
+                    return Ok(new(term));
+                }
+                // So that no other thread claims it meanwhile.
+                None => held.insert(agent.clone(), Held::IsDriven(number)),
+            };
         }
-        let claimed = self.claimed(&id, agent);
-        if !matches!(claimed, Ok(Ok(_))) {
-            self.held().remove(agent);
-        }
-        match claimed? {
+        // If it fails, this is dropped, and the process no longer has the agent.
+        let mut claim = new(Term { worker: id, epoch: 0, is_restart: true, seen: 0 });
+        match self.claimed(&claim.term.worker, agent)? {
             Ok((epoch, is_rested)) => {
-                let term = Term { worker: id, epoch, is_restart: !is_rested, seen: 0 };
-                Ok(Claim::new(self.clone(), agent.clone(), term))
+                (claim.term.epoch, claim.term.is_restart) = (epoch, !is_rested);
+                Ok(claim)
             }
             Err(Some(by)) => Err(driven(by, false)),
             Err(None) => Err(self.lease_lost().into()),
         }
+    }
+
+    /// A claim that the store has given.
+    fn holding(&self, held: &mut BTreeMap<AgentId, Held>, agent: AgentId, term: Term) -> Claim {
+        let number = self.next_claim();
+        held.insert(agent.clone(), Held::IsDriven(number));
+        Claim::new(self.clone(), agent, term, number)
     }
 
     /// The epoch of a new claim and whether the agent rested; otherwise who has it.

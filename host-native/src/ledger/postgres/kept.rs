@@ -47,6 +47,26 @@ impl PostgresStore {
         row.map(|row| self.column(&row, 0)).transpose()
     }
 
+    /// The texts of those of these names that have one.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn kept_of(
+        &self,
+        kind: &str,
+        names: &[&str],
+    ) -> Result<Vec<(String, String)>, PostgresError> {
+        let rows = self.call("read texts", async |connection| {
+            connection
+                .rows(
+                    "SELECT name, value FROM kept WHERE kind = $1 AND name = ANY ($2)",
+                    &[&kind, &names],
+                )
+                .await
+        })?;
+        rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
+    }
+
     /// Forgets the text of a name. Returns whether there was one; an attempt whose answer was lost
     /// may have forgotten it already.
     ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, Seq};
 
 use super::{
-    Fault, PostgresError, PostgresStore,
+    Fault, PostgresError, PostgresStore, Worker,
     append::{Appended, Epoch},
     claim::Taking,
 };
@@ -18,8 +18,9 @@ pub struct PostgresLedger {
     agent_id: AgentId,
     /// The agent's number in the store; `None` until it has entries.
     agent: Option<i64>,
-    /// The claim under which it appends; `None` if it appends only while nobody owns the agent.
-    under: Option<Epoch>,
+    /// The worker and the claim under which it appends; `None` if it appends only while nobody owns
+    /// the agent.
+    under: Option<(Worker, Epoch)>,
     /// The row of the inbox that the next append turns into entries.
     taking: Arc<Taking>,
 }
@@ -57,8 +58,8 @@ impl PostgresLedger {
     }
 
     /// The ledger under a claim, whose appends are refused once the claim is another's.
-    pub(super) fn under(mut self, epoch: Epoch, taking: Arc<Taking>) -> Self {
-        (self.under, self.taking) = (Some(epoch), taking);
+    pub(super) fn under(mut self, worker: Worker, epoch: Epoch, taking: Arc<Taking>) -> Self {
+        (self.under, self.taking) = (Some((worker, epoch)), taking);
         self
     }
 
@@ -170,7 +171,11 @@ impl Ledger for PostgresLedger {
         };
         let seq = u64::try_from(newest.seq).map_or(expected.seq, Seq);
         let becomes = Head { seq, chain: newest.chain };
-        let (under, taken) = (self.under.clone(), self.taking.row());
+        if let Some((worker, epoch)) = &self.under {
+            worker.until_sure(&epoch.worker);
+        }
+        let under = self.under.as_ref().map(|(_, epoch)| epoch.clone());
+        let taken = self.taking.row();
         let appended =
             self.store.append(&self.agent_id, expected, becomes, rows, under.clone(), taken)?;
         match appended {

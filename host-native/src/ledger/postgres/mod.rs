@@ -55,6 +55,10 @@ pub use self::{
 /// The most connections of a process.
 const CONNECTIONS: usize = 16;
 
+/// Those of them that only renewals of a lease use. A renewal that waited behind a load of other
+/// calls would cost all turns of the process.
+const RESERVED: usize = 1;
+
 /// The time that the server has for a call. After it the connection is given up.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -82,8 +86,20 @@ struct Shared {
     runtime: Option<Runtime>,
     idle: Mutex<Vec<Connection>>,
     places: Semaphore,
+    reserved: Semaphore,
     group: Group,
     patience: Duration,
+}
+
+/// How a call is made.
+#[derive(Clone, Copy)]
+struct Manner {
+    /// How long it is tried again while the server is away.
+    patience: Duration,
+    /// The time that the server has for an attempt.
+    answer: Duration,
+    /// Whether it has one of the reserved connections.
+    is_reserved: bool,
 }
 
 impl Drop for Shared {
@@ -201,12 +217,14 @@ impl PostgresStore {
                 tls: address.tls()?,
                 runtime: Some(runtime),
                 idle: Mutex::default(),
-                places: Semaphore::new(CONNECTIONS),
+                places: Semaphore::new(CONNECTIONS - RESERVED),
+                reserved: Semaphore::new(RESERVED),
                 group: Group::default(),
                 patience,
             }),
         };
-        let reached = store.call_within(OPENING.min(patience), "connect", async |_| Ok(()));
+        let manner = Manner { patience: OPENING.min(patience), ..store.manner() };
+        let reached = store.call_in(manner, "connect", async |_| Ok(()));
         reached.map_err(|why| match why.fault {
             Fault::Away { why, .. } => PostgresError::new(address, Fault::Unreachable { why }),
             _ => why,
@@ -332,12 +350,33 @@ impl PostgresStore {
         doing: &'static str,
         call: impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, PostgresError> {
-        self.call_within(self.shared.patience, doing, call)
+        self.call_in(self.manner(), doing, call)
     }
 
-    fn call_within<T>(
+    /// As [`PostgresStore::call`], for what must be done soon and whatever else waits. An attempt
+    /// is given up after `answer`.
+    fn call_first<T>(
         &self,
-        patience: Duration,
+        answer: Duration,
+        doing: &'static str,
+        call: impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, PostgresError> {
+        let answer = answer.min(ANSWER);
+        self.call_in(Manner { answer, is_reserved: true, ..self.manner() }, doing, call)
+    }
+
+    /// How long a call is tried again while the server is away.
+    fn patience(&self) -> Duration {
+        self.shared.patience
+    }
+
+    fn manner(&self) -> Manner {
+        Manner { patience: self.patience(), answer: ANSWER, is_reserved: false }
+    }
+
+    fn call_in<T>(
+        &self,
+        manner: Manner,
         doing: &'static str,
         call: impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, PostgresError> {
@@ -345,7 +384,7 @@ impl PostgresStore {
         let since = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
-            let attempt = || runtime.block_on(self.attempt(doing, &call));
+            let attempt = || runtime.block_on(self.attempt(manner, doing, &call));
             // The server is outside of this program, as another process with a file is.
             let why = match waiting::during(attempt) {
                 Ok(done) => return Ok(done),
@@ -355,7 +394,7 @@ impl PostgresStore {
                 Err(Meaning::Lost(why) | Meaning::Again(why)) => why,
             };
             let waited = since.elapsed();
-            if waited + pause >= patience {
+            if waited + pause >= manner.patience {
                 let fault = Fault::Away { waited, why };
                 return Err(PostgresError::new(&self.shared.address, fault));
             }
@@ -366,18 +405,21 @@ impl PostgresStore {
 
     async fn attempt<T>(
         &self,
+        manner: Manner,
         doing: &'static str,
         call: &impl AsyncFn(&mut Connection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Meaning> {
-        let Ok(_place) = self.shared.places.acquire().await else {
-            unreachable!("nothing closes it")
+        let places = match manner.is_reserved {
+            true => &self.shared.reserved,
+            false => &self.shared.places,
         };
+        let Ok(_place) = places.acquire().await else { unreachable!("nothing closes it") };
         let known = self.idle().pop().filter(|it| !it.client.is_closed());
         let mut connection = match known {
             Some(connection) => connection,
-            None => self.connect(doing).await?,
+            None => self.connect(manner.answer, doing).await?,
         };
-        match time::timeout(ANSWER, call(&mut connection)).await {
+        match time::timeout(manner.answer, call(&mut connection)).await {
             Ok(Ok(done)) => {
                 self.idle().push(connection);
                 Ok(done)
@@ -393,15 +435,15 @@ impl PostgresStore {
             }
             Err(_) => {
                 self.idle().clear();
-                Err(Meaning::Lost(format!("no answer within {} s", ANSWER.as_secs())))
+                Err(Meaning::Lost(format!("no answer within {:.1} s", manner.answer.as_secs_f64())))
             }
         }
     }
 
-    async fn connect(&self, doing: &'static str) -> Result<Connection, Meaning> {
+    async fn connect(&self, answer: Duration, doing: &'static str) -> Result<Connection, Meaning> {
         let address = &self.shared.address;
         let connected = address.config().connect(self.shared.tls.clone());
-        let (client, connection) = time::timeout(ANSWER, connected)
+        let (client, connection) = time::timeout(answer, connected)
             .await
             .map_err(|_| Meaning::Lost("no connection was made in time".to_owned()))?
             .map_err(|why| meaning(doing, &why))?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{PostgresError, PostgresStore};
+use super::{Manner, PostgresError, PostgresStore};
 
 /// Snapshots stored per agent: the newest, and the one before it for the analysis of a damaged
 /// store.
@@ -45,7 +45,8 @@ impl PostgresStore {
         seq: i64,
         text: &str,
     ) -> Result<(), PostgresError> {
-        let stored = self.call_within(Duration::ZERO, "store a snapshot", async |connection| {
+        let once = Manner { patience: Duration::ZERO, ..self.manner() };
+        let stored = self.call_in(once, "store a snapshot", async |connection| {
             connection.execute(STORE, &[&agent, &seq, &text, &KEPT]).await
         });
         stored.map(drop)

@@ -9,7 +9,7 @@ use std::{
     fmt, io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -18,7 +18,7 @@ use std::{
 use wakeful_core::{AgentId, Clock, Timestamp};
 
 use super::{Fault, PostgresError, PostgresStore, placement::micros};
-use crate::{clock::SystemClock, token::hex};
+use crate::{clock::SystemClock, token::hex, waiting};
 
 /// The lease by default. An agent whose worker died is driven again after it.
 const LEASE: Duration = Duration::from_secs(10);
@@ -32,6 +32,9 @@ const RENEWALS: u32 = 3;
 /// The longest time between two looks for dead workers, so that their agents are driven again soon
 /// after their lease.
 const REAP: Duration = Duration::from_secs(1);
+
+/// The time between two looks at a lease that is in doubt.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The looks between two searches for agents whose owner is not a worker.
 const SEARCH: u32 = 30;
@@ -79,8 +82,8 @@ pub enum ClaimError {
     Store(#[from] PostgresError),
 }
 
-/// This process as a worker. Clones are the same one. When the last clone and the last claim are
-/// dropped, the lease is no longer renewed; [`Worker::leave`] ends it at once.
+/// This process as a worker. Clones are the same one. When the last clone, the last claim and its
+/// ledgers are dropped, the lease is no longer renewed; [`Worker::leave`] ends it at once.
 ///
 /// If the lease ends in spite of it, as while the process was stopped, others take its agents over,
 /// and it joins again under another id. Its claims of before are lost, as
@@ -96,6 +99,8 @@ pub(super) struct Shared {
     id: Mutex<Arc<str>>,
     /// The agents that this process has.
     held: Mutex<BTreeMap<AgentId, Held>>,
+    /// Counts the claims of this process.
+    claims: AtomicU64,
     /// Those that the store says it has, and that were not held at the last question.
     pub(super) suspects: Mutex<BTreeSet<AgentId>>,
     lease_state: Mutex<LeaseState>,
@@ -106,8 +111,8 @@ pub(super) struct Shared {
 /// What became of an agent that this process has.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
-    /// It is claimed, and something here drives it.
-    IsDriven,
+    /// It is claimed, and something here drives it, by the claim of this number.
+    IsDriven(u64),
     /// It is claimed, and nothing here drives it.
     Waits(Term),
 }
@@ -128,6 +133,8 @@ pub(super) struct Term {
 struct LeaseState {
     /// When the newest renewal that succeeded was asked for.
     renewed: Instant,
+    /// When a renewal succeeded again after it had failed for too long; `None` if that never was.
+    resumed: Option<Instant>,
     /// Whether the row was found to be gone.
     is_lost: bool,
     has_ended: bool,
@@ -143,6 +150,11 @@ impl fmt::Debug for Worker {
 const RENEW: &str = "
     UPDATE workers SET lease_ends = clock_timestamp() + make_interval(secs => $2)
     WHERE worker = $1 RETURNING (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// The milliseconds until the first lease ends.
+const NEXT_END: &str = "
+    SELECT (extract(epoch FROM min(lease_ends) - clock_timestamp()) * 1000)::bigint + 1
+    FROM workers";
 
 /// Ends a claim. The agent is due when its driver says, or now if something came for it.
 const GIVE_BACK: &str = "
@@ -167,9 +179,11 @@ impl PostgresStore {
                 options,
                 id: Mutex::new("".into()),
                 held: Mutex::default(),
+                claims: AtomicU64::new(0),
                 suspects: Mutex::default(),
                 lease_state: Mutex::new(LeaseState {
                     renewed: Instant::now(),
+                    resumed: None,
                     is_lost: true,
                     has_ended: false,
                 }),
@@ -180,10 +194,17 @@ impl PostgresStore {
         worker.renew()?;
         let no_thread = |why: io::Error| self.refused("renew a lease", why.to_string());
         let pause = worker.shared.options.lease / RENEWALS;
-        worker.beat("wakeful-lease", pause, |worker, _| worker.renew()).map_err(no_thread)?;
+        let renewed = worker.beat("wakeful-lease", pause, move |worker, _| {
+            // What fails is tried again; how long it may is asked by `is_sure`.
+            let _ = worker.renew();
+            pause
+        });
+        renewed.map_err(no_thread)?;
         // On a thread of its own: it may wait for others, and a renewal must not.
-        let reaper = worker.beat("wakeful-reaper", pause.min(REAP), |worker, beats| {
-            worker.store().reap(beats.is_multiple_of(SEARCH)).map(drop)
+        let pause = pause.min(REAP);
+        let reaper = worker.beat("wakeful-reaper", pause, move |worker, beats| {
+            let next = worker.store().reap(beats.is_multiple_of(SEARCH), || worker.may_reap());
+            next.map_or(pause, |next| next.clamp(LOOK, pause))
         });
         reaper.map_err(no_thread)?;
         Ok(worker)
@@ -193,11 +214,20 @@ impl PostgresStore {
         PostgresError::new(self.address(), Fault::Refused { doing, why })
     }
 
-    /// Takes the agents of dead workers from them, so that others claim them at once. Returns the
-    /// number of those workers. `searches` says whether to look for other agents without a living
-    /// owner too; only a fault of the database leaves one.
-    pub(super) fn reap(&self, searches: bool) -> Result<u64, PostgresError> {
-        self.call("take over from dead workers", async |connection| {
+    /// Takes the agents of dead workers from them, so that others claim them at once, those first
+    /// that were in the middle of something. Returns the time until the next lease ends, if it is
+    /// not renewed. `searches` says whether to look for other agents without a living owner too;
+    /// only a fault of the database leaves one. `may` is asked before each attempt, because the
+    /// server may have been away since the one before.
+    pub(super) fn reap(
+        &self,
+        searches: bool,
+        may: impl Fn() -> bool,
+    ) -> Result<Duration, PostgresError> {
+        let next: Option<i64> = self.call("take over from dead workers", async |connection| {
+            if !may() {
+                return Ok(None);
+            }
             let transaction = connection.client.transaction().await?;
             // Two statements, because the second one must see what a dying worker claimed while
             // the first one waited for it.
@@ -208,16 +238,19 @@ impl PostgresStore {
                 transaction
                     .execute(
                         "UPDATE agents
-                         SET owner = NULL, owned_since = NULL, epoch = epoch + 1, due_at = now()
+                         SET owner = NULL, owned_since = NULL, epoch = epoch + 1,
+                             due_at = CASE WHEN is_rested THEN now() ELSE to_timestamp(0) END
                          WHERE owner IS NOT NULL
                              AND NOT EXISTS (SELECT 1 FROM workers WHERE worker = owner)",
                         &[],
                     )
                     .await?;
             }
+            let row = transaction.query_one(NEXT_END, &[]).await?;
             transaction.commit().await?;
-            Ok(dead)
-        })
+            row.try_get(0)
+        })?;
+        Ok(Duration::from_millis(next.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(u64::MAX)))
     }
 }
 
@@ -247,7 +280,33 @@ impl Worker {
     #[must_use]
     pub fn is_sure(&self) -> bool {
         let state = self.state();
-        !state.is_lost && state.renewed.elapsed() < self.shared.options.lease * 2 / 3
+        !state.is_lost && state.renewed.elapsed() < self.doubt()
+    }
+
+    /// The age of a renewal from which on the worker is not sure.
+    fn doubt(&self) -> Duration {
+        self.shared.options.lease * 2 / 3
+    }
+
+    /// Whether this worker could renew its lease all the time for as long as a lease. Only then
+    /// could the others do so too: after a failover, no worker is taken for dead before it had the
+    /// time to renew.
+    fn may_reap(&self) -> bool {
+        let resumed = self.state().resumed;
+        self.is_sure() && resumed.is_none_or(|at| at.elapsed() >= self.shared.options.lease)
+    }
+
+    /// Waits until this worker is sure that its agents are its own, or knows that they are not. A
+    /// turn that began before would be ended at once.
+    pub(super) fn until_sure(&self, id: &str) {
+        let since = Instant::now();
+        while !self.is_sure()
+            && *self.id() == *id
+            && !self.has_ended()
+            && since.elapsed() < self.store().patience()
+        {
+            waiting::during(|| thread::sleep(LOOK));
+        }
     }
 
     /// Stops the renewals, as the death of the process would. Tests do this.
@@ -304,7 +363,7 @@ impl Worker {
         store.call("leave", async |connection| {
             connection.execute("DELETE FROM workers WHERE worker = $1", &[&&*id]).await
         })?;
-        store.reap(true).map(drop)
+        store.reap(true, || true).map(drop)
     }
 
     /// Gives an agent back. `seen` is the number of the inbox up to which nothing is left in it.
@@ -321,13 +380,12 @@ impl Worker {
         let micros = due.map(|due| due.as_nanos().div_euclid(1_000));
         let id = agent.as_str();
         let Term { worker, epoch, seen, .. } = term;
-        self.store().call("give an agent back", async |connection| {
+        let given = self.store().call("give an agent back", async |connection| {
             connection
                 .execute(GIVE_BACK, &[&id, &&**worker, epoch, &micros, &is_rested, seen])
                 .await
-        })?;
-        self.held().remove(agent);
-        Ok(())
+        });
+        given.map(drop)
     }
 
     /// Joins under a new id. What is claimed under another one is no longer its own.
@@ -350,7 +408,8 @@ impl Worker {
                 )
                 .await
         })?;
-        self.held().retain(|_, held| matches!(held, Held::IsDriven));
+        // What is claimed under another id is lost, also if something here drives it still.
+        self.held().clear();
         *self.shared.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
         let mut state = self.state();
         (state.renewed, state.is_lost) = (asked, false);
@@ -360,31 +419,40 @@ impl Worker {
     fn renew(&self) -> Result<(), PostgresError> {
         let (store, shared, id) = (self.store(), &self.shared, self.id());
         let seconds = shared.options.lease.as_secs_f64();
-        let (row, asked, began) = store.call("renew the lease", async |connection| {
-            let (asked, began) = (Instant::now(), SystemClock.now());
-            let row = connection.row(RENEW, &[&&*id, &seconds]).await?;
-            Ok((row, asked, began))
-        })?;
+        // One that has no answer is asked again, so that one lost answer does not cost the lease.
+        let answer = shared.options.lease / RENEWALS;
+        let (row, asked, began) =
+            store.call_first(answer, "renew the lease", async |connection| {
+                let (asked, began) = (Instant::now(), SystemClock.now());
+                let row = connection.row(RENEW, &[&&*id, &seconds]).await?;
+                Ok((row, asked, began))
+            })?;
         let Some(row) = row else {
             self.state().is_lost = true;
-            return self.enter();
+            self.enter()?;
+            self.state().resumed = Some(Instant::now());
+            return Ok(());
         };
         let there = micros(store.column(&row, 0)?);
         // The database told its time at some moment of the call, which is taken as its middle.
         let half = i64::try_from(asked.elapsed().as_nanos() / 2).unwrap_or(0);
         let offset = there.nanos_since(began).saturating_sub(half);
         shared.offset.store(offset, Ordering::Relaxed);
-        self.state().renewed = asked;
+        let mut state = self.state();
+        if state.renewed.elapsed() >= self.doubt() {
+            state.resumed = Some(Instant::now());
+        }
+        state.renewed = asked;
         Ok(())
     }
 
-    /// Acts after each pause, until the worker has ended. `act` gets the number of the beat, from
-    /// 1.
+    /// Acts after a pause, until the worker has ended. `act` gets the number of the beat, from 1,
+    /// and returns the next pause.
     fn beat(
         &self,
         name: &str,
-        pause: Duration,
-        act: impl Fn(&Self, u32) -> Result<(), PostgresError> + Send + 'static,
+        mut pause: Duration,
+        act: impl Fn(&Self, u32) -> Duration + Send + 'static,
     ) -> io::Result<()> {
         let shared = Arc::downgrade(&self.shared);
         let thread = thread::Builder::new().name(name.to_owned());
@@ -397,8 +465,7 @@ impl Worker {
                 if worker.has_ended() {
                     return;
                 }
-                // What fails is tried again; how long it may is asked by `is_sure`.
-                let _ = act(&worker, beats);
+                pause = act(&worker, beats);
             }
         });
         spawned.map(drop)
@@ -406,6 +473,11 @@ impl Worker {
 
     fn has_ended(&self) -> bool {
         self.state().has_ended
+    }
+
+    /// The number of a new claim.
+    pub(super) fn next_claim(&self) -> u64 {
+        self.shared.claims.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn lease_lost(&self) -> PostgresError {

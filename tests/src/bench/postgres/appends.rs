@@ -13,7 +13,7 @@ use crate::{
         Depth, Figure, agent,
         measure::{least, timed},
     },
-    fleet::{Cluster, Server, address_of},
+    fleet::{Cluster, Nodes, Server, address_of},
 };
 
 /// Appends per measurement, which is short: the least of many is disturbed less.
@@ -81,7 +81,8 @@ pub(super) fn figures(depth: Depth, server: &Server) -> Vec<Figure> {
 /// An append that a standby must have, beside one on a single node.
 fn on_three_nodes(depth: Depth, one: &PostgresStore) -> Figure {
     let cluster = there(Cluster::start());
-    let address = Address::parse(&address_of(&cluster.ports())).expect("it is an address");
+    let address =
+        Address::parse(&address_of("127.0.0.1", &cluster.ports())).expect("it is an address");
     let three = PostgresStore::open(&address).expect("a new store");
     let [mut one, mut three] = [one, &three].map(|store| store.ledger(&"of-nodes".into()));
     let [mut of_one, mut of_three] = [Sealer::new(), Sealer::new()];
