@@ -247,12 +247,18 @@ impl Drop for Worker {
 impl Worker {
     /// Starts one. Its leases are short, so that a test can wait for their end.
     fn start(store: &str, token: &str) -> Self {
+        Self::of(&[store], token)
+    }
+
+    /// Starts one of several stores.
+    fn of(stores: &[&str], token: &str) -> Self {
         // The others must know its address before it listens.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = port.expect("a port").to_string();
         let url = format!("http://{address}");
         let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
-            .args(["serve", "--store", store, "--listen", &address, "--public-url", &url])
+            .args(["serve", "--listen", &address, "--public-url", &url])
+            .args(stores.iter().flat_map(|store| ["--store", store]))
             .args(["--lease", "2", "--resident-idle", "2"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -360,6 +366,119 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     let began = Instant::now();
     until("another one takes the end of the turn", || spare.ends("ada", &run).0 == 200);
     assert!(began.elapsed() < Duration::from_secs(2), "without a wait for the lease");
+}
+
+#[test]
+fn each_of_several_stores_has_its_share_of_the_agents() {
+    let database = Server::start().expect("a server");
+    let addresses = ["one", "two"].map(|schema| database.address(schema).shown().to_owned());
+    let stores = addresses.each_ref().map(String::as_str);
+    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
+    // What belongs to no agent is in the first one.
+    let create = ["token", "create", "operator", "--store", stores[0]];
+    let token = wakeful(create.into_iter().chain(scopes)).out.trim().to_owned();
+    let [one, other] = [0, 1].map(|_| Worker::of(&stores, &token));
+    let names: Vec<_> = (10..30).map(|number| format!("agent-{number}")).collect();
+    let mut paths = Vec::new();
+    for name in &names {
+        let agent = format!("/v1/agents/{name}");
+        assert_eq!(one.ask("PUT", &agent, r#"{"turns":"elsewhere"}"#).0, 201);
+        let trigger = r#"{"external_trigger_id":"in","delivery_mode":"enqueue_message"}"#;
+        let (status, made) = one.ask("POST", &format!("{agent}/triggers"), trigger);
+        assert_eq!(status, 201, "{made}");
+        paths.push(made["path"].as_str().expect("a path").to_owned());
+    }
+    let open = |schema: &str| PostgresStore::open(&database.address(schema)).expect("a store");
+    let pair = ["one", "two"].map(open);
+    let counts = pair.each_ref().map(|store| store.agents().expect("they").len());
+    assert!(counts[0] > 3 && counts[1] > 3 && counts[0] + counts[1] == 20, "{counts:?}");
+    // Any server lists all, and takes what is delivered to any.
+    let (_, list) = other.ask("GET", "/v1/agents", "");
+    let listed: Vec<_> = list["agents"].as_array().expect("a list").iter().collect();
+    assert!(listed.iter().map(|it| it["agent_id"].as_str()).eq(names.iter().map(|it| Some(&**it))));
+    for (name, path) in names.iter().zip(&paths) {
+        assert_eq!(other.ask("POST", path, "hello").0, 202);
+        let run = other.turn(name);
+        assert_eq!(other.ends(name, &run).0, 200, "{name}");
+    }
+    // One that was moved is found by all, also while they run.
+    let agent = &names[0];
+    let is_there = |store: &PostgresStore| {
+        let id = [agent.as_str().into()];
+        !store.living_heads_of(&id).expect("it reads").is_empty()
+    };
+    let from = pair.iter().position(is_there).expect("it lives");
+    let places = ["--store", stores[0], "--store", stores[1]];
+    let moves = [&["move", agent, "--to", stores[1 - from]][..], &places].concat();
+    let moved = wakeful(&moves);
+    assert_eq!(moved.code, 0, "{} {}", moved.out, moved.err);
+    assert!(moved.out.contains("moved"), "{}", moved.out);
+    assert!(!is_there(&pair[from]) && is_there(&pair[1 - from]));
+    assert!(wakeful(&moves).out.contains("already"));
+    for (server, text) in [(&one, "again"), (&other, "and again")] {
+        until("it is found", || server.ask("POST", &paths[0], text).0 == 202);
+        let run = server.turn(agent);
+        until("its turn ends", || server.ends(agent, &run).0 == 200);
+    }
+    // It goes home, and the others are there already.
+    let home = wakeful([&["move", "--all", "--json"][..], &places].concat());
+    assert_eq!((home.code, home.out.lines().count()), (0, 1), "{} {}", home.out, home.err);
+    assert!(is_there(&pair[from]));
+    // A server with another list would make agents twice.
+    let mut alone = Command::new(env!("CARGO_BIN_EXE_wakeful"));
+    let refused = alone.args(["serve", "--store", stores[1], "--listen", "127.0.0.1:0"]).output();
+    let refused = refused.expect("it ends");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("2 in all"), "{said}");
+    for (command, why) in [
+        (vec!["move", "nobody", "--store", stores[0]], "no store of these"),
+        (vec!["move", agent, "--store", "a.sqlite"], "not the address of a store"),
+        (vec!["move", agent, "--store", stores[0], "--to", stores[1]], "not one of these"),
+    ] {
+        let ran = wakeful(&command);
+        assert!(ran.code == 2 && ran.err.contains(why), "{command:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn the_agents_of_one_store_go_on_while_another_one_is_away() {
+    let mut databases = [(); 2].map(|()| Server::start().expect("a server"));
+    let stores = databases.each_ref().map(|it| it.address("wakeful").shown().to_owned());
+    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
+    let create = ["token", "create", "operator", "--store", &stores[0]];
+    let token = wakeful(create.into_iter().chain(scopes)).out.trim().to_owned();
+    let server = Worker::of(&[&stores[0], &stores[1]], &token);
+    let kept = PostgresStore::open(&databases[0].address("wakeful")).expect("a store");
+    let mut agents = [None, None];
+    for number in 0.. {
+        let agent = format!("agent-{number}");
+        let path = format!("/v1/agents/{agent}");
+        assert_eq!(server.ask("PUT", &path, r#"{"turns":"elsewhere"}"#).0, 201);
+        let is_first = !kept.living_heads_of(&[agent.as_str().into()]).expect("it").is_empty();
+        agents[usize::from(!is_first)].get_or_insert(agent);
+        if agents.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let [here, there] = agents.map(|agent| agent.expect("one in each"));
+    // Longer than a lease.
+    databases[1].kill();
+    let until_lost = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until_lost {
+        let said = format!("/v1/agents/{here}/messages");
+        let said = server.ask("POST", &said, r#"{"text":"hello"}"#);
+        assert!(matches!(said.0, 200 | 202), "{said:?}");
+        let run = server.turn(&here);
+        assert_eq!(server.ends(&here, &run).0, 200);
+    }
+    assert_eq!(server.ask("GET", "/readyz", "").0, 200);
+    databases[1].crash_and_start().expect("it starts again");
+    let said = format!("/v1/agents/{there}/messages");
+    until("the other one goes on too", || {
+        matches!(server.ask("POST", &said, r#"{"text":"hello"}"#).0, 200 | 202)
+    });
+    let run = server.turn(&there);
+    until("its turn ends", || server.ends(&there, &run).0 == 200);
 }
 
 /// The example of docs/tour.md. The tests of the pages play its story; these are its refusals.

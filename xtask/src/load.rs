@@ -1,6 +1,6 @@
 //! `cargo xtask load`: many agents behind one server, under load and under kills.
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use crate::{
     call::{Call, Failure, exit_code},
@@ -47,7 +47,10 @@ pub(crate) fn released(
     stage("release", "the command line and this program, optimised", || {
         [name, "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))
     })?;
+    // A path among the options is relative to the folder in which the developer typed it.
+    let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
     Call::new(paths, name, paths.released(name))
+        .folder(here)
         .arg("--program")
         .arg(paths.released("wakeful"))
         .args(options)

@@ -23,8 +23,8 @@ use super::{
     postgres://USER@HOST:5432/DATABASE?schema=wakeful. The password is in PGPASSWORD or ~/.pgpass.\n\n\
     Each agent is copied with its batches, read back, and compared by its head. Only then the old \
     place says where the agent goes on, and takes no more appends. Nobody may drive an agent that \
-    moves. A move that was cut off is finished by the same command. Snapshots are made again, and \
-    the tokens and hooks of a server stay where they are.\n\n\
+    moves. A move that was cut off is finished by the same command. Snapshots are made again. Who \
+    runs the turns of an agent goes with it; the tokens and hooks of a server stay where they are.\n\n\
     --json prints one object per agent: agent_id, head {seq, chain}, copied, from, to.\n\n\
     Exit codes:\n\
     \x20 0  moved\n\
@@ -49,13 +49,31 @@ pub(super) struct Migrate {
 
 /// An agent that was moved.
 #[derive(Serialize)]
-struct Done<'a> {
-    agent_id: &'a AgentId,
-    head: Head,
+pub(super) struct Done<'a> {
+    pub(super) agent_id: &'a AgentId,
+    pub(super) head: Head,
     /// The entries that this call copied.
-    copied: u64,
-    from: &'a str,
-    to: &'a str,
+    pub(super) copied: u64,
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
+}
+
+impl Done<'_> {
+    /// Says it, as JSON or for people.
+    pub(super) fn print(&self, as_json: bool) {
+        if as_json {
+            say!("{}", json::write(self));
+            return;
+        }
+        let Self { agent_id, head, copied, to, .. } = self;
+        say!(
+            "{}  {}: it goes on in {to} after entry {} {}",
+            painted(STRONG, agent_id.as_str()),
+            painted(GOOD, "moved"),
+            head.seq,
+            painted(FAINT, &format!("({copied} copied now)")),
+        );
+    }
 }
 
 impl Migrate {
@@ -71,14 +89,16 @@ impl Migrate {
         for agent in &agents {
             let end = from.ledger(agent).head().map_or(0, |head| head.seq.0);
             let bar = style::progress(end);
-            let moved = move_agent(agent, (&from, &from_name), (&to, &to_name), |seq: Seq| {
+            let kind = wakeful_serve::carry(agent, &from, &to)?;
+            let places = ((&from, from_name.as_str()), (&to, to_name.as_str()));
+            let moved = move_agent(agent, places.0, places.1, kind, |seq: Seq| {
                 bar.set_position(seq.0);
             });
             bar.finish_and_clear();
             match moved {
                 Ok(Moved { head, copied }) => {
                     let (from, to) = (from_name.as_str(), to_name.as_str());
-                    self.print(&Done { agent_id: agent, head, copied, from, to });
+                    Done { agent_id: agent, head, copied, from, to }.print(self.json);
                 }
                 // One that cannot be moved does not keep the others.
                 Err(why) => {
@@ -105,21 +125,6 @@ impl Migrate {
                 }),
             },
         }
-    }
-
-    fn print(&self, done: &Done<'_>) {
-        if self.json {
-            say!("{}", json::write(done));
-            return;
-        }
-        let Done { agent_id, head, copied, to, .. } = done;
-        say!(
-            "{}  {}: it goes on in {to} after entry {} {}",
-            painted(STRONG, agent_id.as_str()),
-            painted(GOOD, "moved"),
-            head.seq,
-            painted(FAINT, &format!("({copied} copied now)")),
-        );
     }
 }
 

@@ -37,8 +37,8 @@ pub use memory::MemoryLedger;
 pub use moving::{MoveError, Moved, move_agent};
 #[cfg(feature = "postgres")]
 pub use postgres::{
-    Address, Arrived, Claim, ClaimError, Fate, Fault, Placed, PostgresError, PostgresLedger,
-    PostgresStore, StoreClock, Worker, WorkerInfo, WorkerOptions,
+    Address, Arrived, Claim, ClaimError, Clusters, Fate, Fault, Placed, PostgresError,
+    PostgresLedger, PostgresStore, StoreClock, Worker, WorkerInfo, WorkerOptions, home,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{

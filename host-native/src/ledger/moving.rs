@@ -98,8 +98,9 @@ impl From<PostgresError> for MoveError {
     }
 }
 
-/// Moves an agent. `from` and `to` are called by these names in each other. `done` learns how many
-/// entries were copied.
+/// Moves an agent. `from` and `to` are called by these names in each other. In a store it is of
+/// this kind from then on, by which workers claim it ([`PostgresStore::set_kind`](super::PostgresStore::set_kind)). `done` learns
+/// how many entries were copied.
 ///
 /// # Errors
 /// If one of the places cannot be used, the ledger is damaged, the new place has the agent already,
@@ -108,6 +109,7 @@ pub fn move_agent(
     agent: &AgentId,
     (from, from_name): (&Store, &str),
     (to, to_name): (&Store, &str),
+    kind: &str,
     mut done: impl FnMut(Seq),
 ) -> Result<Moved, MoveError> {
     // Nobody may begin to drive it meanwhile.
@@ -119,7 +121,7 @@ pub fn move_agent(
             None => None,
         },
     };
-    let moved = moved(agent, (from, from_name), (to, to_name), &mut done);
+    let moved = moved(agent, (from, from_name), (to, to_name), kind, &mut done);
     if let Some(owned) = owned {
         owned.release()?;
     }
@@ -130,6 +132,7 @@ fn moved(
     agent: &AgentId,
     (from, from_name): (&Store, &str),
     (to, to_name): (&Store, &str),
+    kind: &str,
     done: &mut impl FnMut(Seq),
 ) -> Result<Moved, MoveError> {
     let mut old = from.ledger(agent);
@@ -153,7 +156,11 @@ fn moved(
     if new.goes_on_in()?.is_some() && !begins_with(&mut old, &head, &begun)? {
         return Err(other());
     }
-    if !to.arrive(agent, from_name)? {
+    let label = match from.kind() {
+        Kind::Shared(store) => store.label(agent)?,
+        Kind::File(_) => None,
+    };
+    if !to.arrive(agent, from_name, kind, label.as_deref())? {
         // An earlier move may have ended here.
         if goes_on_in.is_some() && new.head()? == head {
             return Ok(Moved { head, copied: 0 });
@@ -212,10 +219,16 @@ fn begins_with(ledger: &mut StoreLedger, newest: &Head, other: &Head) -> Result<
 }
 
 impl Store {
-    fn arrive(&self, agent: &AgentId, from: &str) -> Result<bool, StoreError> {
+    fn arrive(
+        &self,
+        agent: &AgentId,
+        from: &str,
+        kind: &str,
+        label: Option<&str>,
+    ) -> Result<bool, StoreError> {
         Ok(match self.kind() {
             Kind::File(file) => file.end(agent, from)?,
-            Kind::Shared(store) => store.arrive(agent, from)?,
+            Kind::Shared(store) => store.arrive(agent, from, kind, label)?,
         })
     }
 

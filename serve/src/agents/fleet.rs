@@ -12,23 +12,23 @@ use std::{
 };
 
 use wakeful_core::{
-    fact::{Fact, outcome::Answer},
-    host::{LedgerError, Receipt, SchedulerError},
+    fact::outcome::Answer,
+    host::{LedgerError, SchedulerError},
     id::{AgentId, ExternalTriggerId},
     json,
     record::chain::Head,
 };
-use wakeful_host::ledger::{Claim, Fate, Fault, Own, StoreError, StoreLedger, Worker};
+use wakeful_host::ledger::{Claim, Fate, Own, PostgresError, StoreError, StoreLedger, Worker};
 
 use super::{
-    Agents, Cell, Outcome, Said, Stored, Stores, Turns,
+    Agents, Cell, Turns,
     brief::{Brief, Digest},
     cell::Inner,
     held,
     registry::Registered,
     said,
 };
-use crate::{access::hex_of, problem::Problem, random};
+use crate::{access::hex_of, problem::Problem};
 
 /// The time between two looks at the lease, which costs nothing.
 const LOOK: Duration = Duration::from_millis(50);
@@ -70,54 +70,83 @@ pub fn kinds(has_model: bool) -> BTreeSet<String> {
 }
 
 impl Agents {
-    /// Watches the lease of this server until the end. It asks the store nothing, because a store
-    /// that does not answer is just when turns must end in time.
-    pub(super) fn guard(&self, worker: &Worker) {
+    /// Watches the lease of this server in a store until the end. It asks the store nothing: turns
+    /// must end in time just when the store does not answer.
+    pub(super) fn guard(&self, at: usize) {
+        let worker = &self.stores()[at];
         let (mut id, mut was_sure) = (worker.id(), true);
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
             let is_sure = worker.is_sure();
             if was_sure && !is_sure || worker.id() != id {
                 id = worker.id();
-                self.let_go();
+                self.let_go(at);
             }
             was_sure = is_sure;
         }
     }
 
     /// Looks after the agents of a shared store until the end.
-    pub(super) fn share(self: &Arc<Self>, worker: &Worker) {
+    pub(super) fn share(self: &Arc<Self>, at: usize) {
         self.is_ready.store(true, Ordering::Release);
         let mut questions = 0_u32;
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(ASK);
             questions = questions.wrapping_add(1);
-            let asked = self.ask(worker).and_then(|()| self.tidy_up(worker, questions));
-            *held(&self.lost) = asked.err().map(|why| why.detail);
+            let asked = self.ask(at).and_then(|()| self.tidy_up(at, questions));
+            self.loses(at, asked.err().map(|why| why.detail));
         }
     }
 
     /// Does what need not be done at each question.
-    fn tidy_up(self: &Arc<Self>, worker: &Worker, questions: u32) -> Result<(), Problem> {
+    fn tidy_up(self: &Arc<Self>, at: usize, questions: u32) -> Result<(), Problem> {
         if questions.is_multiple_of(TIDY) {
-            self.read_access()?;
-            self.give_back(worker);
-            self.tidy();
+            self.give_back(at);
+            if at == 0 {
+                self.tidy();
+                self.read_access()?;
+            }
         }
         if questions.is_multiple_of(STRAYS) {
-            self.claimed(worker, worker.strays()?);
+            self.claimed(at, self.stores()[at].strays()?);
+            self.look_for_moved(at)?;
         }
         Ok(())
     }
 
+    /// Drops the states of agents that were moved from this store to another one: their ledgers
+    /// end here.
+    fn look_for_moved(&self, at: usize) -> Result<(), Problem> {
+        if self.stores().len() < 2 {
+            return Ok(());
+        }
+        let is_asked = |cell: &Arc<Cell>| {
+            !cell.is_own() && cell.used().is_some() && self.lives_in(at, &cell.agent)
+        };
+        let cells: Vec<_> = self.all().into_iter().filter(is_asked).collect();
+        let ids: Vec<_> = cells.iter().map(|cell| cell.agent.clone()).collect();
+        let living: HashMap<_, _> =
+            self.stores()[at].store().living_heads_of(&ids)?.into_iter().collect();
+        // The next request finds where each of the others lives.
+        cells.iter().filter(|it| !living.contains_key(&it.agent)).for_each(|it| it.drop_state());
+        Ok(())
+    }
+
+    /// Whether an agent lives in the store at this place of the list, as far as is known.
+    fn lives_in(&self, at: usize, agent: &AgentId) -> bool {
+        self.store.clusters().is_some_and(|clusters| clusters.at(agent) == at)
+    }
+
     /// Asks the store for what is new.
-    fn ask(self: &Arc<Self>, worker: &Worker) -> Result<(), Problem> {
+    fn ask(self: &Arc<Self>, at: usize) -> Result<(), Problem> {
+        let worker = &self.stores()[at];
         loop {
-            let room = self.limits.resident_agents.saturating_sub(worker.holds());
+            let holds = self.stores().iter().map(Worker::holds).sum();
+            let room = self.limits.resident_agents.saturating_sub(holds);
             let most = MOST_DUE.min(u32::try_from(room).unwrap_or(u32::MAX));
             let claims = if most == 0 { Vec::new() } else { worker.claim_due(most)? };
             let count = claims.len();
-            self.claimed(worker, claims);
+            self.claimed(at, claims);
             if count < MOST_DUE as usize || self.has_ended.load(Ordering::Acquire) {
                 break;
             }
@@ -130,7 +159,8 @@ impl Agents {
         }
         // Nothing else tells those who follow an agent of another server.
         let all = self.followers.load(Ordering::Relaxed) > 0;
-        let others = self.all().into_iter().filter(|cell| !cell.is_own());
+        let others =
+            self.all().into_iter().filter(|cell| !cell.is_own() && self.lives_in(at, &cell.agent));
         let ids: Vec<_> = others
             .filter(|cell| all || cell.is_followed() || self.lives(cell))
             .map(|cell| cell.agent.clone())
@@ -152,7 +182,8 @@ impl Agents {
     }
 
     /// Takes over agents that were claimed because they are due.
-    fn claimed(self: &Arc<Self>, worker: &Worker, claims: Vec<Claim>) {
+    fn claimed(self: &Arc<Self>, at: usize, claims: Vec<Claim>) {
+        let worker = &self.stores()[at];
         let agents: Vec<_> = claims.iter().map(|claim| claim.agent().clone()).collect();
         // One question for all of them: after the death of a server there are many.
         let Ok((heads, registered)) = self.looked_up(worker, &agents) else {
@@ -161,6 +192,9 @@ impl Agents {
         };
         for claim in claims {
             let agent = claim.agent();
+            if let Some(clusters) = self.store.clusters() {
+                clusters.lives_at(agent, at);
+            }
             let registered = registered.get(agent);
             let turns = self.turns_of(registered);
             let known = self.known(agent).or_else(|| {
@@ -223,9 +257,9 @@ impl Agents {
         }
     }
 
-    /// Ends what this server does for agents that may be another's soon.
-    fn let_go(&self) {
-        self.cut_lives();
+    /// Ends what this server does for agents of a store that may be another's soon.
+    fn let_go(&self, at: usize) {
+        self.cut_lives(|cell| self.lives_in(at, &cell.agent));
         for cell in self.all() {
             if !cell.is_own() {
                 continue;
@@ -238,7 +272,8 @@ impl Agents {
     }
 
     /// Gives back the agents that rest and that nobody asked for a while.
-    fn give_back(self: &Arc<Self>, worker: &Worker) {
+    fn give_back(self: &Arc<Self>, at: usize) {
+        let worker = &self.stores()[at];
         let (now, idle) = (self.second(), self.limits.resident_idle.as_secs());
         let is_idle = |cell: &Cell| {
             // One that is only read need not be its reader's.
@@ -260,7 +295,7 @@ impl Agents {
             }
         }
         for cell in self.all() {
-            if !is_idle(&cell) {
+            if !is_idle(&cell) || !self.lives_in(at, &cell.agent) {
                 continue;
             }
             let Some(mut inner) = cell.try_inner() else { continue };
@@ -293,10 +328,11 @@ impl Agents {
         drop(claim.rest(brief.next_wake.filter(|_| !brief.is_child)));
     }
 
-    /// Gives all agents back at the end of the server.
-    pub(super) fn leave(&self, worker: &Worker) {
+    /// Gives all agents of a store back at the end of the server.
+    pub(super) fn leave(&self, at: usize) {
+        let worker = &self.stores()[at];
         let waiting: BTreeSet<_> = worker.waiting().into_iter().collect();
-        for cell in self.all() {
+        for cell in self.all().into_iter().filter(|cell| self.lives_in(at, &cell.agent)) {
             let brief = cell.brief();
             let owned = cell.inner().owned.take();
             let claim = match owned {
@@ -338,117 +374,21 @@ impl Agents {
         received.inspect_err(|_| cell.has_mail.store(true, Ordering::Release))
     }
 
-    /// The worker that drives an agent of a shared store, unless this server holds the agent
-    /// itself: another server, or this one for a runner.
-    pub(super) fn owner(&self, cell: &Cell) -> Result<Option<String>, Problem> {
-        match self.store.worker() {
-            Some(worker) if !cell.is_own() => Ok(worker.store().driver(&cell.agent)?),
-            _ => Ok(None),
+    /// Looks whether an agent was moved to another of several stores, before its state is read.
+    pub(super) fn look_for_home(&self, cell: &Cell, inner: &Inner) -> Result<(), SchedulerError> {
+        let Some(clusters) = self.store.clusters() else { return Ok(()) };
+        if clusters.workers().len() < 2 || inner.owned.is_some() {
+            return Ok(());
         }
-    }
-
-    /// Says something to an agent that only its owner may append to.
-    pub(super) fn say_to_owner(
-        &self,
-        cell: &Arc<Cell>,
-        fact: &str,
-        owner: &str,
-    ) -> Result<Outcome, Problem> {
-        let Some(worker) = self.store.worker() else { return Err(Problem::store()) };
-        if *owner == *worker.id() {
-            if let Some(heard) = self.heard_living(cell, fact) {
-                let (answer, head) = heard.map_err(|report| Problem::of_report(&report))?;
-                let receipt = Receipt::elsewhere(answer, head);
-                return Ok(Outcome::Said(Said { receipt, steps: Vec::new() }));
-            }
-            if let Some(Some(said)) = self.while_at_rest(cell, || {
-                self.at_rest(worker, cell, || self.say_here(cell, fact, false))
-            }) {
-                return said.map(Outcome::Said);
-            }
-        }
-        let parsed = json::read::<Fact>(fact).map_err(|why| Problem::unfit(why.to_string()))?;
-        if !may_be_sent(&parsed) {
-            return Err(self.elsewhere(cell)?);
-        }
-        let (receipt, head) = self.would_answer(cell, fact)?;
-        if let Some(receipt) = receipt {
-            return Ok(Outcome::Said(Said { receipt, steps: Vec::new() }));
-        }
-        let key = match key_of(&parsed) {
-            Some(key) => key,
-            None => random::id()?,
-        };
-        worker.store().send(&cell.agent, &key, fact).map_err(|why| match why.fault {
-            Fault::OtherFact { .. } => Problem::conflicting(why.to_string()),
-            _ => why.into(),
-        })?;
-        Ok(Outcome::Stored(Stored { answer: Stores::Stored, head }))
-    }
-
-    /// What an agent of another one answers to a fact if it records nothing, such as one that it
-    /// knows; `None` if it would record something. Also its newest entry.
-    fn would_answer(
-        &self,
-        cell: &Arc<Cell>,
-        fact: &str,
-    ) -> Result<(Option<Receipt>, Head), Problem> {
-        self.with(cell, |scheduler, _| {
-            scheduler.ledger().withhold(true);
-            let answered = said(scheduler, fact);
-            scheduler.ledger().withhold(false);
-            let receipt = match answered {
-                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => None,
-                answered => Some(answered?),
-            };
-            Ok((receipt, scheduler.state().head()))
-        })
-    }
-
-    /// Drives an agent of a runner that waits here, while `doing` runs. `None` if it does not wait.
-    fn at_rest<T>(&self, worker: &Worker, cell: &Cell, doing: impl FnOnce() -> T) -> Option<T> {
-        let claim = worker.claim(&cell.agent).ok()?;
-        takes(cell, &mut cell.inner(), Own::Worker(claim));
-        let done = doing();
-        // Its runner goes on with the claim.
-        let mut inner = cell.inner();
-        cell.owned_here(false);
-        goes_on_with(&mut inner, self.store.ledger(&cell.agent));
-        inner.request = None;
-        if let Some(Own::Worker(claim)) = inner.owned.take() {
-            claim.wait();
-        }
-        Some(done)
-    }
-
-    /// Records what came for a child whose parent does not run. The parent reads it in its ledger.
-    pub(super) fn receive_for_child(&self, cell: &Arc<Cell>) {
-        let Some(worker) = self.store.worker() else { return };
-        // If it fails, the next look at the inbox finds it again.
-        let _ = self.at_rest(worker, cell, || {
-            let mut inner = cell.inner();
-            let received =
-                self.resident(cell, &mut inner).and_then(|()| self.receive(cell, &mut inner));
-            self.settle(cell, &mut inner, &received);
-        });
-    }
-
-    /// That another server drives the agent, and which one.
-    pub(super) fn elsewhere(&self, cell: &Cell) -> Result<Problem, Problem> {
-        let placed = match self.store.worker() {
-            Some(worker) => worker.store().placed_of(std::slice::from_ref(&cell.agent))?,
-            None => Vec::new(),
-        };
-        Ok(match placed.into_iter().next() {
-            Some(placed) => Problem::driven_by(&placed.worker, placed.address),
-            None => Problem::not_ready("the agent changes its server: ask again"),
-        })
+        let failed = |why: PostgresError| LedgerError::Failed { message: why.to_string() };
+        clusters.heads_of(std::slice::from_ref(&cell.agent)).map(drop).map_err(failed)?;
+        Ok(())
     }
 
     /// An agent of a shared store that this process does not know yet.
     pub(super) fn found(&self, agent: &AgentId) -> Result<Option<Arc<Cell>>, Problem> {
-        let Some(worker) = self.store.worker() else { return Ok(None) };
-        let heads = worker.store().heads_of(std::slice::from_ref(agent))?;
+        let Some(clusters) = self.store.clusters() else { return Ok(None) };
+        let heads = clusters.heads_of(std::slice::from_ref(agent))?;
         let Some((agent, head)) = heads.into_iter().next() else { return Ok(None) };
         let registered = self.registration(&agent)?;
         let is_away = registered.as_ref().is_some_and(|registered| registered.put_away);
@@ -464,14 +404,23 @@ impl Agents {
         id: &str,
         most: u64,
     ) -> Result<(Vec<Arc<Cell>>, Option<AgentId>), Problem> {
-        let Some(worker) = self.store.worker() else {
+        let Some(clusters) = self.store.clusters() else {
             let mut cells = self.all();
             cells.retain(|cell| cell.agent.as_str() > id);
             cells.sort_by(|one, other| one.agent.cmp(&other.agent));
             return Ok((cells, None));
         };
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let ids = worker.store().agents_after(id, most)?;
+        let mut ids = Vec::new();
+        for worker in clusters.workers() {
+            ids.extend(worker.store().agents_after(id, most)?);
+        }
+        if clusters.workers().len() > 1 {
+            ids.sort_unstable();
+            // One that was moved is in both, and listed once.
+            ids.dedup();
+            ids.truncate(most as usize);
+        }
         let last = ids.last().filter(|_| ids.len() == most as usize).cloned();
         let cells: Result<_, _> = ids.iter().map(|id| self.cell(id)).collect();
         Ok((cells?, last))
@@ -497,10 +446,10 @@ impl Agents {
     ) -> Result<(), StoreError> {
         for (hash, trigger) in now.iter().filter(|it| !before.contains(it)) {
             let place = json::write(&[cell.agent.as_str(), trigger.as_str()]);
-            self.store.keep(TRIGGER, &hex_of(hash), &place)?;
+            self.store.keep_of(&cell.agent, TRIGGER, &hex_of(hash), &place)?;
         }
         for (hash, _) in before.iter().filter(|(hash, _)| now.iter().all(|(it, _)| it != hash)) {
-            self.store.forget(TRIGGER, &hex_of(hash))?;
+            self.store.forget_of(&cell.agent, TRIGGER, &hex_of(hash))?;
         }
         Ok(())
     }
@@ -510,7 +459,17 @@ impl Agents {
         &self,
         hash: &Digest,
     ) -> Result<Option<(Arc<Cell>, ExternalTriggerId)>, Problem> {
-        let Some(place) = self.store.kept_one(TRIGGER, &hex_of(hash))? else { return Ok(None) };
+        let lost: Vec<_> = held(&self.lost).keys().copied().collect();
+        // One that is away is asked last, because its answer takes long.
+        let (away, there): (Vec<_>, Vec<_>) =
+            (0..self.stores().len()).partition(|at| lost.contains(at));
+        let mut place = None;
+        for at in there.into_iter().chain(away) {
+            if place.is_none() {
+                place = self.stores()[at].store().kept_one(TRIGGER, &hex_of(hash))?;
+            }
+        }
+        let Some(place) = place else { return Ok(None) };
         let Ok([agent, trigger]) = serde_json::from_str::<[String; 2]>(&place) else {
             return Ok(None);
         };
@@ -540,35 +499,8 @@ pub(super) fn takes(cell: &Cell, inner: &mut Inner, own: Own) {
 }
 
 /// The state in memory, if it is there, appends to this ledger from now on. It may be behind it.
-fn goes_on_with(inner: &mut Inner, ledger: StoreLedger) {
+pub(super) fn goes_on_with(inner: &mut Inner, ledger: StoreLedger) {
     if let Some(scheduler) = &mut inner.scheduler {
         *scheduler.ledger().stored() = ledger;
-    }
-}
-
-/// Whether a fact may come through the inbox of an agent: what people and systems outside say.
-/// Those of turns, tasks and clocks are its driver's.
-fn may_be_sent(fact: &Fact) -> bool {
-    matches!(
-        fact,
-        Fact::MessageQueued(_)
-            | Fact::ExternalTriggerDelivered(_)
-            | Fact::WakeHintSubmitted(_)
-            | Fact::StartRequested(_)
-            | Fact::StopRequested(_)
-            | Fact::BudgetGranted(_)
-    )
-}
-
-/// The key of a fact that has an id of its own: the same one counts once.
-fn key_of(fact: &Fact) -> Option<String> {
-    match fact {
-        Fact::MessageQueued(fact) => Some(format!("message:{}", fact.message.id)),
-        Fact::ExternalTriggerDelivered(fact) => Some(json::write(&[
-            "delivery",
-            fact.external_trigger_id.as_str(),
-            fact.delivery_id.as_str(),
-        ])),
-        _ => None,
     }
 }

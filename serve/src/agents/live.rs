@@ -141,9 +141,13 @@ impl Agents {
         lives.running.contains_key(&cell.number) || lives.waiting.contains(&cell.number)
     }
 
-    /// Breaks off what runs for the agents here, because they may be another's soon, and ends them.
-    pub(super) fn cut_lives(&self) {
-        let reached: Vec<_> = held(&self.lives).running.values().cloned().collect();
+    /// Breaks off what runs for these of the agents here, because they may be another's soon, and
+    /// ends them.
+    pub(super) fn cut_lives(&self, which: impl Fn(&Cell) -> bool) {
+        let running = held(&self.lives).running.clone();
+        let is_one = |number| self.numbered(number).is_some_and(|cell| which(&cell));
+        let reached: Vec<_> =
+            running.into_iter().filter(|it| is_one(it.0)).map(|(_, reach)| reach).collect();
         for reach in &reached {
             if let Some(cut) = held(&reach.cut).take() {
                 cut();

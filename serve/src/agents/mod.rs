@@ -9,6 +9,7 @@ mod agenda;
 mod brief;
 mod cell;
 mod changes;
+mod driven;
 mod fleet;
 mod live;
 mod recent;
@@ -19,7 +20,7 @@ mod watch;
 mod work;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -37,7 +38,9 @@ use wakeful_core::{
     time::Timestamp,
 };
 use wakeful_host::{
-    ledger::{DrivenBy, Own, SqliteFile, Store, StoreError, StoreLedger, StoreTime},
+    ledger::{
+        Clusters, DrivenBy, Own, SqliteFile, Store, StoreError, StoreLedger, StoreTime, Worker,
+    },
     provider::Elsewhere,
 };
 
@@ -54,7 +57,7 @@ use crate::{
     runner::Runner, signing::Checks,
 };
 
-pub use self::fleet::kinds;
+pub use self::{fleet::kinds, registry::carry};
 
 pub(crate) use self::{
     brief::{Listed, digest},
@@ -110,8 +113,8 @@ pub(crate) struct Agents {
     seen: Mutex<i64>,
     /// The number of those who follow all agents.
     followers: Arc<AtomicUsize>,
-    /// Why the store cannot be used.
-    lost: Mutex<Option<String>>,
+    /// Why a store cannot be used, by its place in the list.
+    lost: Mutex<BTreeMap<usize, String>>,
 }
 
 #[derive(Default)]
@@ -205,19 +208,16 @@ impl Agents {
         }
         let found = heads.clone();
         agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
-        if agents.is_shared() {
-            agents.spawn("wakeful-guard", |agents| {
-                agents.store.worker().into_iter().for_each(|worker| agents.guard(worker));
+        if agents.store.file().is_some() {
+            agents.spawn("wakeful-watch", |agents| {
+                agents.store.file().into_iter().for_each(|file| agents.watch(file));
             })?;
         }
-        agents.spawn("wakeful-watch", |agents| {
-            match (agents.store.file(), agents.store.worker()) {
-                (Some(file), _) => agents.watch(file),
-                (_, Some(worker)) => agents.share(worker),
-                // The caller has joined.
-                (None, None) => {}
-            }
-        })?;
+        // Of each store alone: one that does not answer must not keep the others waiting.
+        for at in 0..agents.stores().len() {
+            agents.spawn("wakeful-guard", move |agents| agents.guard(at))?;
+            agents.spawn("wakeful-watch", move |agents| agents.share(at))?;
+        }
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
         }
@@ -276,7 +276,12 @@ impl Agents {
 
     /// Whether other servers may have agents of this store.
     pub(crate) fn is_shared(&self) -> bool {
-        self.store.worker().is_some()
+        self.store.clusters().is_some()
+    }
+
+    /// This server in each store that it shares with others.
+    fn stores(&self) -> &[Worker] {
+        self.store.clusters().map_or(&[], Clusters::workers)
     }
 
     /// The time by which agents wait.
@@ -320,11 +325,25 @@ impl Agents {
         Ok(self.reads.owners_of(agents)?)
     }
 
+    /// The store at this place of the list cannot be used, and why; or it can again.
+    fn loses(&self, at: usize, why: Option<String>) {
+        let mut lost = held(&self.lost);
+        match why {
+            Some(why) => drop(lost.insert(at, why)),
+            None => drop(lost.remove(&at)),
+        }
+    }
+
     /// Whether each agent was read, and the store can be used.
     pub(crate) fn ready(&self) -> Result<(), Problem> {
-        if let Some(why) = &*held(&self.lost) {
+        // While one of several stores is away, the agents of the others are served.
+        let lost = held(&self.lost);
+        if let Some(why) = lost.values().next()
+            && lost.len() >= self.stores().len()
+        {
             return Err(Problem::not_ready(why.clone()));
         }
+        drop(lost);
         if self.has_ended.load(Ordering::Acquire) {
             return Err(Problem::not_ready("the server is ending".to_owned()));
         }
@@ -421,6 +440,7 @@ impl Agents {
     fn resident(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Result<(), SchedulerError> {
         Self::drops_lost(cell, inner);
         if inner.scheduler.is_none() {
+            self.look_for_home(cell, inner)?;
             let options = Options::new(cell.agent.clone());
             let ledger = match &inner.owned {
                 Some(own) => own.ledger(),
@@ -509,8 +529,8 @@ impl Agents {
             // What it did for an agent is in the ledger, or was not acknowledged.
             let _ = thread.join();
         }
-        if let Some(worker) = self.store.worker() {
-            return self.leave(worker);
+        if self.is_shared() {
+            return (0..self.stores().len()).for_each(|at| self.leave(at));
         }
         for cell in self.all() {
             let owned = cell.inner().owned.take();

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 use wakeful_core::{host::Scheduler, id::AgentId, json, machine::Options, record::chain::Head};
 use wakeful_host::{
-    ledger::{Own, Worker},
+    ledger::{Own, Store, StoreError, Worker},
     provider::Elsewhere,
 };
 
@@ -26,6 +26,20 @@ pub(super) struct Registered {
 /// The kind of what the server keeps of agents.
 const KEPT: &str = "agent";
 
+/// Takes what servers keep of an agent from a place to another one to which it moves. Returns its
+/// kind, by which the workers of a store claim it.
+///
+/// # Errors
+/// If a place cannot be used.
+pub fn carry(agent: &AgentId, from: &Store, to: &Store) -> Result<&'static str, StoreError> {
+    let Some(text) = from.kept_one(KEPT, agent.as_str())? else {
+        return Ok(fleet::kind_of(Some(Turns::Model)));
+    };
+    to.keep(KEPT, agent.as_str(), &text)?;
+    let registered: Registered = serde_json::from_str(&text).unwrap_or_default();
+    Ok(fleet::kind_of(registered.turns.filter(|_| !registered.put_away)))
+}
+
 impl Agents {
     pub(super) fn registered(&self) -> Result<HashMap<String, Registered>, Problem> {
         let kept = self.store.kept(KEPT)?.into_iter();
@@ -37,7 +51,7 @@ impl Agents {
 
     /// What the server keeps of one agent.
     pub(super) fn registration(&self, agent: &AgentId) -> Result<Option<Registered>, Problem> {
-        let kept = self.store.kept_one(KEPT, agent.as_str())?;
+        let kept = self.store.kept_of(agent, KEPT, agent.as_str())?;
         Ok(kept.map(|text| serde_json::from_str(&text).unwrap_or_default()))
     }
 
@@ -121,8 +135,8 @@ impl Agents {
 
     /// Keeps who runs the turns of an agent.
     pub(super) fn register(&self, agent: &AgentId, kept: &Registered) -> Result<(), Problem> {
-        self.store.keep(KEPT, agent.as_str(), &json::write(kept))?;
-        if let Some(worker) = self.store.worker() {
+        self.store.keep_of(agent, KEPT, agent.as_str(), &json::write(kept))?;
+        if let Some(worker) = self.store.worker_of(agent) {
             let turns = kept.turns.filter(|_| !kept.put_away);
             worker.store().set_kind(agent, fleet::kind_of(turns))?;
         }

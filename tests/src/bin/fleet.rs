@@ -46,6 +46,9 @@ struct Options {
     /// root.
     #[arg(long)]
     namespaces: bool,
+    /// An older program, with which all servers begin. They are replaced one by one.
+    #[arg(long, value_name = "FILE")]
+    older: Option<PathBuf>,
     /// The program to serve with.
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
@@ -63,8 +66,8 @@ fn main() -> ExitCode {
         by_patroni: options.patroni,
         in_namespaces: options.namespaces,
     };
-    let found = tempfile::tempdir()
-        .map_err(Into::into)
-        .and_then(|folder| fleet::run(&options.program, folder.path(), size));
+    let found = tempfile::tempdir().map_err(Into::into).and_then(|folder| {
+        fleet::run(&options.program, options.older.as_deref(), folder.path(), size)
+    });
     load::judged(found)
 }

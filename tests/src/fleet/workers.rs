@@ -127,10 +127,23 @@ impl Worker {
         }
     }
 
+    /// Ends it as people do, and starts another program in its place.
+    pub(super) fn replace(&mut self, program: &Path) -> io::Result<()> {
+        if let (Some(id), Some(process)) = (self.id(), &mut self.process) {
+            kill_process(id, Signal::TERM)?;
+            process.wait()?;
+        }
+        self.program = program.to_owned();
+        self.again()
+    }
+
+    fn id(&self) -> Option<Pid> {
+        self.process.as_ref().and_then(|it| Pid::from_raw(i32::try_from(it.id()).ok()?))
+    }
+
     /// Stops it for a while, and lets it go on where it was.
     pub(super) fn pause(&self, span: Duration) -> io::Result<()> {
-        let id = self.process.as_ref().and_then(|it| Pid::from_raw(i32::try_from(it.id()).ok()?));
-        let Some(id) = id else { return Ok(()) };
+        let Some(id) = self.id() else { return Ok(()) };
         kill_process(id, Signal::STOP)?;
         thread::sleep(span);
         Ok(kill_process(id, Signal::CONT)?)

@@ -56,6 +56,9 @@ pub struct Size {
 /// The servers.
 const WORKERS: usize = 3;
 
+/// What is done to a server that gets another program.
+const UPGRADE: &str = "upgrade";
+
 /// The time after the lease in which the agents of a dead server must be driven again.
 const TAKEOVER: Duration = Duration::from_secs(2);
 
@@ -92,11 +95,17 @@ fn has_model(number: usize) -> bool {
     number.is_multiple_of(2)
 }
 
-/// Does it all. `program` is the `wakeful` to serve with.
+/// Does it all. `program` is the `wakeful` to serve with. If there is an `older` one, all servers
+/// begin with that, and are replaced one by one.
 ///
 /// # Errors
 /// If PostgreSQL or a server cannot be started.
-pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
+pub fn run(
+    program: &Path,
+    older: Option<&Path>,
+    folder: &Path,
+    size: Size,
+) -> Result<Found, Wrong> {
     let mut found = Found::default();
     let began = Instant::now();
     let mut cluster: Box<dyn Nodes> = match size.by_patroni {
@@ -105,7 +114,8 @@ pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
     };
     let address = cluster::address("127.0.0.1", &cluster.ports());
     let model = Model::start()?;
-    let token = token(program, &address)?;
+    let first = older.unwrap_or(program);
+    let token = token(first, &address)?;
     let mut workers = Vec::new();
     for number in 0..WORKERS {
         let network = match size.in_namespaces {
@@ -113,7 +123,7 @@ pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
             false => Network::to(&cluster.ports())?,
         };
         let place = (network, token.as_str(), model.port);
-        workers.push(Worker::start(number, (program, folder), place)?);
+        workers.push(Worker::start(number, (first, folder), place)?);
     }
     let clients: Vec<_> = workers.iter().map(|worker| worker.client.clone()).collect();
     found.say(format!(
@@ -152,7 +162,8 @@ pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
         thread::sleep(size.quiet);
         let until = Instant::now() + size.time;
         let (workers, faults) = (&workers, &faults);
-        let of_workers = scope.spawn(move || trouble_workers(workers, size, until, faults));
+        let newer = older.map(|_| program);
+        let of_workers = scope.spawn(move || trouble_workers(workers, newer, size, until, faults));
         let of_primary = trouble_primary(&mut *cluster, size, until, faults);
         let of_workers = of_workers.join().unwrap_or_else(|_| Err("a thread panicked".into()));
         world.delivering.store(false, Ordering::Release);
@@ -176,6 +187,11 @@ pub fn run(program: &Path, folder: &Path, size: Size) -> Result<Found, Wrong> {
         count("primary"),
         size.time.as_secs()
     ));
+    if older.is_some() {
+        let replaced = count(UPGRADE);
+        found.say(format!("{replaced} servers were replaced by those of the newer program"));
+        found.none("servers of the older program at the end", (WORKERS - replaced) as u64);
+    }
     found.say(format!("{} deliveries were tried again", world.again.load(Ordering::Relaxed)));
     turns(&world, &model, &faults, quiet_until, &mut found);
     Ok(found)
@@ -311,9 +327,11 @@ fn host(world: &World, server: usize) {
     }
 }
 
-/// Kills servers, cuts them off from the store and pauses them, one after the other.
+/// Kills servers, cuts them off from the store and pauses them, one after the other. Between these,
+/// each is replaced once if there is a newer program.
 fn trouble_workers(
     workers: &[Mutex<Worker>],
+    newer: Option<&Path>,
     size: Size,
     until: Instant,
     faults: &RwLock<Vec<Fault>>,
@@ -324,12 +342,17 @@ fn trouble_workers(
             thread::sleep(until.saturating_duration_since(Instant::now()));
             return Ok(());
         }
-        // So that each server meets each fault.
-        let mut worker = held(&workers[(number + number / 3) % workers.len()]);
+        let newer = newer.filter(|_| number % 2 == 1 && number / 2 < workers.len());
+        let (at, what) = match newer {
+            Some(_) => (number / 2, UPGRADE),
+            // So that each server meets each fault.
+            None => ((number + number / 3) % workers.len(), ["kill", "cut", "pause"][number % 3]),
+        };
+        let mut worker = held(&workers[at]);
         let from = Instant::now();
         // Each lasts longer than a lease, so that the others must take over.
-        let what = ["kill", "cut", "pause"][number % 3];
         match what {
+            UPGRADE => newer.map_or(Ok(()), |newer| worker.replace(newer))?,
             "pause" => worker.pause(LEASE + LEASE / 2)?,
             "cut" => worker.cut_off(LEASE + LEASE / 2),
             _ => {

@@ -203,7 +203,7 @@ exit code: 0 each figure is within its limit, 1 one is not or a build failed,
 
 const FLEET: &str = "\
 usage: cargo xtask fleet [--agents N] [--rate N] [--quiet N] [--seconds N] [--faults-each N]
-                         [--primary-each N] [--patroni] [--namespaces]
+                         [--primary-each N] [--patroni] [--namespaces] [--older FILE]
 
 Runs agents on three servers of one store: a PostgreSQL with two synchronous standbys, and
 `wakeful serve` in processes of their own. Half of the agents have a model, whose server notes each
@@ -222,6 +222,8 @@ of this.
   --primary-each N  seconds between two kills of the primary; by default 90
   --patroni         have Patroni elect the primary, whose node is killed and stopped in turn
   --namespaces      give each server a namespace of the network, in which it is cut off; needs root
+  --older FILE      begin with servers of this program, and replace them one by one by those of
+                    this tree, as an upgrade does
 
 exit code: 0 all of this holds, 1 something does not or a build failed,
            2 the command line is wrong, 3 PostgreSQL or Patroni is missing";

@@ -147,10 +147,11 @@ fn load(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Load(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program, which are numbers and two flags.
+/// The options of the other program: numbers, two flags, and one that names a file.
 fn fleet(options: &[&str]) -> Result<Command, String> {
+    let without_names = unnamed(&["--older"], options)?;
     let is_flag = |option: &&str| matches!(*option, "--patroni" | "--namespaces");
-    let numbered: Vec<_> = options.iter().copied().filter(|it| !is_flag(it)).collect();
+    let numbered: Vec<_> = without_names.into_iter().filter(|it| !is_flag(it)).collect();
     let names = ["--agents", "--rate", "--quiet", "--seconds", "--faults-each", "--primary-each"];
     numbers("fleet", &names, &numbered)?;
     Ok(Command::Fleet(owned(options)))

@@ -1,9 +1,13 @@
 //! What a server says of itself to the others of a store in PostgreSQL.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
-use wakeful_host::ledger::{Address, Store, WorkerOptions};
+use wakeful_host::ledger::{Address, Clusters, PostgresStore, Store, WorkerOptions};
 
 use super::{CannotServe, CliError, above_zero};
 
@@ -23,14 +27,16 @@ pub(super) struct FleetArgs {
 }
 
 impl FleetArgs {
-    /// Opens the store of a server, and joins the others if it is shared.
+    /// Opens the store of a server, and joins the others if it is shared. Several stores are those
+    /// of a fleet, of which each has a share of the agents.
     pub(super) fn open(
         &self,
-        name: &Path,
+        names: &[PathBuf],
         has_model: bool,
         has_hook: bool,
     ) -> Result<Store, CliError> {
-        let store = Store::open(name)?;
+        let [first, others @ ..] = names else { unreachable!("one is required") };
+        let store = Store::open(first)?;
         if store.file().is_none() && has_hook {
             return Err(CannotServe::NoHooks.into());
         }
@@ -43,7 +49,20 @@ impl FleetArgs {
             kinds: wakeful_serve::kinds(has_model),
             lease: Duration::from_secs(self.lease),
         };
-        Ok(store.join(&options)?)
+        let Store::Postgres(store) = store else {
+            return match others {
+                [] => Ok(store),
+                _ => Err(CliError::NotShared(first.display().to_string())),
+            };
+        };
+        let mut stores = vec![store];
+        for name in others {
+            let Some(address) = Address::of(name)? else {
+                return Err(CliError::NotShared(name.display().to_string()));
+            };
+            stores.push(PostgresStore::open(&address)?);
+        }
+        Ok(Store::Fleet(Clusters::join(&stores, &options)?))
     }
 
     /// The name by which the other servers call this one.

@@ -10,6 +10,7 @@ mod append;
 mod archive;
 mod claim;
 mod claiming;
+mod clusters;
 mod error;
 mod inbox;
 mod kept;
@@ -46,6 +47,7 @@ use crate::waiting;
 pub use self::{
     address::Address,
     claim::{Arrived, Claim, Fate},
+    clusters::{Clusters, home},
     error::{Fault, PostgresError},
     ledger::PostgresLedger,
     placement::{Placed, WorkerInfo},
@@ -277,6 +279,27 @@ impl PostgresStore {
                 .rows(
                     "SELECT agent_id, head_seq, head_chain FROM agents
                      WHERE agent_id = ANY ($1) AND head_seq > 0",
+                    &[&ids],
+                )
+                .await
+        })?;
+        rows.iter().map(|row| self.agent_and_head(row)).collect()
+    }
+
+    /// As [`PostgresStore::heads_of`], without the agents that go on in another place.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn living_heads_of(
+        &self,
+        agents: &[AgentId],
+    ) -> Result<Vec<(AgentId, Head)>, PostgresError> {
+        let ids: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+        let rows = self.call("read the heads", async |connection| {
+            connection
+                .rows(
+                    "SELECT agent_id, head_seq, head_chain FROM agents
+                     WHERE agent_id = ANY ($1) AND head_seq > 0 AND goes_on_in IS NULL",
                     &[&ids],
                 )
                 .await

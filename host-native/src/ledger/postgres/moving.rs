@@ -7,22 +7,27 @@ use crate::ledger::row::Row;
 
 impl PostgresStore {
     /// Makes room for an agent whose ledger comes from `from`. Nobody can append to it before it
-    /// has arrived. Returns `false` if there is a ledger of the agent that lives here.
+    /// has arrived. Returns `false` if there is a ledger of the agent that lives here. It will be
+    /// of this kind, and pinned to this label.
     pub(in crate::ledger) fn arrive(
         &self,
         agent: &AgentId,
         from: &str,
+        kind: &str,
+        label: Option<&str>,
     ) -> Result<bool, PostgresError> {
         let (id, start) = (agent.as_str(), Head::START.chain);
         let chain = start.as_bytes().as_slice();
         let made = self.call("make room for an agent", async |connection| {
             connection
                 .execute(
-                    "INSERT INTO agents (agent_id, head_chain, goes_on_in) VALUES ($1, $2, $3)
-                     ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in
+                    "INSERT INTO agents (agent_id, head_chain, goes_on_in, kind, label)
+                     VALUES ($1, $2, $3, $4, $5)
+                     ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in,
+                         kind = excluded.kind, label = excluded.label
                      WHERE agents.goes_on_in IS NOT NULL
                          OR agents.head_seq = 0 AND agents.owner IS NULL",
-                    &[&id, &chain, &from],
+                    &[&id, &chain, &from, &kind, &label],
                 )
                 .await
         });

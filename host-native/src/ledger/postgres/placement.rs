@@ -124,6 +124,18 @@ impl PostgresStore {
         row.map(|row| self.column(&row, 0)).transpose()
     }
 
+    /// The label to which an agent is pinned.
+    pub(in crate::ledger) fn label(
+        &self,
+        agent: &AgentId,
+    ) -> Result<Option<String>, PostgresError> {
+        let id = agent.as_str();
+        let row = self.call("read the label", async |connection| {
+            connection.row("SELECT label FROM agents WHERE agent_id = $1", &[&id]).await
+        })?;
+        row.map_or(Ok(None), |row| self.column(&row, 0))
+    }
+
     /// Pins an agent to workers that have a label, or to none.
     ///
     /// # Errors
