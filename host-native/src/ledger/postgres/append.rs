@@ -97,6 +97,27 @@ const STORE: &str = "
     )
     SELECT agent_id, agent FROM stored";
 
+/// The same for one append to an agent that has entries, which is most of them: it costs the server
+/// two thirds of the above.
+const STORE_ONE: &str = "
+    WITH moved AS (
+        UPDATE agents SET head_seq = $4, head_chain = $5,
+            is_rested = is_rested AND $6::text IS NULL,
+            due_at = CASE WHEN $6::text IS NULL THEN least(due_at, now()) END
+        WHERE agent_id = $1 AND head_seq = $2 AND head_chain = $3
+            AND goes_on_in IS NULL
+            AND owner IS NOT DISTINCT FROM $6
+            AND ($6::text IS NULL OR epoch = $7)
+        RETURNING agent
+    ), consumed AS (
+        DELETE FROM inbox USING moved WHERE inbox.agent = moved.agent AND inbox.at = $8
+    ), put AS (
+        INSERT INTO entries (agent, seq, batch, chain, canonical)
+        SELECT moved.agent, entry.*
+        FROM moved, unnest($9::bigint[], $10::bigint[], $11::bytea[], $12::text[]) AS entry
+    )
+    SELECT agent FROM moved";
+
 /// What is known of an agent whose append was not stored: its head, its place, its owner, and the
 /// chain of its entry at the position that the append would have had.
 const LOOK: &str = "
@@ -146,8 +167,55 @@ impl PostgresStore {
         Ok(became.into_iter().flatten().collect())
     }
 
+    /// Stores an append to an agent that has entries. Returns the number of the agent, if it was
+    /// stored.
+    fn store_one(&self, append: &Append) -> Result<Option<i64>, PostgresError> {
+        let place = |head: &Head| i64::try_from(head.seq.0).unwrap_or(i64::MAX);
+        let (id, expected, becomes) = (append.agent_id.as_str(), append.expected, append.becomes);
+        let owner = append.under.as_ref().map(|under| &*under.worker);
+        let epoch = append.under.as_ref().map(|under| under.number);
+        let seqs: Vec<i64> = append.rows.iter().map(|row| row.seq).collect();
+        let batches: Vec<i64> = append.rows.iter().map(|row| row.batch).collect();
+        let chains: Vec<&[u8]> = append.rows.iter().map(|row| bytes(&row.chain)).collect();
+        let texts: Vec<&str> = append.rows.iter().map(|row| row.canonical.as_str()).collect();
+        let row = self.call("append", async |connection: &mut Connection| {
+            let statement = connection.statement(STORE_ONE).await?;
+            append.sent.fetch_add(1, Ordering::Relaxed);
+            connection
+                .client
+                .query_opt(
+                    &statement,
+                    &[
+                        &id,
+                        &place(&expected),
+                        &bytes(&expected.chain),
+                        &place(&becomes),
+                        &bytes(&becomes.chain),
+                        &owner,
+                        &epoch,
+                        &append.taken,
+                        &seqs,
+                        &batches,
+                        &chains,
+                        &texts,
+                    ],
+                )
+                .await
+        })?;
+        row.map(|row| self.column(&row, 0)).transpose()
+    }
+
     /// Stores appends of different agents. Returns the numbers of those whose entries it stored.
     fn store(&self, group: &[&Append]) -> Result<BTreeMap<String, i64>, PostgresError> {
+        if let [append] = group
+            && append.expected.seq.0 > 0
+        {
+            let stored = self.store_one(append)?;
+            return Ok(stored
+                .map(|agent| (append.agent_id.to_string(), agent))
+                .into_iter()
+                .collect());
+        }
         let heads: Vec<_> = group.iter().map(|append| (append.expected, append.becomes)).collect();
         let agents: Vec<&str> = group.iter().map(|append| append.agent_id.as_str()).collect();
         let places = |head: fn(&(Head, Head)) -> Head| -> Vec<i64> {
