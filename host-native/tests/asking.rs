@@ -161,7 +161,7 @@ fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
 #[test]
 fn a_state_that_is_too_long_to_cross_costs_no_instance() {
     let ledger = Keeping::default();
-    let limits = Limits { payload_bytes: 20_000, ..Limits::default() };
+    let limits = Limits { payload_bytes: 12_000, ..Limits::default() };
     let mut agent =
         Sandbox::new(&product(), ledger.clone(), start(), Elsewhere, limits).expect("an instance");
     talk(&mut agent, FIRST_SNAPSHOT.0 as usize).expect("the facts are recorded");

@@ -131,19 +131,19 @@ fn why_answers_for_a_ledger_as_it_does_for_the_story_that_was_played_into_it() {
 fn status_says_from_which_snapshot_it_went_on_and_why_from_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    let file = file_with(&path, 150);
+    let file = file_with(&path, 37);
     let ran = wakeful(["status", &arg(&path)]);
     assert!(
-        lines(&ran).contains(&"opened   from the snapshot at entry 257 and 44 entries after it"),
+        lines(&ran).contains(&"opened   from the snapshot at entry 65 and 10 entries after it"),
         "{}",
         ran.out
     );
-    assert!(lines(&ran).contains(&"queue    150 messages waiting"), "{}", ran.out);
+    assert!(lines(&ran).contains(&"queue    37 messages waiting"), "{}", ran.out);
     Connection::open(&path)
         .and_then(|file| file.execute("UPDATE snapshots SET text = '{}'", []))
         .expect("it is damaged");
     let ran = wakeful(["status", &arg(&path)]);
-    let line = "opened   from 301 entries; the snapshot cannot be read: missing field `format`";
+    let line = "opened   from 75 entries; the snapshot cannot be read: missing field `format`";
     assert!(lines(&ran).iter().any(|found| found.starts_with(line)), "{}", ran.out);
     drop(file);
 }
@@ -468,7 +468,7 @@ const BEFORE_THE_SNAPSHOT: [(&str, &str); 5] = [
     ("UPDATE entries SET chain = zeroblob(32) WHERE seq = 21", "entry 21 breaks the chain"),
     ("UPDATE entries SET canonical = 'no entry' WHERE seq = 21", "entry 21"),
     ("DELETE FROM entries WHERE seq = 5", "found entry 6, expected entry 5"),
-    ("DELETE FROM entries WHERE seq > 101", "257"),
+    ("DELETE FROM entries WHERE seq > 101", "219"),
 ];
 
 #[test]
@@ -504,7 +504,7 @@ fn damage_before_the_snapshot_is_an_error_of_every_command_and_nothing_is_append
             &["run", "--ledger", &ledger, "--agent", "a", "--story", &story, "--until-rest"],
         ] {
             // The log of a ledger that ends early is what is left of it.
-            if args[0] == "log" && said == "257" {
+            if args[0] == "log" && said == "219" {
                 continue;
             }
             let ran = wakeful(args);

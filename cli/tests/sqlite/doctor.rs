@@ -88,15 +88,15 @@ fn of_a_long_ledger_ever_fewer_batches_are_checked_and_it_is_said() {
 fn a_snapshot_is_held_against_the_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    let file = file_with(&path, 150);
+    let file = file_with(&path, 37);
     let ran = doctor(&path);
     assert_eq!(ran.code, 0, "{}", ran.out);
-    assert!(ran.out.contains("snapshot   at entry 257, equal to the log"), "{}", ran.out);
+    assert!(ran.out.contains("snapshot   at entry 65, equal to the log"), "{}", ran.out);
     // A valid snapshot of another ledger with as many entries.
     let other = folder.path().join("other.sqlite");
     let strange = SqliteFile::open(&other).expect("it opens");
     let mut agent = observed("a", ledger(&strange, "a"));
-    (0..150).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
+    (0..37).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
     let connection = Connection::open(&path).expect("it opens");
     connection
         .execute("ATTACH ?1 AS other", [other.display().to_string()])
@@ -107,7 +107,7 @@ fn a_snapshot_is_held_against_the_log() {
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
     assert!(
-        ran.out.contains("snapshot   the snapshot at entry 257 differs from what the log gives"),
+        ran.out.contains("snapshot   the snapshot at entry 65 differs from what the log gives"),
         "{}",
         ran.out
     );
@@ -127,7 +127,7 @@ fn a_snapshot_is_held_against_the_log() {
 fn damage_is_named_with_its_entry_and_what_is_before_it_is_still_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    let file = file_with(&path, 150);
+    let file = file_with(&path, 37);
     execute(&path, "UPDATE entries SET canonical = replace(canonical, 'm9', 'm8') WHERE seq = 21");
     let ran = doctor(&path);
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
@@ -135,7 +135,7 @@ fn damage_is_named_with_its_entry_and_what_is_before_it_is_still_told() {
         "a  20 entries in 10 batches",
         "chain      entry 21 breaks the chain: its bytes or an earlier entry were changed",
         "           the lines below are about the ledger up to entry 20",
-        "snapshot   the snapshot at entry 257 lies beyond the damage, so it cannot be compared \
+        "snapshot   the snapshot at entry 65 lies beyond the damage, so it cannot be compared \
          with the log",
         "owed       message m8 now (entry 18)",
     ] {
@@ -150,13 +150,13 @@ fn damage_is_named_with_its_entry_and_what_is_before_it_is_still_told() {
 fn entries_that_were_lost_at_the_end_are_missed_by_the_snapshot() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    let file = file_with(&path, 150);
-    execute(&path, "DELETE FROM entries WHERE seq > 101");
+    let file = file_with(&path, 37);
+    execute(&path, "DELETE FROM entries WHERE seq > 41");
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
     assert!(
         ran.out.contains(
-            "snapshot   the ledger ends before entry 257, which its snapshot covers: entries were \
+            "snapshot   the ledger ends before entry 65, which its snapshot covers: entries were \
              lost"
         ),
         "{}",
