@@ -439,7 +439,9 @@ impl Worker {
         let offset = there.nanos_since(began).saturating_sub(half);
         shared.offset.store(offset, Ordering::Relaxed);
         let mut state = self.state();
-        if state.renewed.elapsed() >= self.doubt() {
+        // Half a lease, and not two thirds: the lease of another one may be older than this one's
+        // by the pause between two renewals, and must not have ended when the store answers again.
+        if state.renewed.elapsed() >= shared.options.lease / 2 {
             state.resumed = Some(Instant::now());
         }
         state.renewed = asked;
