@@ -74,15 +74,26 @@ impl Agents {
     /// must end in time just when the store does not answer.
     pub(super) fn guard(&self, at: usize) {
         let worker = &self.stores()[at];
-        let (mut id, mut was_sure) = (worker.id(), true);
+        let mut was_sure = true;
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
             let is_sure = worker.is_sure();
-            if was_sure && !is_sure || worker.id() != id {
-                id = worker.id();
+            if was_sure && !is_sure {
                 self.let_go(at);
             }
+            self.end_earlier(at);
             was_sure = is_sure;
+        }
+    }
+
+    /// Ends what this server did in a store under an earlier id, once. It comes before anything is
+    /// begun under the new one, which would be ended with it otherwise.
+    pub(super) fn end_earlier(&self, at: usize) {
+        let mut known = held(&self.ids[at]);
+        let id = self.stores()[at].id();
+        if *known != id {
+            *known = id;
+            self.let_go(at);
         }
     }
 
@@ -184,6 +195,7 @@ impl Agents {
     /// Takes over agents that were claimed because they are due.
     fn claimed(self: &Arc<Self>, at: usize, claims: Vec<Claim>) {
         let worker = &self.stores()[at];
+        self.end_earlier(at);
         let agents: Vec<_> = claims.iter().map(|claim| claim.agent().clone()).collect();
         // One question for all of them: after the death of a server there are many.
         let Ok((heads, registered)) = self.looked_up(worker, &agents) else {

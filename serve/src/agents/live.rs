@@ -85,6 +85,9 @@ impl Agents {
     /// Has a runner drive an agent, as soon as there is room.
     pub(super) fn live(self: &Arc<Self>, cell: &Arc<Cell>) {
         let Some(runner) = self.runner.clone() else { return };
+        if let Some(clusters) = self.store.clusters() {
+            self.end_earlier(clusters.at(&cell.agent));
+        }
         let reach = Arc::<Reach>::default();
         {
             let mut lives = held(&self.lives);

@@ -113,6 +113,9 @@ pub(crate) struct Agents {
     seen: Mutex<i64>,
     /// The number of those who follow all agents.
     followers: Arc<AtomicUsize>,
+    /// The ids under which this server works in each store, as far as what it did under earlier
+    /// ones was ended.
+    ids: Vec<Mutex<Arc<str>>>,
     /// Why a store cannot be used, by its place in the list.
     lost: Mutex<BTreeMap<usize, String>>,
 }
@@ -171,7 +174,10 @@ impl Agents {
         let (reads, clock) = (store.for_reading()?, store.clock());
         let cursors = Cursors::load(&store)?;
         let version = store.file().map_or(Ok(0), SqliteFile::version).map_err(StoreError::from)?;
+        let workers = store.clusters().map_or(&[][..], Clusters::workers);
+        let ids = workers.iter().map(|worker| Mutex::new(worker.id())).collect();
         let agents = Arc::new(Self {
+            ids,
             store,
             reads,
             limits,
