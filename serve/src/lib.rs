@@ -33,7 +33,7 @@ mod signing;
 mod traces;
 
 pub use access::{AccessError, Grant, Scope, grant, grants, revoke};
-pub use agents::{Notice, Turns, carry, kinds};
+pub use agents::{Notice, Turns, belongings, kinds};
 pub use hooks::HookOptions;
 pub use limits::Limits;
 pub use listen::{Socket, Tls, TlsError};

@@ -89,9 +89,9 @@ impl Migrate {
         for agent in &agents {
             let end = from.ledger(agent).head().map_or(0, |head| head.seq.0);
             let bar = style::progress(end);
-            let kind = wakeful_serve::carry(agent, &from, &to)?;
+            let belongings = wakeful_serve::belongings(agent, &from)?;
             let places = ((&from, from_name.as_str()), (&to, to_name.as_str()));
-            let moved = move_agent(agent, places.0, places.1, kind, |seq: Seq| {
+            let moved = move_agent(agent, places.0, places.1, &belongings, |seq: Seq| {
                 bar.set_position(seq.0);
             });
             bar.finish_and_clear();

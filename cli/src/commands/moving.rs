@@ -128,8 +128,8 @@ impl Move {
     ) -> Result<(), CliError> {
         let names = [from, to].map(|store| store.address().shown().to_owned());
         let [from, to] = [from, to].map(|store| Store::Postgres(store.clone()));
-        let kind = wakeful_serve::carry(agent, &from, &to)?;
-        let moved = move_agent(agent, (&from, &names[0]), (&to, &names[1]), kind, drop)?;
+        let belongings = wakeful_serve::belongings(agent, &from)?;
+        let moved = move_agent(agent, (&from, &names[0]), (&to, &names[1]), &belongings, drop)?;
         Done {
             agent_id: agent,
             head: moved.head,

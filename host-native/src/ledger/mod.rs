@@ -34,7 +34,7 @@ pub use format::Format;
 pub use lines::{LinesError, read_lines};
 pub use memory::MemoryLedger;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub use moving::{MoveError, Moved, move_agent};
+pub use moving::{Belongings, MoveError, Moved, move_agent};
 #[cfg(feature = "postgres")]
 pub use postgres::{
     Address, Arrived, Claim, ClaimError, Clusters, Fate, Fault, Placed, PostgresError,

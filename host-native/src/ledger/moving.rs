@@ -13,6 +13,16 @@ use super::{
 /// The entries of one read.
 const PAGE: u32 = 1024;
 
+/// What goes with an agent besides its ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Belongings {
+    /// Its kind, by which the workers of a store claim it
+    /// ([`PostgresStore::set_kind`](super::PostgresStore::set_kind)).
+    pub kind: String,
+    /// Texts that are kept of it, each with its kind and its name ([`Store::keep`]).
+    pub texts: Vec<(String, String, String)>,
+}
+
 /// A move that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
@@ -98,9 +108,8 @@ impl From<PostgresError> for MoveError {
     }
 }
 
-/// Moves an agent. `from` and `to` are called by these names in each other. In a store it is of
-/// this kind from then on, by which workers claim it ([`PostgresStore::set_kind`](super::PostgresStore::set_kind)). `done` learns
-/// how many entries were copied.
+/// Moves an agent, with what belongs to it. `from` and `to` are called by these names in each
+/// other. `done` learns how many entries were copied.
 ///
 /// # Errors
 /// If one of the places cannot be used, the ledger is damaged, the new place has the agent already,
@@ -109,7 +118,7 @@ pub fn move_agent(
     agent: &AgentId,
     (from, from_name): (&Store, &str),
     (to, to_name): (&Store, &str),
-    kind: &str,
+    belongings: &Belongings,
     mut done: impl FnMut(Seq),
 ) -> Result<Moved, MoveError> {
     // Nobody may begin to drive it meanwhile.
@@ -121,7 +130,7 @@ pub fn move_agent(
             None => None,
         },
     };
-    let moved = moved(agent, (from, from_name), (to, to_name), kind, &mut done);
+    let moved = moved(agent, (from, from_name), (to, to_name), belongings, &mut done);
     if let Some(owned) = owned {
         owned.release()?;
     }
@@ -132,7 +141,7 @@ fn moved(
     agent: &AgentId,
     (from, from_name): (&Store, &str),
     (to, to_name): (&Store, &str),
-    kind: &str,
+    belongings: &Belongings,
     done: &mut impl FnMut(Seq),
 ) -> Result<Moved, MoveError> {
     let mut old = from.ledger(agent);
@@ -160,12 +169,16 @@ fn moved(
         Kind::Shared(store) => store.label(agent)?,
         Kind::File(_) => None,
     };
-    if !to.arrive(agent, from_name, kind, label.as_deref())? {
+    if !to.arrive(agent, from_name, &belongings.kind, label.as_deref())? {
         // An earlier move may have ended here.
         if goes_on_in.is_some() && new.head()? == head {
             return Ok(Moved { head, copied: 0 });
         }
         return Err(MoveError::Alive { place: to.to_string(), agent: agent.clone() });
+    }
+    // Not before: a place that has the agent already keeps its own.
+    for (kind, name, text) in &belongings.texts {
+        to.keep(kind, name, text)?;
     }
     let damaged = |why| MoveError::Damaged { agent: agent.clone(), why };
     let (mut at, mut there) = (Head::START, begun);

@@ -434,8 +434,16 @@ impl Agents {
             ids.truncate(most as usize);
         }
         let last = ids.last().filter(|_| ids.len() == most as usize).cloned();
-        let cells: Result<_, _> = ids.iter().map(|id| self.cell(id)).collect();
-        Ok((cells?, last))
+        let mut cells = Vec::with_capacity(ids.len());
+        for id in &ids {
+            match self.cell(id) {
+                Ok(cell) => cells.push(cell),
+                // It lives in none of the stores any more.
+                Err(why) if why.status == 404 => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok((cells, last))
     }
 
     /// An agent in short. One of a shared store that was not asked for is read now.

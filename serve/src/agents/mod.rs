@@ -57,7 +57,7 @@ use crate::{
     runner::Runner, signing::Checks,
 };
 
-pub use self::{fleet::kinds, registry::carry};
+pub use self::{fleet::kinds, registry::belongings};
 
 pub(crate) use self::{
     brief::{Listed, digest},

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 use wakeful_core::{host::Scheduler, id::AgentId, json, machine::Options, record::chain::Head};
 use wakeful_host::{
-    ledger::{Own, Store, StoreError, Worker},
+    ledger::{Belongings, Own, Store, StoreError, Worker},
     provider::Elsewhere,
 };
 
@@ -26,18 +26,19 @@ pub(super) struct Registered {
 /// The kind of what the server keeps of agents.
 const KEPT: &str = "agent";
 
-/// Takes what servers keep of an agent from a place to another one to which it moves. Returns its
-/// kind, by which the workers of a store claim it.
+/// What servers keep of an agent in this place, and what goes with it when it moves.
 ///
 /// # Errors
-/// If a place cannot be used.
-pub fn carry(agent: &AgentId, from: &Store, to: &Store) -> Result<&'static str, StoreError> {
-    let Some(text) = from.kept_one(KEPT, agent.as_str())? else {
-        return Ok(fleet::kind_of(Some(Turns::Model)));
+/// If the place cannot be read.
+pub fn belongings(agent: &AgentId, place: &Store) -> Result<Belongings, StoreError> {
+    let Some(text) = place.kept_one(KEPT, agent.as_str())? else {
+        let kind = fleet::kind_of(Some(Turns::Model)).to_owned();
+        return Ok(Belongings { kind, texts: Vec::new() });
     };
-    to.keep(KEPT, agent.as_str(), &text)?;
+    // What a newer server wrote and this one cannot read is observed only.
     let registered: Registered = serde_json::from_str(&text).unwrap_or_default();
-    Ok(fleet::kind_of(registered.turns.filter(|_| !registered.put_away)))
+    let kind = fleet::kind_of(registered.turns.filter(|_| !registered.put_away)).to_owned();
+    Ok(Belongings { kind, texts: vec![(KEPT.to_owned(), agent.to_string(), text)] })
 }
 
 impl Agents {

@@ -13,9 +13,15 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
-use wakeful_host::ledger::{MoveError, SqliteFile, Store, move_agent};
+use wakeful_host::ledger::{Belongings, MoveError, SqliteFile, Store, move_agent};
 
 use super::{batch, join, store};
+
+/// What goes with an agent.
+fn with() -> Belongings {
+    let texts = vec![("agent".to_owned(), "a".to_owned(), "kept".to_owned())];
+    Belongings { kind: "elsewhere".to_owned(), texts }
+}
 
 #[test]
 fn an_agent_moves_from_a_file_to_a_store_and_back() {
@@ -34,10 +40,10 @@ fn an_agent_moves_from_a_file_to_a_store_and_back() {
     let (old_name, new_name) = (path.display().to_string(), store.address().shown().to_owned());
     let (old, new) = ((&old, old_name.as_str()), (&new, new_name.as_str()));
     let driven = file.own(&agent).expect("nobody drives it");
-    assert!(matches!(move_agent(&agent, old, new, "", drop), Err(MoveError::Driven(_))));
+    assert!(matches!(move_agent(&agent, old, new, &with(), drop), Err(MoveError::Driven(_))));
     driven.release().expect("it is free");
     let mut told = Vec::new();
-    let moved = move_agent(&agent, old, new, "", |seq| told.push(seq)).expect("it moves");
+    let moved = move_agent(&agent, old, new, &with(), |seq| told.push(seq)).expect("it moves");
     assert_eq!((moved.head, moved.copied, told.last()), (head, head.seq.0, Some(&head.seq)));
     // The old place says where it is, and the new one goes on.
     let (next, more) = batch(head, 2);
@@ -48,13 +54,17 @@ fn an_agent_moves_from_a_file_to_a_store_and_back() {
     let here = file.ledger(&agent).read_with_batches(Seq(700), 20).expect("entries");
     assert_eq!(batches(there), batches(here), "a batch is one there too");
     store.ledger(&agent).append(&head, &more).expect("it appends");
+    let kept = || store.kept_one("agent", "a").expect("it reads");
+    assert_eq!(kept().as_deref(), Some("kept"), "it came with the agent");
+    store.keep("agent", "a", "its own").expect("it keeps");
     // The same move again finds that the agent lives there with more.
-    assert!(matches!(move_agent(&agent, old, new, "", drop), Err(MoveError::Alive { .. })));
+    assert!(matches!(move_agent(&agent, old, new, &with(), drop), Err(MoveError::Alive { .. })));
+    assert_eq!(kept().as_deref(), Some("its own"), "what is refused changes nothing");
     let worker = join(&store);
     let claim = worker.claim(&agent).expect("a claim");
-    assert!(matches!(move_agent(&agent, new, old, "", drop), Err(MoveError::Changed { .. })));
+    assert!(matches!(move_agent(&agent, new, old, &with(), drop), Err(MoveError::Changed { .. })));
     claim.rest(None).expect("it rests");
-    let moved = move_agent(&agent, new, old, "", drop).expect("it moves back");
+    let moved = move_agent(&agent, new, old, &with(), drop).expect("it moves back");
     assert_eq!((moved.head, moved.copied), (next, 2), "only what is new is copied");
     let why = worker.claim(&agent).expect_err("it has moved").to_string();
     assert!(why.contains(&old_name), "{why}");
@@ -78,14 +88,14 @@ fn a_move_onto_another_history_changes_nothing() {
     let ((one, one_name), (other, other_name)) = (place("one", 0), place("other", 7));
     let (there, there_name) = (Store::Postgres(store.clone()), store.address().shown().to_owned());
     let there = (&there, there_name.as_str());
-    move_agent(&agent, (&one, &one_name), there, "", drop).expect("it moves");
-    let lives = move_agent(&agent, (&other, &other_name), there, "", drop);
+    move_agent(&agent, (&one, &one_name), there, &with(), drop).expect("it moves");
+    let lives = move_agent(&agent, (&other, &other_name), there, &with(), drop);
     assert!(matches!(lives, Err(MoveError::Alive { .. })), "{lives:?}");
     // It goes on in a third place, and the next one has another history.
     let third =
         (&Store::Sqlite(SqliteFile::open(&folder.path().join("third")).expect("a file")), "third");
-    move_agent(&agent, there, third, "", drop).expect("it moves");
-    let other = move_agent(&agent, (&other, &other_name), there, "", drop);
+    move_agent(&agent, there, third, &with(), drop).expect("it moves");
+    let other = move_agent(&agent, (&other, &other_name), there, &with(), drop);
     assert!(matches!(other, Err(MoveError::OtherHistory { .. })), "{other:?}");
     let goes_on_in = store.ledger(&agent).goes_on_in().expect("it is there");
     assert_eq!(goes_on_in.as_deref(), Some("third"), "it is as it was");
@@ -104,13 +114,13 @@ fn a_move_that_was_cut_off_is_finished_by_the_next() {
     let (old_name, new_name) = (path.display().to_string(), store.address().shown().to_owned());
     let (old, new) = ((&old, old_name.as_str()), (&new, new_name.as_str()));
     let dies = |seq: Seq| assert!(seq.0 < 2_000, "the process dies");
-    let cut = catch_unwind(AssertUnwindSafe(|| move_agent(&agent, old, new, "", dies)));
+    let cut = catch_unwind(AssertUnwindSafe(|| move_agent(&agent, old, new, &with(), dies)));
     assert!(cut.is_err());
     let (_, more) = batch(head, 1);
     let there = store.ledger(&agent).head().expect("a head");
     let why = store.ledger(&agent).append(&there, &more).expect_err("it has not arrived");
     assert!(why.to_string().contains(&old_name), "{why}");
     assert!(join(&store).claim_due(9).expect("claims").is_empty(), "nobody drives it there");
-    let moved = move_agent(&agent, old, new, "", drop).expect("it moves");
+    let moved = move_agent(&agent, old, new, &with(), drop).expect("it moves");
     assert!(moved.head == head && moved.copied < 3_000, "{moved:?}");
 }
