@@ -63,7 +63,7 @@ impl Agents {
         agents: &[AgentId],
     ) -> Result<HashMap<AgentId, Registered>, Problem> {
         let names: Vec<_> = agents.iter().map(AgentId::as_str).collect();
-        let kept = worker.store().kept_of(KEPT, &names)?.into_iter();
+        let kept = worker.store().kept_among(KEPT, &names)?.into_iter();
         Ok(kept
             .map(|(agent, text)| (agent.into(), serde_json::from_str(&text).unwrap_or_default()))
             .collect())

@@ -92,7 +92,7 @@ fn a_store_is_made_once_by_many_and_read_by_those_who_make_none() {
     store.keep("token", "a", "2").expect("it keeps");
     assert_eq!(store.kept("token").expect("it"), [("a".to_owned(), "2".to_owned())]);
     store.keep("token", "b", "3").expect("it keeps");
-    let some = store.kept_of("token", &["b", "c"]).expect("it reads");
+    let some = store.kept_among("token", &["b", "c"]).expect("it reads");
     assert_eq!(some, [("b".to_owned(), "3".to_owned())]);
     assert!(store.forget("token", "a").expect("it") && !store.forget("token", "a").expect("it"));
 }

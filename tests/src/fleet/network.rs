@@ -136,13 +136,15 @@ impl Network {
     }
 
     /// Cuts it, or makes it whole.
-    pub(super) fn cut(&self, cuts: bool) {
+    pub(super) fn cut(&self, cuts: bool) -> Result<(), NoServer> {
         match self {
-            Self::Proxies { is_cut, .. } => is_cut.store(cuts, Ordering::Release),
+            Self::Proxies { is_cut, .. } => {
+                is_cut.store(cuts, Ordering::Release);
+                Ok(())
+            }
             Self::Namespace { number, .. } => {
                 let state = if cuts { "down" } else { "up" };
-                // If it fails, the run finds no turn that was cut.
-                drop(ip(&format!("link set {}s {state}", name(*number))));
+                ip(&format!("link set {}s {state}", name(*number)))
             }
         }
     }

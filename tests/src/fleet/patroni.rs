@@ -16,6 +16,7 @@ use ureq::Agent;
 
 use super::{
     cluster::{NAMES, Nodes, trusted},
+    processes::children,
     server::{NoServer, User},
 };
 
@@ -199,7 +200,8 @@ postgresql:
         processes.extend(child.and_then(|it| Pid::from_raw(i32::try_from(it.id()).ok()?)));
         if let Some(server) = self.postmaster(node) {
             processes.push(server);
-            processes.extend(children(server)?);
+            processes
+                .extend(children(server.as_raw_pid().unsigned_abs()).into_iter().map(|it| it.0));
         }
         for process in &processes {
             // One that ended just now need not be stopped.
@@ -309,21 +311,4 @@ fn etcd(folder: &Path, clients: &[u16; 3], peers: &[u16; 3]) -> Result<Vec<Child
     };
     let started: std::io::Result<_> = clients.iter().zip(peers).map(start).collect();
     Ok(started?)
-}
-
-/// The processes that this one started.
-fn children(of: Pid) -> Result<Vec<Pid>, NoServer> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name of the program, in parentheses, may have spaces.
-        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
-        if parent.and_then(|parent| parent.parse().ok()) == Some(of.as_raw_nonzero().get()) {
-            all.extend(Pid::from_raw(number));
-        }
-    }
-    Ok(all)
 }

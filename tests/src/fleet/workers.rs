@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::network::Network;
+use super::{network::Network, server::NoServer};
 use crate::load::client::Client;
 
 /// The lease of each server.
@@ -150,10 +150,10 @@ impl Worker {
     }
 
     /// Cuts it off from the store for a while.
-    pub(super) fn cut_off(&self, span: Duration) {
-        self.network.cut(true);
+    pub(super) fn cut_off(&self, span: Duration) -> Result<(), NoServer> {
+        self.network.cut(true)?;
         thread::sleep(span);
-        self.network.cut(false);
+        self.network.cut(false)
     }
 
     /// The number of its process, while it runs.

@@ -354,7 +354,7 @@ fn trouble_workers(
         match what {
             UPGRADE => newer.map_or(Ok(()), |newer| worker.replace(newer))?,
             "pause" => worker.pause(LEASE + LEASE / 2)?,
-            "cut" => worker.cut_off(LEASE + LEASE / 2),
+            "cut" => worker.cut_off(LEASE + LEASE / 2)?,
             _ => {
                 worker.kill();
                 thread::sleep(LEASE + TAKEOVER + Duration::from_secs(1));

@@ -2,19 +2,17 @@
 //! process of its own on this machine.
 
 use std::{
-    fs,
     path::Path,
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::param::clock_ticks_per_second;
 use serde::{Deserialize, Serialize};
 use tokio::runtime;
 use tokio_postgres::NoTls;
 
 use crate::{
-    fleet::{Cluster, Model, Network, Nodes, Worker, address_of, make_one, token},
+    fleet::{Cluster, Model, Network, Nodes, Worker, address_of, children, make_one, stat, token},
     load::Wrong,
 };
 
@@ -91,7 +89,7 @@ pub fn measure(program: &Path, folder: &Path) -> Result<Costs, Wrong> {
         ))?;
         Ok(Used {
             database: family(primary)?,
-            server: alone(server)?.0,
+            server: stat(server).ok_or("the server ended")?.spent,
             log: row.try_get(0)?,
             stored: row.try_get(1)?,
             numbers: row.try_get(2)?,
@@ -149,36 +147,9 @@ pub fn measure(program: &Path, folder: &Path) -> Result<Costs, Wrong> {
     })
 }
 
-/// The CPU seconds of a process without its children, and of those that have ended.
-fn alone(process: u32) -> Result<(f64, f64, u32), Wrong> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name of the program, in parentheses, may have spaces.
-    let fields: Vec<&str> =
-        text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let number = |at: usize| -> Result<f64, Wrong> {
-        Ok(fields.get(at).ok_or("a short line in /proc")?.parse()?)
-    };
-    let second = clock_ticks_per_second() as f64;
-    // `man 5 proc` counts from 1, and the first two fields are before the parenthesis.
-    let spent = (number(11)? + number(12)?) / second;
-    let of_ended = (number(13)? + number(14)?) / second;
-    Ok((spent, of_ended, number(1)? as u32))
-}
-
 /// The CPU seconds of a process with its children, also with those that have ended.
 fn family(process: u32) -> Result<f64, Wrong> {
-    let (spent, of_ended, _) = alone(process)?;
-    let mut sum = spent + of_ended;
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // One that ends just now is in the next sum.
-        if let Ok((spent, _, parent)) = alone(number)
-            && parent == process
-        {
-            sum += spent;
-        }
-    }
-    Ok(sum)
+    let own = stat(process).ok_or("a process ended")?;
+    let of_children: f64 = children(process).iter().map(|(_, stat)| stat.spent).sum();
+    Ok(own.spent + own.of_ended + of_children)
 }

@@ -12,7 +12,7 @@ mod report;
 pub use self::{
     cluster::{Told, Trouble, simulate},
     costs::{Costs, measure},
-    report::{Limit, Sized, sized},
+    report::{Limit, Sizing, sized},
 };
 
 use std::time::Duration;

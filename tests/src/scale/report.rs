@@ -28,7 +28,7 @@ pub struct Limit {
 
 /// A fleet that is large enough.
 #[derive(Clone, Debug)]
-pub struct Sized {
+pub struct Sizing {
     /// It.
     pub fleet: Fleet,
     /// What is full first, second and so on.
@@ -40,7 +40,7 @@ pub struct Sized {
 /// The least servers for these clusters, so that nothing is busy for more than the allowed share;
 /// `None` if there are too few clusters.
 #[must_use]
-pub fn sized(fleet: &Fleet, costs: &Costs) -> Option<Sized> {
+pub fn sized(fleet: &Fleet, costs: &Costs) -> Option<Sizing> {
     let least = limits(&Fleet { servers: 1, ..*fleet }, costs);
     let of = |what: &str| least.iter().find(|limit| limit.what == what).map_or(1.0, |it| it.bears);
     if of(DATABASE) * BUSY < 1.0 {
@@ -57,7 +57,7 @@ pub fn sized(fleet: &Fleet, costs: &Costs) -> Option<Sized> {
         ("1 % of all agents at once", Trouble::Hour(HOUR)),
     ];
     let told = troubles.map(|(name, trouble)| (name, simulate(&fleet, costs, trouble, TIME)));
-    Some(Sized { limits: limits(&fleet, costs), told: told.into(), fleet })
+    Some(Sizing { limits: limits(&fleet, costs), told: told.into(), fleet })
 }
 
 const DATABASE: &str = "the cores of the database";
@@ -101,7 +101,7 @@ fn limits(fleet: &Fleet, costs: &Costs) -> Vec<Limit> {
     limits
 }
 
-impl Sized {
+impl Sizing {
     /// For people, in lines.
     #[must_use]
     pub fn lines(&self, costs: &Costs) -> Vec<String> {

@@ -70,7 +70,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn kept_of(
+    pub fn kept_among(
         &self,
         kind: &str,
         names: &[&str],

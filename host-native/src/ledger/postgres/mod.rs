@@ -273,17 +273,7 @@ impl PostgresStore {
     /// # Errors
     /// If the store cannot be read.
     pub fn heads_of(&self, agents: &[AgentId]) -> Result<Vec<(AgentId, Head)>, PostgresError> {
-        let ids: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
-        let rows = self.call("read the heads", async |connection| {
-            connection
-                .rows(
-                    "SELECT agent_id, head_seq, head_chain FROM agents
-                     WHERE agent_id = ANY ($1) AND head_seq > 0",
-                    &[&ids],
-                )
-                .await
-        })?;
-        rows.iter().map(|row| self.agent_and_head(row)).collect()
+        self.heads_among(agents, false)
     }
 
     /// As [`PostgresStore::heads_of`], without the agents that go on in another place.
@@ -294,13 +284,22 @@ impl PostgresStore {
         &self,
         agents: &[AgentId],
     ) -> Result<Vec<(AgentId, Head)>, PostgresError> {
+        self.heads_among(agents, true)
+    }
+
+    fn heads_among(
+        &self,
+        agents: &[AgentId],
+        only_living: bool,
+    ) -> Result<Vec<(AgentId, Head)>, PostgresError> {
         let ids: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
         let rows = self.call("read the heads", async |connection| {
             connection
                 .rows(
                     "SELECT agent_id, head_seq, head_chain FROM agents
-                     WHERE agent_id = ANY ($1) AND head_seq > 0 AND goes_on_in IS NULL",
-                    &[&ids],
+                     WHERE agent_id = ANY ($1) AND head_seq > 0
+                         AND (goes_on_in IS NULL OR NOT $2)",
+                    &[&ids, &only_living],
                 )
                 .await
         })?;
