@@ -5,7 +5,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
     SCHEMA_VERSION,
     derive::summary::{AgentListEntry, AgentSummary},
-    explain::{Explanation, WhyNot},
+    explain::{Explanation, Headline, Oddity, WhyNot},
     fact::Fact,
     foreign::expected::Expected,
     host::{ErrorReport, Receipt, Replay, StepReport},
@@ -37,6 +37,10 @@ struct Payloads {
     explanation: Explanation,
     #[allow(dead_code)]
     why_not: WhyNot,
+    #[allow(dead_code)]
+    headline: Headline,
+    #[allow(dead_code)]
+    oddity: Oddity,
     #[allow(dead_code)]
     agent_summary: AgentSummary,
     #[allow(dead_code)]

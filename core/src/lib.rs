@@ -120,7 +120,7 @@ pub use self::{
         },
     },
     explain::{
-        Explanation, Supposition,
+        Act, ActKind, Explanation, Headline, Notice, NoticeKind, Oddity, OddityKind, Supposition,
         why_not::{Way, WhyNot},
     },
     fact::{
@@ -152,7 +152,7 @@ pub use self::{
         ProviderError, Receipt, Remedy, Replay, Scheduler, SchedulerError, Steady, StepReport,
         folder_of,
         opening::{Opening, open},
-        past::DecisionFrom,
+        past::{DecisionFrom, History},
         suite,
     },
     id::{

@@ -1013,6 +1013,38 @@ export type DiagnosticKind =
  */
 export type Severity = "warning";
 /**
+ * What a notice is about, in the order in which people should read them.
+ */
+export type NoticeKind =
+  | "overdue"
+  | "turn_interrupted"
+  | "turn_failed"
+  | "budget_spent"
+  | "agent_parked"
+  | "item_parked"
+  | "stopped"
+  | "shut_down";
+/**
+ * What an operator can do.
+ */
+export type ActKind = "answer" | "speak" | "start" | "deliver" | "grant" | "look";
+/**
+ * What is odd.
+ */
+export type OddityKind =
+  | "tick_burst"
+  | "parked"
+  | "turn_failed"
+  | "task_failed"
+  | "runtime_error"
+  | "crash"
+  | "key_spent"
+  | "wait_without_deadline"
+  | "gap"
+  | "clock_step"
+  | "budget_spent"
+  | "diagnostic";
+/**
  * What happens to an external wait if its event never arrives.
  */
 export type Recoverability = "recoverable" | "weak" | "explicit_no_fallback";
@@ -3639,6 +3671,86 @@ export interface Way {
    * The decision that they lead to.
    */
   decision: Decision;
+}
+/**
+ * What to read first about an agent, and what to do next.
+ */
+export interface Headline {
+  /**
+   * What is wrong, the most urgent first.
+   */
+  notices: Notice[];
+  /**
+   * What would let the agent go on; `None` if it goes on by itself, or if nothing is known.
+   */
+  next?: Act | null;
+}
+/**
+ * Something that an operator must know.
+ */
+export interface Notice {
+  /**
+   * What is wrong.
+   */
+  kind: NoticeKind;
+  /**
+   * The notice in a sentence.
+   */
+  says: string;
+  /**
+   * The entries that show it. It holds since the first of them.
+   */
+  seqs: Seq[];
+  /**
+   * What to do about it.
+   */
+  act: Act;
+}
+/**
+ * Something that an operator can do next.
+ */
+export interface Act {
+  /**
+   * What to do.
+   */
+  kind: ActKind;
+  /**
+   * What to do it to: a work item, or an external trigger. `None` if it concerns the agent.
+   */
+  id?: string | null;
+}
+/**
+ * Something odd in a history: an entry to look at, or several in a row.
+ */
+export interface Oddity {
+  /**
+   * What is odd.
+   */
+  kind: OddityKind;
+  /**
+   * The first entry that shows it.
+   */
+  seq: Seq;
+  /**
+   * The last entry that shows it.
+   */
+  last: Seq;
+  /**
+   * How often it happened between them.
+   */
+  count: number;
+  /**
+   * The instant of the first entry.
+   */
+  at: Timestamp;
+  /**
+   * The instant of the last entry.
+   */
+  until: Timestamp;
+  /**
+   * The oddity in a sentence.
+   */
+  says: string;
 }
 /**
  * The overview of an agent, for people and programs.

@@ -15,6 +15,7 @@ mod json_text;
 mod ledgers;
 mod model;
 mod numbers;
+mod operators;
 mod outbox;
 mod past;
 mod postgres;

@@ -1,9 +1,12 @@
 //! Explaining: the decision, the outcome of each rule, the obligations, and the entries behind each
 //! (contract 11.1). Also one sentence for people, what would have to change for another decision
-//! (contract 11.2), and the decision under another edition or policy.
+//! (contract 11.2), and the decision under another edition or policy. For operators: what they must
+//! know first, and what is odd in a history.
 
 mod change;
 pub mod diagnose;
+pub mod notice;
+pub mod oddity;
 mod sentence;
 mod supposition;
 pub mod table;
@@ -33,6 +36,8 @@ use crate::{
 };
 
 pub use self::{
+    notice::{Act, ActKind, Headline, Notice, NoticeKind},
+    oddity::{Oddity, OddityKind},
     supposition::Supposition,
     why_not::{Way, WhyNot},
 };

@@ -9,10 +9,15 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 
 use crate::{
+    explain::{Oddity, oddity::Watch},
     host::{SchedulerError, imports::Ledger, opening::PAGE},
     id::Seq,
-    machine::{Machine, Options},
-    record::{decision::DecisionKind, edition::Edition, entry::EntryBytes},
+    machine::{Machine, OpenError, Options},
+    record::{
+        decision::DecisionKind,
+        edition::Edition,
+        entry::{Entry, EntryBytes},
+    },
     state::State,
 };
 use wakeful_json::Map;
@@ -36,10 +41,26 @@ pub struct DecisionFrom {
     pub reason: String,
 }
 
+/// What happened in a part of a ledger's past.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct History {
+    /// The decisions, as [`Past::history`] lists them.
+    pub decisions: Vec<DecisionFrom>,
+    /// What is odd. A burst that began in an earlier part is here again, with its first entry.
+    pub oddities: Vec<Oddity>,
+}
+
 /// The kept states of one ledger's past.
 #[derive(Default)]
 pub struct Past {
     kept: Map<Seq, State>,
+    /// The entry that was asked for last. The next question is likely near it.
+    near: Seq,
+    /// The machines after the last entries of the newest histories: of the ledger's own edition,
+    /// and of a supposed one. A comparison of both asks in turns.
+    stands: [Option<Machine>; 2],
+    /// The watch of the ledger's own history.
+    watch: Watch,
 }
 
 impl Past {
@@ -53,82 +74,142 @@ impl Past {
         ledger: &mut impl Ledger,
         asked: Seq,
     ) -> Result<Machine, SchedulerError> {
-        self.walk(options, ledger, asked..=asked, |_| ())
+        self.near = asked;
+        let machine = self.nearest(options, asked);
+        self.walk(machine, ledger, asked..=asked, &mut Nobody)
     }
 
-    /// The decisions after these entries, each at the entry's instant and the loop's next boundary.
-    /// The list has the first entry, and every entry after which kind, rule or reason change. If an
-    /// edition is given, the decisions are made as if it were set.
+    /// The decisions after these entries, each at the entry's instant and the loop's next boundary;
+    /// and what is odd in these entries.
+    ///
+    /// The decisions have the first entry, and every entry after which kind, rule or reason change.
+    /// If an edition is given, they are made as if it were set. Then nothing is odd, because the
+    /// history is another one's.
     ///
     /// # Errors
     /// As [`Past::at`].
-    pub fn decisions_in(
+    pub fn history(
         &mut self,
         options: &Options,
         ledger: &mut impl Ledger,
         entries: RangeInclusive<Seq>,
         edition: Option<Edition>,
-    ) -> Result<Vec<DecisionFrom>, SchedulerError> {
-        let mut decisions: Vec<DecisionFrom> = Vec::new();
+    ) -> Result<History, SchedulerError> {
         if entries.is_empty() {
-            return Ok(decisions);
+            return Ok(History::default());
         }
-        self.walk(options, ledger, entries, |machine| {
-            let found = machine.decision_under(edition);
-            let found = DecisionFrom {
-                seq: machine.head().seq,
-                decision: found.kind,
-                rule: found.rule,
-                reason: found.reason,
-            };
-            if decisions.last().is_none_or(|last| {
-                (last.decision, &last.rule, &last.reason)
-                    != (found.decision, &found.rule, &found.reason)
-            }) {
-                decisions.push(found);
-            }
-        })?;
-        Ok(decisions)
+        // A call that continues the previous one goes on with its machine and its watch. Nothing is
+        // copied then, so that the parts of a long history cost what their entries cost.
+        let before = Seq(entries.start().0.saturating_sub(1));
+        let which = usize::from(edition.is_some());
+        let stood = self.stands[which].take().filter(|machine| machine.head().seq == before);
+        let watch = edition.is_none().then(|| match stood {
+            Some(_) => core::mem::take(&mut self.watch),
+            None => Watch::default(),
+        });
+        let machine = stood.unwrap_or_else(|| self.nearest(options, before));
+        let mut pass = Pass { decisions: Vec::new(), edition, watch };
+        self.stands[which] = Some(self.walk(machine, ledger, entries, &mut pass)?);
+        let oddities = pass.watch.as_mut().map_or_else(Vec::new, Watch::take);
+        self.watch = pass.watch.unwrap_or_else(|| core::mem::take(&mut self.watch));
+        Ok(History { decisions: pass.decisions, oddities })
     }
 
-    /// Folds these entries once each, and shows the machine after each. Returns the machine after
-    /// the last one.
+    /// A machine with the nearest kept state at or before an entry.
+    fn nearest(&self, options: &Options, asked: Seq) -> Machine {
+        match self.kept.at_or_before(&asked) {
+            Some((_, state)) => Machine::standing(options.clone(), state.copied()),
+            None => Machine::new(options.clone()),
+        }
+    }
+
+    /// Folds the entries after this machine up to the last one, and shows these to a visitor.
+    /// Returns the machine after the last one.
     fn walk(
         &mut self,
-        options: &Options,
+        mut machine: Machine,
         ledger: &mut impl Ledger,
         entries: RangeInclusive<Seq>,
-        mut show: impl FnMut(&mut Machine),
+        visitor: &mut impl Visitor,
     ) -> Result<Machine, SchedulerError> {
         let (first, last) = entries.into_inner();
         let mut coarsest = GRAIN;
         while last.0 / coarsest > COARSE {
             coarsest *= 2;
         }
-        // Distances count from the last entry, because the next question is likely near it.
-        let is_kept = |seq: Seq| seq.0.is_multiple_of(grain(seq.0.abs_diff(last.0), coarsest));
-        // Before the next line forgets states that are too fine now.
-        let mut machine = match self.kept.at_or_before(&first) {
-            Some((_, state)) => Machine::standing(options.clone(), state.copied()),
-            None => Machine::new(options.clone()),
-        };
+        let near = self.near;
+        let is_kept = |seq: Seq| seq.0.is_multiple_of(grain(seq.0.abs_diff(near.0), coarsest));
         self.kept.retain(|seq, _| is_kept(*seq));
-        // Then no entry that is still to be read leads to `first`.
-        if machine.head().seq == first {
-            show(&mut machine);
-        }
         each_entry(ledger, machine.head().seq, last, |bytes| {
-            machine.load(bytes)?;
-            let seq = machine.head().seq;
-            if is_kept(seq) {
-                self.kept.insert(seq, machine.state().copied());
+            let entry = bytes.open(&machine.head()).map_err(OpenError::from)?;
+            if entry.seq >= first {
+                visitor.before(machine.state(), &entry);
             }
-            if seq >= first {
-                show(&mut machine);
+            machine.take(&entry)?;
+            if is_kept(entry.seq) {
+                self.kept.insert(entry.seq, machine.state().copied());
+            }
+            if entry.seq >= first {
+                visitor.after(machine.state(), &entry);
+                visitor.stands(&machine);
             }
             Ok(())
         })?;
         Ok(machine)
+    }
+}
+
+/// What sees entries while they are folded.
+trait Visitor {
+    /// Sees an entry and the state before it.
+    fn before(&mut self, _state: &State, _entry: &Entry) {}
+    /// Sees an entry and the state after it.
+    fn after(&mut self, _state: &State, _entry: &Entry) {}
+    /// Sees the machine after an entry.
+    fn stands(&mut self, machine: &Machine);
+}
+
+/// Sees nothing: only the machine at the end counts.
+struct Nobody;
+
+impl Visitor for Nobody {
+    fn stands(&mut self, _machine: &Machine) {}
+}
+
+/// One pass over a part of the past.
+struct Pass {
+    decisions: Vec<DecisionFrom>,
+    edition: Option<Edition>,
+    /// `None` under another edition.
+    watch: Option<Watch>,
+}
+
+impl Visitor for Pass {
+    fn before(&mut self, state: &State, entry: &Entry) {
+        if let Some(watch) = &mut self.watch {
+            watch.before(state, entry);
+        }
+    }
+
+    fn after(&mut self, state: &State, entry: &Entry) {
+        if let Some(watch) = &mut self.watch {
+            watch.after(state, entry);
+        }
+    }
+
+    fn stands(&mut self, machine: &Machine) {
+        let found = machine.decision_under(self.edition);
+        let is_news = self.decisions.last().is_none_or(|last| {
+            (last.decision, &last.rule, &last.reason) != (found.kind, &found.rule, &found.reason)
+        });
+        if is_news {
+            self.decisions.push(DecisionFrom {
+                seq: machine.head().seq,
+                decision: found.kind,
+                rule: found.rule,
+                reason: found.reason,
+            });
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         export,
         imports::{Clock, Ledger, LedgerError, Provider},
         opening::{self, Opening},
-        past::{self, DecisionFrom, Past},
+        past::{self, DecisionFrom, History, Past},
     },
     id::{Seq, TaskId},
     machine::{Machine, Options, Proposal, import::Import},
@@ -357,7 +357,22 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.past.at(self.machine.options(), &mut self.ledger, seq)
     }
 
-    /// The decisions after these entries, as a list of the entries after which they change.
+    /// What happened in these entries: the decisions, as a list of the entries after which they
+    /// change, and what is odd.
+    ///
+    /// # Errors
+    /// As [`Scheduler::at`].
+    pub fn history(
+        &mut self,
+        entries: RangeInclusive<Seq>,
+        edition: Option<Edition>,
+    ) -> Result<History, SchedulerError> {
+        self.there_is(*entries.start())?;
+        self.there_is(*entries.end())?;
+        self.past.history(self.machine.options(), &mut self.ledger, entries, edition)
+    }
+
+    /// The decisions of [`Scheduler::history`].
     ///
     /// # Errors
     /// As [`Scheduler::at`].
@@ -366,9 +381,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         entries: RangeInclusive<Seq>,
         edition: Option<Edition>,
     ) -> Result<Vec<DecisionFrom>, SchedulerError> {
-        self.there_is(*entries.start())?;
-        self.there_is(*entries.end())?;
-        self.past.decisions_in(self.machine.options(), &mut self.ledger, entries, edition)
+        Ok(self.history(entries, edition)?.decisions)
     }
 
     /// The ledger up to an entry, or all of it, as a fixture folder with its `expected.json`

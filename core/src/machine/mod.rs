@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::{
     consequence,
     derive::{arrival, summary::AgentSummary},
-    explain::{self, Explanation, Supposition, WhyNot},
+    explain::{self, Explanation, Headline, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
     id::{AgentId, MAX_STEM_BYTES, Seq, fault_in},
     ladder::{self, View, owed},
@@ -199,6 +199,11 @@ impl Machine {
     /// a newer format, or belongs to another agent.
     pub fn load(&mut self, bytes: &EntryBytes) -> Result<(), OpenError> {
         let entry = bytes.open(&self.state.head)?;
+        self.take(&entry)
+    }
+
+    /// Applies the next stored entry, which was verified on this head.
+    pub(crate) fn take(&mut self, entry: &Entry) -> Result<(), OpenError> {
         if self.state.head == Head::START {
             let Record::Control(ControlRecord::Genesis(genesis)) = &entry.record else {
                 return Err(OpenError::NoGenesis);
@@ -214,7 +219,7 @@ impl Machine {
         if let Record::Control(ControlRecord::FormatRaised(raised)) = &entry.record {
             readable(raised.format)?;
         }
-        self.state.apply(&entry);
+        self.state.apply(entry);
         // A head names the whole history (contract 3.4), so this batch was stored after all.
         let stored =
             self.doubtful.iter().position(|doubtful| doubtful.heads.contains(&self.state.head));
@@ -433,6 +438,13 @@ impl Machine {
         explain::explain(&self.state, boundary, now.max(self.state.at))
     }
 
+    /// What an operator should read first. `now` is the time of the reader, from which the core
+    /// says what is overdue; `None` for a reader who looks at the past.
+    #[must_use]
+    pub fn headline(&self, decision: &Decision, now: Option<Timestamp>) -> Headline {
+        explain::notice::headline(&self.state, decision, now)
+    }
+
     /// The agent's summary, assembled now (contract 6.4).
     #[must_use]
     pub fn summary(&self) -> AgentSummary {
@@ -456,6 +468,10 @@ impl Machine {
     /// does not have that edition or policy.
     #[must_use]
     pub fn supposing(self, supposed: &Supposition) -> Self {
+        // Relisting takes as long as the state is large.
+        if *supposed == Supposition::default() {
+            return self;
+        }
         let mut state = self.state;
         let set = supposed.over(&state.control.policy);
         state.control.set(set);

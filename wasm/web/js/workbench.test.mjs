@@ -120,25 +120,65 @@ test("the decisions of a range are those of its views, listed where they change"
         expected.push({ seq, decision, rule, reason });
     }
     assert.ok(expected.length > 5, `${expected.length} changes`);
-    assert.deepEqual(observe(lines).decisionsIn(1, lines.length, options), expected);
-    const [first, ...rest] = scheduler.decisionsIn(10, 20, options);
+    assert.deepEqual(observe(lines).history(1, lines.length, options).decisions, expected);
+    const [first, ...rest] = scheduler.history(10, 20, options).decisions;
     assert.equal(first.seq, 10);
     assert.deepEqual(
       rest,
       expected.filter(({ seq }) => seq > 10 && seq <= 20),
     );
   }
-  assert.deepEqual(scheduler.decisionsIn(5, 4), []);
+  assert.deepEqual(scheduler.history(5, 4), { decisions: [], oddities: [] });
   for (const [from, to] of [
     [0, 3],
     [1, lines.length + 1],
     [Number.NaN, 3],
   ]) {
-    assert.throws(() => scheduler.decisionsIn(from, to), { code: "no_such_entry" });
+    assert.throws(() => scheduler.history(from, to), { code: "no_such_entry" });
   }
   assert.throws(
-    () => scheduler.decisionsIn(1, 2, { edition: "none" }),
+    () => scheduler.history(1, 2, { edition: "none" }),
     (error) => error.place.path === "edition",
+  );
+});
+
+test("a ledger of bytes is read as one of strings, and its errors are told", () => {
+  const bytes = (from, to) =>
+    new TextEncoder().encode(
+      lines
+        .slice(from, to)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+  const open = (read) =>
+    guest.Scheduler.observe(
+      { agent_id: "default" },
+      {
+        ledger: { append: () => assert.fail("an observer appends nothing"), read },
+        clock: { now: () => 946_684_800_000_000_000n },
+        provider: {},
+      },
+    );
+  const scheduler = open((after, limit) => bytes(after, after + limit));
+  assert.equal(scheduler.headText(), observe(lines).headText());
+  assert.deepEqual(scheduler.viewAt(7), observe(lines).viewAt(7));
+  assert.throws(() => open(() => new Uint8Array([0xff, 0x0a])), { code: "ledger_failed" });
+  assert.throws(() => open(() => new TextEncoder().encode("\n".repeat(2_000))), {
+    code: "ledger_failed",
+  });
+});
+
+test("the headline says what is overdue for a reader of a later time, and nothing to others", () => {
+  const scheduler = observe(lines);
+  const at = lines.length;
+  assert.deepEqual(scheduler.viewAt(at).headline, { notices: [], next: null });
+  const [notice] = scheduler.viewAt(at, { now: "2026-05-28T09:00:00Z" }).headline.notices;
+  assert.equal(notice.kind, "overdue");
+  assert.match(notice.says, /^Overdue: a wake was due at 2026-05-27T09:20:00Z\./);
+  assert.deepEqual(notice.act, { kind: "start", id: null });
+  assert.throws(
+    () => scheduler.viewAt(at, { now: "noon" }),
+    (error) => error.code === "malformed" && error.place.path === "now",
   );
 });
 

@@ -1,8 +1,10 @@
 //! Calls for the workbench only: a whole view of the past, also under another edition or policy;
-//! the entries at which the decision changes; and a ledger as a fixture folder.
+//! the entries at which the decision changes, and odd ones; and a ledger as a fixture folder.
 
 use serde::Serialize;
-use wakeful_core::{AgentSummary, Boundary, Edition, Explanation, Supposition, json::Readable};
+use wakeful_core::{
+    AgentSummary, Boundary, Edition, Explanation, Headline, Supposition, Timestamp, json::Readable,
+};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
@@ -12,7 +14,7 @@ use crate::{
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &'static str = r#"
-import type { Edition, Policy } from "./payloads.js";
+import type { Edition, Headline, Oddity, Policy } from "./payloads.js";
 
 /** How the past is looked at; each part may be absent. */
 export interface ViewOptions {
@@ -22,12 +24,15 @@ export interface ViewOptions {
   edition?: Edition;
   /** Explains as if these values of the policy were set; the others are those of the ledger. */
   policy?: Policy;
+  /** The time of the reader (RFC 3339), for whom the core says what is overdue. */
+  now?: string;
 }
 
 /** The agent after an entry, at its instant. The next wake is in the explanation. */
 export interface AgentView {
   boundary: Boundary;
   explanation: Explanation;
+  headline: Headline;
   summary: AgentSummary;
 }
 
@@ -38,6 +43,14 @@ export interface DecisionFrom {
   rule: string;
   reason: string;
 }
+
+/** What happened in some entries. */
+export interface History {
+  /** The first entry, and those at which decision, rule or reason change. */
+  decisions: DecisionFrom[];
+  /** What is odd. A burst that goes on is in the next history too, with its first entry. */
+  oddities: Oddity[];
+}
 "#;
 
 /// `AgentView` in TypeScript.
@@ -45,6 +58,7 @@ export interface DecisionFrom {
 struct AgentView {
     boundary: Boundary,
     explanation: Explanation,
+    headline: Headline,
     summary: AgentSummary,
 }
 
@@ -52,9 +66,10 @@ struct AgentView {
 #[derive(Readable)]
 struct Asked {
     boundary: Option<Boundary>,
+    now: Option<Timestamp>,
 }
 
-/// The options of `decisionsIn`.
+/// The options of `history`.
 #[derive(Readable)]
 struct Under {
     edition: Option<Edition>,
@@ -78,22 +93,23 @@ impl Scheduler {
         let supposed = read_by("options", &options, Supposition::read)?;
         let then = self.at(seq)?.supposing(&supposed);
         let boundary = asked.boundary.unwrap_or_else(|| then.boundary());
+        let explanation = then.explain(boundary, then.state().at());
         object(&AgentView {
             boundary,
-            explanation: then.explain(boundary, then.state().at()),
+            headline: then.headline(&explanation.decision, asked.now),
+            explanation,
             summary: then.summary(),
         })
     }
 
-    /// The decisions after the entries `from` to `to`, each at the instant of its entry and at the
-    /// next boundary of a loop. Only the first entry and those at which decision, rule or reason
-    /// change are returned. Each entry is folded once, and a call that continues the previous one
-    /// reads nothing twice.
+    /// What happened in the entries `from` to `to`. Each decision is at the instant of its entry
+    /// and at the next boundary of a loop. Each entry is folded once, and a call that continues
+    /// the previous one reads nothing twice. Under another edition, nothing is odd.
     ///
     /// # Errors Throws a `WakefulError` if there is no such entry or edition, or if the ledger
     /// cannot be read.
-    #[wasm_bindgen(js_name = decisionsIn, unchecked_return_type = "DecisionFrom[]")]
-    pub fn decisions_in(
+    #[wasm_bindgen(unchecked_return_type = "History")]
+    pub fn history(
         &self,
         from: f64,
         to: f64,
@@ -101,7 +117,7 @@ impl Scheduler {
     ) -> Result<JsValue, JsValue> {
         let under: Under = read("options", &or_none(options))?;
         let entries = position(from)..=position(to);
-        plain(&self.with(|inner| inner.decisions_in(entries, under.edition))?)
+        plain(&self.with(|inner| inner.history(entries, under.edition))?)
     }
 
     /// The ledger as a fixture folder with its `expected.json`: up to an entry, or all of it.
