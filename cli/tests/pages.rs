@@ -25,8 +25,8 @@ const OTHERS: [&str; 10] = [
 ];
 
 /// The languages of fenced blocks. Each is checked by a test or a compiler.
-const BLOCKS: [&str; 10] =
-    ["console", "sh", "text", "toml", "rust", "js", "ts", "python", "wit", "json"];
+const BLOCKS: [&str; 11] =
+    ["console", "sh", "text", "toml", "rust", "js", "ts", "python", "wit", "json", "sql"];
 
 /// A fenced block of a page.
 struct Block {

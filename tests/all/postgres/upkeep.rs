@@ -1,7 +1,10 @@
 //! What keeps a store usable for years: its versions, its old entries, and what the doctor finds.
 
+use std::fs;
+
 use wakeful_core::{host::Ledger, id::Seq, record::chain::Head, time::Timestamp};
 use wakeful_host::ledger::{ClaimError, Fault, PostgresStore};
+use wakeful_tests::paths;
 
 use super::{append, batch, join, server, store};
 
@@ -96,4 +99,25 @@ fn old_entries_move_aside_in_parts_and_are_read_where_they_are() {
     let (next, entries) = batch(head, 1);
     ledger.append(&head, &entries).expect("it appends");
     assert_eq!(store.ledger(&"a".into()).head().expect("a head"), next);
+}
+
+#[test]
+fn the_statements_of_the_pages_are_understood_by_a_store() {
+    // The name of a store's schema if its address gives none.
+    drop(store("wakeful"));
+    let mut blocks = 0;
+    for page in fs::read_dir(paths::root().join("docs")).expect("the pages") {
+        let path = page.expect("a page").path();
+        if path.extension().is_none_or(|ends| ends != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a page");
+        for block in text.split("\n```sql\n").skip(1) {
+            let (statements, _) = block.split_once("\n```").expect("the end of a block");
+            let told = server().execute(statements);
+            told.unwrap_or_else(|why| panic!("{}: {why}\n{statements}", path.display()));
+            blocks += 1;
+        }
+    }
+    assert!(blocks > 0, "docs/fleet.md has statements");
 }

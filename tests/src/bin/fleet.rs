@@ -24,8 +24,9 @@ struct Options {
     /// Agents of the store.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     agents: usize,
-    /// Deliveries in a second.
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// Deliveries in a second. Two cores bear about 60. Beyond that, times say how long the queue
+    /// is.
+    #[arg(long, value_name = "N", default_value_t = 40)]
     rate: usize,
     /// The time before the first fault, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]

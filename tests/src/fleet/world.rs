@@ -13,19 +13,25 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::json;
 use wakeful_core::{
     id::{AgentId, Seq},
-    record::{Record, chain::Head, queue::envelope::MessageBody, turn::TurnTerminalKind},
+    record::{
+        Record,
+        chain::Head,
+        queue::envelope::MessageBody,
+        turn::{RunStatus, TurnTerminalKind},
+    },
+    time::Timestamp,
 };
 use wakeful_host::ledger::{Address, PostgresStore};
 
 use super::{
     cluster::{self, Cluster, Nodes},
-    model::Model,
+    model::{Asked, Model, Question},
     network::Network,
     patroni::Patroni,
     workers::{LEASE, Worker},
@@ -150,7 +156,7 @@ pub fn run(
     let faults = RwLock::new(Vec::new());
     let quiet_until = Instant::now() + size.quiet;
     let workers = workers.into_iter().map(Mutex::new).collect::<Vec<_>>();
-    let outcome: Result<(), Wrong> = thread::scope(|scope| {
+    let outcome: Result<Begun, Wrong> = thread::scope(|scope| {
         for number in 0..8 {
             let world = &world;
             scope.spawn(move || deliver(world, size, number));
@@ -171,12 +177,15 @@ pub fn run(
         world.hosting.store(false, Ordering::Release);
         settled
     });
-    if let Err(why) = outcome {
-        for worker in &workers {
-            anstream::eprintln!("{}", held(worker).said());
+    let begun = match outcome {
+        Ok(begun) => begun,
+        Err(why) => {
+            for worker in &workers {
+                anstream::eprintln!("{}", held(worker).said());
+            }
+            return Err(why);
         }
-        return Err(why);
-    }
+    };
     let faults = faults.into_inner().unwrap_or_default();
     let count = |what: &str| faults.iter().filter(|fault| fault.what == what).count();
     found.say(format!(
@@ -193,7 +202,8 @@ pub fn run(
         found.none("servers of the older program at the end", (WORKERS - replaced) as u64);
     }
     found.say(format!("{} deliveries were tried again", world.again.load(Ordering::Relaxed)));
-    turns(&world, &model, &faults, quiet_until, &mut found);
+    let told = Told { asked: model.asked(), begun };
+    turns(&world, &told, &faults, quiet_until, &mut found);
     Ok(found)
 }
 
@@ -399,8 +409,13 @@ struct Read {
     recorded: HashMap<String, u32>,
     /// Those whose message had a turn that completed.
     done: HashSet<String>,
+    /// When the runs of each began, as the server recorded it.
+    begun: HashMap<String, Vec<Timestamp>>,
     entries: u64,
 }
+
+/// When the runs of each delivery began, by its text.
+type Begun = HashMap<String, Vec<Timestamp>>;
 
 /// Reads and verifies the ledger of an agent.
 fn read(store: &PostgresStore, agent: &AgentId) -> Result<Read, Wrong> {
@@ -436,6 +451,11 @@ fn read(store: &PostgresStore, agent: &AgentId) -> Result<Read, Wrong> {
                 Record::Turn(turn) if turn.kind == Some(TurnTerminalKind::Completed) => {
                     read.done.extend(marks.get(&turn.message_id).cloned());
                 }
+                Record::Turn(turn) if turn.status == RunStatus::Started => {
+                    if let Some(text) = marks.get(&turn.message_id) {
+                        read.begun.entry(text.clone()).or_default().push(turn.started_at);
+                    }
+                }
                 _ => {}
             }
         }
@@ -446,8 +466,10 @@ fn read(store: &PostgresStore, agent: &AgentId) -> Result<Read, Wrong> {
     Ok(read)
 }
 
-/// Waits until all that was acknowledged is done, and verifies every ledger.
-fn settle(store: &PostgresStore, world: &World, found: &mut Found) -> Result<(), Wrong> {
+/// Waits until all that was acknowledged is done, and verifies every ledger. Returns when the runs
+/// of each delivery began.
+fn settle(store: &PostgresStore, world: &World, found: &mut Found) -> Result<Begun, Wrong> {
+    let mut begun = Begun::new();
     let acknowledged = held(&world.acknowledged).clone();
     let began = Instant::now();
     let (mut lost, mut doubled, mut entries) = (0, 0, 0);
@@ -465,6 +487,7 @@ fn settle(store: &PostgresStore, world: &World, found: &mut Found) -> Result<(),
             thread::sleep(Duration::from_millis(200));
         };
         entries += read.entries;
+        begun.extend(read.begun);
         for id in sent {
             match read.recorded.get(id) {
                 None => lost += 1,
@@ -488,15 +511,36 @@ fn settle(store: &PostgresStore, world: &World, found: &mut Found) -> Result<(),
     if let Some(one) = left.first() {
         found.say(format!("such as {one}"));
     }
-    Ok(())
+    Ok(begun)
+}
+
+/// What is known of the turns with a model.
+struct Told {
+    asked: Asked,
+    begun: Begun,
+}
+
+impl Told {
+    /// When the turn of a question began: when its server recorded that, or else when it asked. On
+    /// a busy machine it asks a while later, and a fault may lie between.
+    fn began(&self, mark: &str, question: &Question) -> Instant {
+        let runs = self.begun.get(mark).map(Vec::as_slice).unwrap_or_default();
+        let (now, time) = (Instant::now(), SystemTime::now());
+        let instants = runs.iter().filter_map(|at| {
+            let nanos = u64::try_from(at.as_nanos()).ok()?;
+            let at = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
+            now.checked_sub(time.duration_since(at).ok()?)
+        });
+        instants.filter(|at| *at <= question.asked).max().unwrap_or(question.asked)
+    }
 }
 
 /// Judges how often turns were run, and how soon after a fault.
-fn turns(world: &World, model: &Model, faults: &[Fault], quiet_until: Instant, found: &mut Found) {
-    let asked = model.asked();
+fn turns(world: &World, told: &Told, faults: &[Fault], quiet_until: Instant, found: &mut Found) {
+    let asked = &told.asked;
     let (mut quiet, mut in_vain, mut for_nothing, mut at_once) = (0, 0, 0, 0);
     let mut slowest: Option<Duration> = None;
-    for (mark, questions) in &asked {
+    for (mark, questions) in asked {
         for pair in questions.windows(2) {
             let [first, second] = pair else { continue };
             if second.asked < quiet_until {
@@ -505,16 +549,18 @@ fn turns(world: &World, model: &Model, faults: &[Fault], quiet_until: Instant, f
             }
             in_vain += 1;
             // The turn was open when something failed.
-            let fault = faults
-                .iter()
-                .find(|fault| first.asked <= fault.until && fault.from <= second.asked);
+            let began = told.began(mark, first);
+            let fault =
+                faults.iter().find(|fault| began <= fault.until && fault.from <= second.asked);
             let Some(fault) = fault else {
                 for_nothing += 1;
-                let last = faults.iter().rfind(|fault| fault.until < first.asked);
+                let last = faults.iter().rfind(|fault| fault.until < began);
                 found.say(format!(
-                    "{mark} was asked {:.1} s after a {}, and again {:.1} s later",
-                    last.map_or(0.0, |last| (first.asked - last.until).as_secs_f64()),
+                    "{mark} began {:.1} s after a {}, was asked {:.1} s later, and again after \
+                     {:.1} s",
+                    last.map_or(0.0, |last| (began - last.until).as_secs_f64()),
                     last.map_or("start", |last| last.what),
+                    (first.asked - began).as_secs_f64(),
                     (second.asked - first.asked).as_secs_f64()
                 ));
                 continue;
