@@ -185,7 +185,7 @@ test("an append that fails leaves nothing behind, and the next one works, at eve
       if (!undo) {
         trouble.truncate = full;
       }
-      assert.throws(() => ledger.append(head(1), [line(2), line(3)]), /no space|no more bytes/);
+      assert.throws(() => ledger.append(head(1), [line(2), line(3)]), /no space|storage is full/);
       delete trouble[call];
       delete trouble.truncate;
       assert.deepEqual(ledger.read(0, 10), [line(1)]);
@@ -209,4 +209,35 @@ test("a file that reads and writes few bytes at a time is read and written compl
   );
   ledger.close();
   assert.equal(new LogLedger(open("slow")).read(0, 10).length, 4);
+});
+
+test("a full storage is said as such in each way that browsers say it, and stores nothing", () => {
+  const full = () => {
+    throw new DOMException("No space available for this operation", "QuotaExceededError");
+  };
+  for (const [name, write] of [
+    ["throws", full],
+    ["takes nothing", () => 0],
+    // Chromium in a private window: an error number as an unsigned one, after a part was written.
+    ["counts wrong", (buffer, at, work) => (work(buffer.subarray(0, 9), at), 2 ** 32 - 8)],
+  ]) {
+    const trouble = {};
+    const ledger = new LogLedger(open(`full-${name}`, trouble));
+    ledger.append(START, [line(1)]);
+    trouble.write = write;
+    assert.throws(
+      () => ledger.append(head(1), [line(2)]),
+      (error) =>
+        error instanceof WakefulError &&
+        error.code === "ledger_failed" &&
+        error.cause.name === "QuotaExceededError" &&
+        /the storage is full, so nothing of this batch was stored/.test(error.message),
+      name,
+    );
+    assert.deepEqual(ledger.read(0, 9), [line(1)], name);
+    delete trouble.write;
+    ledger.append(head(1), [line(2)]);
+    assert.deepEqual(ledger.read(0, 9), [line(1), line(2)], `${name}: with space it goes on`);
+    ledger.close();
+  }
 });

@@ -114,7 +114,7 @@ export class LogLedger implements Ledger {
       this.#file.flush();
     } catch (error) {
       this.#undo();
-      throw error;
+      throw notStored(error);
     }
     // Only now, because a batch that is not on the disk is not part of the ledger.
     this.#keep(linesIn(text, this.#size + header.length));
@@ -217,9 +217,11 @@ export class LogLedger implements Ledger {
 
   #writeAll(bytes: Uint8Array<ArrayBuffer>): void {
     for (let done = 0; done < bytes.length;) {
-      const written = this.#file.write(bytes.subarray(done), { at: this.#size + done });
-      if (written === 0) {
-        throw new Error("the file takes no more bytes: free some space");
+      const rest = bytes.subarray(done);
+      const written = this.#file.write(rest, { at: this.#size + done });
+      // In a private window, Chromium answers a full storage with 2^32 - 8 instead of an error.
+      if (written === 0 || written > rest.length) {
+        throw new DOMException("the file takes no more bytes", "QuotaExceededError");
       }
       done += written;
     }
@@ -233,6 +235,17 @@ export class LogLedger implements Ledger {
       // The next append or the next opening removes it.
     }
   }
+}
+
+/** The error of an append. A full storage is said in words: a browser only gives it a name. */
+function notStored(error: unknown): unknown {
+  if (error instanceof Error && error.name === "QuotaExceededError") {
+    const message =
+      "the storage is full, so nothing of this batch was stored: " +
+      "free some space, then append it again";
+    return new WakefulError("ledger_failed", message, { cause: error });
+  }
+  return error;
 }
 
 /** The positions of the lines of a batch whose text begins at this position. */
