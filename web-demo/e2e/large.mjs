@@ -6,12 +6,37 @@ import { MemoryLedger } from "../../npm/src/ledger/memory.mjs";
 
 /** The lines of an agent's ledger of at least `entries` entries. */
 export async function largeLedger(entries) {
+  const ledger = new MemoryLedger();
+  await drive(ledger, () => ledger.lines.length < entries);
+  return ledger.lines;
+}
+
+/**
+ * Drives an agent over a ledger of at least `entries` entries. It gives each line away, and returns
+ * the newest snapshot.
+ */
+export async function largerLedger(entries, take) {
+  let [length, snapshot] = [0, null];
+  const ledger = {
+    append(_, batch) {
+      batch.forEach(take);
+      length += batch.length;
+    },
+    // A new ledger is read once, when it is opened.
+    read: () => [],
+    storeSnapshot: (head, text) => (snapshot = { seq: head.seq, text }),
+  };
+  await drive(ledger, () => length < entries);
+  return snapshot;
+}
+
+/** Drives an agent while `goesOn` says so. */
+async function drive(ledger, goesOn) {
   await init({
     module_or_path: await readFile(
       new URL("../../target/guest/web/wakeful_web_bg.wasm", import.meta.url),
     ),
   });
-  const ledger = new MemoryLedger();
   const started = [];
   const nothing = () => {};
   let now = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;
@@ -26,7 +51,7 @@ export async function largeLedger(entries) {
     { agent_id: "large" },
     { ledger, clock: { now: () => now }, provider },
   );
-  for (let number = 1; ledger.lines.length < entries; number += 1) {
+  for (let number = 1; goesOn(); number += 1) {
     now += 30_000_000_000n;
     scheduler.propose({
       fact: "message_queued",
@@ -46,5 +71,4 @@ export async function largeLedger(entries) {
     }
   }
   scheduler.free();
-  return ledger.lines;
 }

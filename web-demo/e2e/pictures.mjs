@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 
 import { largeLedger } from "./large.mjs";
-import { choose, goTo, newPage, opened, openWorkbench, withStanding } from "./page.mjs";
+import { choose, goTo, ledgerOf, newPage, opened, openWorkbench, withStanding } from "./page.mjs";
 
 const folder = fileURLToPath(new URL("../../docs/workbench/", import.meta.url));
 const SMALL = { width: 1280, height: 800 };
@@ -68,5 +68,22 @@ await picture("budget", LARGE, "light", async (page) => {
   await withStanding(page);
   await page.getByRole("tab", { name: "State" }).click();
   await page.locator(".pane-state .budgets").evaluate((budgets) => budgets.scrollIntoView());
+});
+await picture("overdue", SMALL, "light", async (page) => {
+  const buffer = Buffer.from(ledgerOf("heartbeat"));
+  await page
+    .locator('input[aria-label="file to open"]')
+    .setInputFiles({ name: "agent.jsonl", mimeType: "application/json", buffer });
+  await opened(page, "agent.jsonl");
+  await page.locator(".notice").waitFor();
+});
+await picture("store", SMALL, "dark", async (page) => {
+  const files = ["heartbeat", "release", "budget", "callback"].map((name) => ({
+    name: `${name}.jsonl`,
+    mimeType: "application/json",
+    buffer: Buffer.from(ledgerOf(name)),
+  }));
+  await page.locator('input[aria-label="file to open"]').setInputFiles(files);
+  await page.locator('.store [data-state="unknown"]').waitFor({ state: "detached" });
 });
 await close();

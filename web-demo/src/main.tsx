@@ -6,7 +6,11 @@ import "./style/base.css";
 import "./style/frame.css";
 import "./style/panes.css";
 import "./style/json.css";
+import "./style/workspace.css";
+import "./style/access.css";
 import "./style/narrow.css";
+import { Keys, SkipLinks } from "./frame/keys.tsx";
+import { keepFocus } from "./parts/focus.ts";
 import { paintFirst } from "./parts/theme-switch.tsx";
 import { serverAddress, sessionFromAddress } from "./server/client.ts";
 import { Workbench } from "./workbench.tsx";
@@ -16,6 +20,7 @@ if (root === null) {
   throw new Error("index.html has no element `root`");
 }
 paintFirst();
+keepFocus();
 const server = serverAddress();
 if (server !== null) {
   // Without a session the page asks for a token.
@@ -23,6 +28,8 @@ if (server !== null) {
 }
 createRoot(root).render(
   <StrictMode>
+    <SkipLinks />
     <Workbench />
+    <Keys />
   </StrictMode>,
 );

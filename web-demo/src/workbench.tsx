@@ -1,35 +1,30 @@
-// The workbench. It holds what is shown (document, entry, boundary, supposition); everything below
-// it only shows that.
-import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+// The workbench. It holds the documents and which of them is open; everything below it only shows
+// that.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
-import { EDITIONS, names } from "./case/labels.ts";
 import { sourceOfCase, useBundle } from "./document/bundle-cases.ts";
-import { useDecided } from "./document/use-decided.ts";
-import { useDocuments, useSeen, type Open } from "./document/use-document.ts";
-import type { Look, Seen, Supposed } from "./document/messages.ts";
-import { sourceOf, type Files, type Source } from "./document/source.ts";
+import type { Files } from "./document/files.ts";
+import type { Progress } from "./document/messages.ts";
+import type { Recognised, Source, Store } from "./document/source.ts";
+import { recognise, useDocuments, type Open } from "./document/use-document.ts";
 import { Alarm } from "./frame/alarm.tsx";
 import { CaseList } from "./frame/case-list.tsx";
-import { CursorBar } from "./frame/cursor-bar.tsx";
-import { DecisionFacts } from "./frame/decision-facts.tsx";
-import { Heading } from "./frame/heading.tsx";
-import { Keys } from "./frame/keys.tsx";
+import type { Place } from "./frame/acts.ts";
+import { Nothing } from "./frame/nothing.tsx";
 import { useArrivals } from "./frame/arrivals.ts";
+import { OpenDocument } from "./frame/open-document.tsx";
 import { LivePane } from "./live/live-pane.tsx";
 import { useLive, type Live } from "./live/use-live.ts";
-import { DiffPane } from "./panes/diff-pane.tsx";
-import { EntriesPane } from "./panes/entries-pane.tsx";
-import { LadderPane } from "./panes/ladder-pane.tsx";
-import { StatePane } from "./panes/state-pane.tsx";
-import { TimelinePane } from "./panes/timeline-pane.tsx";
-import { WhyNotPane } from "./panes/why-not-pane.tsx";
 import { onAddress, readAddress, writeAddress } from "./parts/address.ts";
 import { keepOffline } from "./parts/offline.ts";
 import { carried } from "./parts/permalink.ts";
-import { SelectEntry } from "./parts/seq-link.tsx";
 import { ServedList } from "./server/served-list.tsx";
 import { useServed, type Served } from "./server/use-served.ts";
-import { Tabs, type Chosen } from "./parts/tabs.tsx";
+import { useArrival } from "./parts/use-arrival.ts";
+import type { Kept, Note } from "./workspace/keeping.ts";
+import { WorkspaceTree } from "./workspace/tree.tsx";
+import { StoreView } from "./workspace/store-view.tsx";
+import { isElsewhere, nameInStore, useWorkspace } from "./workspace/use-workspace.ts";
 
 /** The case that is shown to those who ask for none: it has a bit of everything. */
 const INTRODUCTION = "heartbeat";
@@ -40,21 +35,79 @@ export function Workbench() {
   const { open, opening, failed, show, follow, fail, cancel, dismiss } = useDocuments();
   const live = useLive();
   const served = useServed();
+  const workspace = useWorkspace();
   const [{ why, what }] = useState(() => readAddress().view);
   const tabs = { why: useState(why ?? null), what: useState(what ?? null) };
   const [chosen, setChosen] = useState<string | null>(null);
+  /** The store whose agents are listed; null while a document is shown. */
+  const [store, setStore] = useState<Store | null>(null);
+  /** The source that was shown last. */
+  const shown = useRef<Source | null>(null);
   /** The case that was opened last, and what is open or opening. */
   const bundled = useRef<string | null>(null);
   const there = useRef<string | null>(null);
   there.current = (opening ?? open)?.name ?? null;
 
+  // A store is listed until a document has opened, so that no other one flashes between.
+  useEffect(() => setStore(null), [open?.id]);
+  const { documents } = workspace;
+  const isKept = useCallback(
+    (name: string | null) => documents?.some((kept) => kept.name === name) ?? false,
+    [documents],
+  );
   const showSource = useCallback(
     (source: Source) => {
       bundled.current = null;
+      shown.current = source;
       setChosen(source.name);
       show(source);
     },
     [show],
+  );
+  const showStore = useCallback(
+    (found: Store) => {
+      cancel();
+      setStore(found);
+      setChosen(found.name);
+      writeAddress({ name: found.name, seq: 1, view: {} });
+    },
+    [cancel],
+  );
+  const showFound = useCallback(
+    (found: Recognised) => (found.kind === "store" ? showStore(found) : showSource(found)),
+    [showStore, showSource],
+  );
+  /** Opens something new, which the workspace keeps. */
+  const openNew = useCallback(
+    (found: Recognised, of?: { parent: string }) => {
+      if (isElsewhere(found)) {
+        showFound(found);
+        return;
+      }
+      workspace.add(found, of).then(
+        (named) => {
+          showFound(named);
+          if (named.kind === "store") {
+            workspace.opened(named.name);
+          }
+        },
+        (error: unknown) => fail(found.name, error),
+      );
+    },
+    [showFound, workspace.add, workspace.opened, fail],
+  );
+  const openKept = useCallback(
+    (name: string) => {
+      setChosen(name);
+      workspace.source(name).then(
+        (source) =>
+          source === null
+            ? fail(name, new Error("this browser has lost it: open it again"))
+            : showFound(source),
+        (error: unknown) => fail(name, error),
+      );
+    },
+    [workspace.source, showFound, fail],
   );
   const choose = useCallback(
     (name: string) => {
@@ -69,13 +122,9 @@ export function Workbench() {
   );
   const openFiles = useCallback(
     (name: string, files: Files) => {
-      try {
-        showSource(sourceOf(name, files));
-      } catch (error) {
-        fail(name, error);
-      }
+      recognise(name, files).then(openNew, (error: unknown) => fail(name, error));
     },
-    [showSource, fail],
+    [openNew, fail],
   );
   const arriving = useArrivals(openFiles, fail);
   const isLoaded = open !== null;
@@ -90,14 +139,24 @@ export function Workbench() {
     }
   }, [isLoaded, isServed]);
 
+  const isFirst = useRef(true);
+  const areExamplesKnown = cases !== null || broken !== null;
   useEffect(() => {
-    if (cases === null) {
+    // What the address names may be a document or an example.
+    if (!isFirst.current || documents === null || !areExamplesKnown) {
+      return;
+    }
+    isFirst.current = false;
+    const { name } = readAddress();
+    if (name !== null && isKept(name)) {
+      openKept(name);
       return;
     }
     try {
       const sent = carried(location.hash);
       if (sent !== null) {
-        showSource({ kind: "ledger", name: sent.name, shows: "sent in a link", text: sent.ledger });
+        const lines = new Blob([sent.ledger]);
+        showSource({ kind: "ledger", name: sent.name, shows: "sent in a link", lines });
         return;
       }
     } catch {
@@ -106,15 +165,15 @@ export function Workbench() {
         new Error("the link is cut or changed: ask for it again, or for the file"),
       );
     }
-    if (isServed && (readAddress().name ?? AGENT).startsWith(AGENT)) {
+    if (isServed && (name ?? AGENT).startsWith(AGENT)) {
       return;
     }
-    const named = (name: string | null) => cases.find((entry) => entry.case === name);
-    const first = named(readAddress().name) ?? named(INTRODUCTION) ?? cases[0];
+    const known = (wanted: string | null) => cases?.find((entry) => entry.case === wanted);
+    const first = known(name) ?? known(INTRODUCTION) ?? cases?.[0];
     if (first !== undefined) {
       choose(first.case);
     }
-  }, [cases, choose, showSource, fail, isServed]);
+  }, [documents, areExamplesKnown, cases, isKept, openKept, choose, showSource, fail, isServed]);
   const openAgent = useOpenAgent(served, showSource, fail);
   useFollowed(served, open, follow);
   const isLive = open?.kind === "live";
@@ -133,18 +192,101 @@ export function Workbench() {
       follow(live.lines);
     }
   }, [isLive, follow, live.lines]);
-  const livePanel = <LivePanel live={live} isWatched={isLive || chosen === LIVE} watch={watch} />;
+  // Only a person asks for the live agent's ledger: by its address, by starting it, or by a button.
+  const wantsLive = useRef(readAddress().name === LIVE);
+  const isLiveThere = live.lines.length > 0;
+  useEffect(() => {
+    if (isLiveThere && wantsLive.current) {
+      wantsLive.current = false;
+      if (there.current !== LIVE) {
+        watch();
+      }
+    }
+  }, [isLiveThere, watch]);
+  const started = useMemo<Live>(
+    () => ({
+      ...live,
+      open: () => {
+        wantsLive.current = true;
+        return live.open();
+      },
+    }),
+    [live],
+  );
+  const livePanel = <LivePane live={started} show={isLiveThere && !isLive ? watch : null} />;
+  useArrival(open?.id ?? null);
 
   useEffect(
-    () => onAddress(({ name }) => name !== null && name !== chosen && choose(name)),
-    [chosen, choose],
+    () =>
+      onAddress(({ name }) => {
+        if (name !== null && name !== chosen) {
+          const agent = agentOf(name);
+          if (isKept(name)) {
+            openKept(name);
+          } else if (agent !== null && served !== null) {
+            openAgent(agent);
+          } else {
+            choose(name);
+          }
+        }
+      }),
+    [chosen, choose, isKept, openKept, openAgent, served],
   );
+
+  const removeKept = (name: string) => {
+    const names = (documents ?? []).map((kept) => kept.name);
+    const at = names.indexOf(name);
+    workspace.remove(name);
+    if (open?.name === name) {
+      const neighbour = names[at + 1] ?? names[at - 1];
+      if (neighbour !== undefined) {
+        openKept(neighbour);
+      } else {
+        choose(INTRODUCTION);
+      }
+    }
+  };
+  const openName = open?.name ?? null;
+  const failedName = failed?.name ?? null;
+  useEffect(() => {
+    if (openName !== null) {
+      workspace.opened(openName);
+    }
+  }, [openName, open?.id, workspace.opened]);
+  useEffect(() => {
+    if (failedName !== null) {
+      workspace.notOpened(failedName);
+    }
+  }, [failedName, failed, workspace.notOpened]);
+  const cancelOpening = () => {
+    cancel();
+    if (opening !== null) {
+      workspace.notOpened(opening.name);
+    }
+  };
+  const shownName = opening?.name ?? store?.name ?? openName ?? chosen;
+  const kept = documents?.find((document) => document.name === open?.name);
+  const moved = useCallback(
+    (seq: number | null) => open !== null && workspace.moved(open.name, seq),
+    [open?.name, workspace.moved],
+  );
+  const annotate = (notes: Note[]) => {
+    if (open === null) {
+      return;
+    }
+    if (kept === undefined && shown.current !== null) {
+      // An example with notes becomes a document, because examples are not kept.
+      void workspace.add(shown.current, { notes }).then(({ name }) => workspace.opened(name));
+    } else {
+      workspace.annotate(open.name, notes);
+    }
+  };
 
   return (
     <div className="workbench" data-arriving={arriving}>
       <CaseList
         cases={cases}
-        chosen={(opening ?? open)?.name ?? chosen}
+        chosen={isKept(shownName) ? null : shownName}
         choose={choose}
         served={
           served &&
@@ -160,31 +302,71 @@ export function Workbench() {
         openFiles={openFiles}
         fail={fail}
         open={open}
+        documents={(search) => (
+          <WorkspaceTree
+            workspace={workspace}
+            chosen={shownName}
+            search={search}
+            choose={openKept}
+            remove={removeKept}
+          />
+        )}
       />
       <main className="main" aria-busy={opening !== null}>
-        {broken !== null && (
-          <Alarm title="The bundled cases cannot be read" error={{ message: broken }} />
-        )}
+        {broken !== null && <Alarm title="The examples are missing" error={{ message: broken }} />}
         {failed !== null && (
           <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />
         )}
         {opening !== null && (
-          <Opening name={opening.name} progress={opening.progress} cancel={cancel} />
+          <Opening name={opening.name} progress={opening.progress} cancel={cancelOpening} />
         )}
-        {open !== null && (
+        {open === null && opening === null && store === null && (
+          <Nothing live={livePanel} showLive={() => tabs.what[1]("live")} />
+        )}
+        {store !== null && (
+          <StoreView
+            store={store}
+            open={(at) => {
+              const agent = store.agents[at];
+              if (agent !== undefined) {
+                const name = nameInStore(agent, store);
+                openNew({ ...agent.source, name }, { parent: store.name });
+              }
+            }}
+          />
+        )}
+        {open !== null && store === null && (
           <OpenDocument
             key={open.id}
             open={open}
-            show={showSource}
+            show={openNew}
             fail={fail}
             tabs={tabs}
             live={livePanel}
             acts={isLive ? live.acts : null}
+            stood={kept?.seq ?? null}
+            moved={moved}
+            notes={kept?.notes ?? NO_NOTES}
+            annotate={annotate}
+            place={placeOf(open, kept)}
           />
         )}
       </main>
     </div>
   );
+}
+
+const NO_NOTES: readonly Note[] = [];
+
+/** The place in which the agent of a document lives. */
+function placeOf(open: Open, kept: Kept | undefined): Place {
+  const agent = agentOf(open.name);
+  if (kept?.from != null) {
+    return { in: "file", ...kept.from };
+  }
+  return open.kind === "served" && agent !== null
+    ? { in: "server", url: location.origin, agent }
+    : { in: "nowhere" };
 }
 
 /** The names of the documents of served agents begin with this. */
@@ -268,7 +450,7 @@ function Opening({
   cancel,
 }: {
   name: string;
-  progress: { doing: string; done: number; of: number } | null;
+  progress: Progress | null;
   cancel: () => void;
 }) {
   // A fast opening shows no progress, because a flash would only distract.
@@ -281,11 +463,14 @@ function Opening({
     return null;
   }
   return (
-    <section className="opening" role="status">
-      <span>
+    <section className="opening" aria-label="opening">
+      <span className="unseen" role="status">
+        Opening {name}
+      </span>
+      <span aria-hidden>
         Opening {name}
         {progress !== null &&
-          `: ${progress.doing} ${progress.done.toLocaleString("en")} of ${progress.of.toLocaleString("en")} entries`}
+          `: ${progress.doing} ${progress.done.toLocaleString("en")} of ${progress.of.toLocaleString("en")} ${progress.unit}`}
       </span>
       <progress value={progress?.done ?? 0} max={progress?.of ?? 1} aria-label="opening" />
       <button type="button" className="quiet" onClick={cancel}>
@@ -297,163 +482,3 @@ function Opening({
 
 /** The name of the live agent's document. */
 const LIVE = "live agent";
-
-/** The live agent's panel. While it is visible, the page shows its ledger. */
-function LivePanel({
-  live,
-  isWatched,
-  watch,
-}: {
-  live: Live;
-  isWatched: boolean;
-  watch: () => void;
-}) {
-  const isThere = live.lines.length > 0;
-  useEffect(() => {
-    if (isThere && !isWatched) {
-      watch();
-    }
-  }, [isThere, isWatched, watch]);
-  return <LivePane live={live} />;
-}
-
-function OpenDocument(props: {
-  open: Open;
-  show: (source: Source) => void;
-  fail: (name: string, error: unknown) => void;
-  tabs: { why: Chosen; what: Chosen };
-  live: ReactNode;
-  /** The actions on the live agent, if it is open and all of them are known. */
-  acts: readonly string[] | null;
-}) {
-  const { open, show, fail, tabs } = props;
-  const [seq, setSeq] = useState(() =>
-    Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)),
-  );
-  const [mark, setMark] = useState<number | null>(null);
-  const [boundary, setBoundary] = useState<Look["boundary"]>(undefined);
-  const [supposed, setSupposed] = useState(() => addressedEdition(open.name));
-  const look = useMemo<Look>(() => ({ seq, boundary, supposed }), [seq, boundary, supposed]);
-  const answer = useSeen(open.document, look);
-  const decided = useDecided(open, undefined);
-  const goTo = useCallback(
-    (to: number) => setSeq(Math.max(1, Math.min(open.length, to))),
-    [open.length],
-  );
-
-  // At the end of a growing ledger, the cursor follows it.
-  const length = useRef(open.length);
-  useEffect(() => {
-    const before = length.current;
-    length.current = open.length;
-    setSeq((at) => (at === before ? open.length : at));
-  }, [open.length]);
-  const [[why], [what], edition] = [tabs.why, tabs.what, supposed?.edition];
-  useEffect(
-    () =>
-      writeAddress({
-        name: open.name,
-        seq,
-        view: { why: why ?? undefined, what: what ?? undefined, edition },
-      }),
-    [open.name, seq, why, what, edition],
-  );
-  useEffect(
-    () =>
-      onAddress(
-        (address) => address.name === open.name && address.seq !== null && goTo(address.seq),
-      ),
-    [open.name, goTo],
-  );
-
-  const fork = useCallback(
-    (facts: string[]) => {
-      open.document.fork(seq, facts).then(show, (error: unknown) => fail(open.name, error));
-    },
-    [open, seq, show, fail],
-  );
-  // The last view stays beside an error, so that its cause can be undone.
-  const [seen, setSeen] = useState<Seen | null>(null);
-  if (answer !== null && "ok" in answer && answer.ok !== seen) {
-    setSeen(answer.ok);
-  }
-  return (
-    <SelectEntry value={{ selected: seq, select: goTo }}>
-      <Heading
-        open={open}
-        seen={seen}
-        seq={seq}
-        goTo={goTo}
-        fail={fail}
-        fork={fork}
-        acts={props.acts}
-      />
-      {answer !== null && "error" in answer && (
-        <Alarm title="This entry cannot be looked at" error={answer.error} />
-      )}
-      {seen === null ? (
-        <section className="decision" aria-hidden />
-      ) : (
-        <DecisionFacts decision={seen.explanation.decision} />
-      )}
-      <CursorBar
-        open={open}
-        seq={seq}
-        goTo={goTo}
-        mark={mark}
-        setMark={setMark}
-        decided={decided}
-        seen={seen}
-        boundary={boundary}
-        setBoundary={setBoundary}
-      />
-      <TimelinePane open={open} seq={seq} mark={mark} goTo={goTo} decided={decided} />
-      <div className="panes">
-        <Tabs
-          label="Why"
-          chosen={tabs.why}
-          tabs={[
-            {
-              name: "Ladder",
-              body: seen && (
-                <LadderPane
-                  explanation={seen.explanation}
-                  supposed={supposed}
-                  suppose={setSupposed}
-                />
-              ),
-            },
-            { name: "Why not", body: seen && <WhyNotPane open={open} seen={seen} fork={fork} /> },
-          ]}
-        />
-        <Tabs
-          label="What"
-          chosen={tabs.what}
-          tabs={[
-            { name: "State", body: seen && <StatePane open={open} seen={seen} /> },
-            {
-              name: "Diff",
-              body: <DiffPane open={open} seq={seq} mark={mark} decided={decided} goTo={goTo} />,
-            },
-            { name: "Live", body: props.live },
-          ]}
-        />
-        <EntriesPane open={open} seq={seq} goTo={goTo} />
-      </div>
-      <Keys />
-    </SelectEntry>
-  );
-}
-
-function addressed(name: string): number | null {
-  const address = readAddress();
-  return address.name === name ? address.seq : null;
-}
-
-function addressedEdition(name: string): Supposed | undefined {
-  const address = readAddress();
-  const edition = names(EDITIONS).find(
-    (known) => address.name === name && known === address.view.edition,
-  );
-  return edition === undefined ? undefined : { edition };
-}

@@ -15,7 +15,7 @@ export interface CaseLine {
 
 /** Reads a bundle from text. Throws what is wrong if it is not one. */
 export function readBundle(text: string): Case[] {
-  const bundle: unknown = JSON.parse(text);
+  const bundle = parsed(text);
   if (
     typeof bundle !== "object" ||
     bundle === null ||
@@ -37,4 +37,13 @@ export function readBundle(text: string): Case[] {
     }
   }
   return bundle.cases as Case[];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Some servers answer with a page instead of saying that the file is missing.
+    throw new Error("bundle.json is not JSON: write it again with `cargo xtask serve`");
+  }
 }

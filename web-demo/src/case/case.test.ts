@@ -230,6 +230,7 @@ test("a trigger says whom it serves, what a delivery becomes, and when it ends",
 
 test("an invalid bundle is refused with what to do", () => {
   assert.throws(() => readBundle("{}"), /no `cases`/);
+  assert.throws(() => readBundle("<!doctype html>"), /is not JSON: write it again/);
   assert.throws(() => readBundle('{"cases":[{"case":"a","kind":"story"}]}'), /case 1/);
   assert.equal(
     readBundle('{"cases":[{"case":"a","kind":"story","shows":"","story":"{}"}]}').length,

@@ -9,8 +9,28 @@ type Fields = Record<string, unknown>;
 
 /** A line about an entry. */
 export function entrySummary(entry: Entry): string {
+  if (entry.class === CARRIED) {
+    return carriedSummary(entry.record);
+  }
   const summary = SUMMARIES[entry.class];
   return summary === undefined ? joined(entry.record["id"]) : summary(entry.record);
+}
+
+/** The class of lines of another runtime's ledger that no rule reads. */
+const CARRIED = "carried";
+
+/** The fields of another runtime's lines that say what they are, best first. */
+const TELLING = ["text", "summary", "summary_lines", "objective", "kind", "reason", "repo_name"];
+
+/** What a carried line is, and the best short text that it has. */
+function carriedSummary({ of_class, line }: Fields): string {
+  const of = fields(line);
+  const texts = TELLING.map((field) => of[field]).map((value) =>
+    Array.isArray(value) ? value.find((one) => typeof one === "string") : value,
+  );
+  const told = texts.find((value) => typeof value === "string" && value !== "") ?? of["id"];
+  const data = eventWords(of["data"]);
+  return joined(`carried: ${String(of_class)}, not read`, told, data === told ? null : data);
 }
 
 /** The words about an entry of each class. A class of a newer core is told by its id. */

@@ -25,6 +25,21 @@ export const DECISIONS: Record<DecisionKind, string> = {
   Noop: "do nothing now",
 };
 
+/** The state under which a list of agents has one that the core decides so about. */
+export const LISTED_AS: Record<DecisionKind, "works" | "waits" | "rests" | "stopped"> = {
+  StartModelTurn: "works",
+  ReduceMessageOnly: "works",
+  EmitSystemTick: "works",
+  WaitForTask: "waits",
+  WaitForExternalChange: "waits",
+  WaitForTimer: "waits",
+  WaitForOperator: "waits",
+  Sleep: "rests",
+  StayIdle: "rests",
+  Stop: "stopped",
+  Noop: "works",
+};
+
 /** The boundaries of a host's loop. */
 export const BOUNDARIES: Record<Boundary, string> = {
   run_loop: "between two messages",

@@ -17,14 +17,19 @@ export function useBundle(): Bundle {
     fetched().then(
       (cases) => setBundle({ cases, broken: null }),
       (error: unknown) =>
-        setBundle({ cases: null, broken: error instanceof Error ? error.message : String(error) }),
+        // There are no examples then, and everything else goes on.
+        setBundle({ cases: [], broken: error instanceof Error ? error.message : String(error) }),
     );
   }, []);
   return bundle;
 }
 
 async function fetched(): Promise<Case[]> {
-  const response = await fetch(new URL("bundle.json", document.baseURI), { cache: "no-cache" });
+  const response = await fetch(new URL("bundle.json", document.baseURI), {
+    cache: "no-cache",
+  }).catch((why: unknown) => {
+    throw new Error(`bundle.json cannot be fetched: ${String(why)}; reload the page to try again`);
+  });
   if (!response.ok) {
     throw new Error(
       `bundle.json cannot be fetched (HTTP ${response.status}): write it with \`cargo xtask serve\``,

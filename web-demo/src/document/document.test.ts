@@ -1,64 +1,17 @@
-// Tests of documents: how files are recognised, how entries are indexed, from which entry a
-// decision holds.
+// Tests of documents: how entries are indexed and drawn, and what a link carries.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { strToU8, zipSync } from "fflate";
-
 import { DECISIONS } from "../case/labels.ts";
 import { carried, carrying } from "../parts/permalink.ts";
-import { LANES, rowOf } from "./rows.ts";
-import { chosen, MOST_BYTES, sourceOf } from "./source.ts";
+import { barsOf, Index, LANES } from "./index.ts";
+import { Lines } from "./lines.ts";
+import { importOf, Indexer, rowOf } from "./rows.ts";
 
 const line = (record: object, of = "messages") =>
   JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: of, record, chain: "c" });
-
-test("one file is a ledger, several are a folder, an archive is its content", () => {
-  const files = {
-    "agent.json": strToU8("{}"),
-    "ledger/messages.jsonl": strToU8("x"),
-    "notes.bin": new Uint8Array([255]),
-  };
-  const folder = sourceOf("a", files);
-  assert.equal(folder.kind, "fixture");
-  assert.deepEqual(Object.keys(folder.kind === "fixture" ? folder.files : {}), [
-    "agent.json",
-    "ledger/messages.jsonl",
-  ]);
-  const zipped = sourceOf("a.zip", {
-    "a.zip": zipSync({ "case/agent.json": strToU8("{}"), "case/ledger/events.jsonl": strToU8("") }),
-  });
-  assert.deepEqual(Object.keys(zipped.kind === "fixture" ? zipped.files : {}), [
-    "agent.json",
-    "ledger/events.jsonl",
-  ]);
-  const data = sourceOf("d", {
-    ".holon/state/agent.json": strToU8("{}"),
-    ".holon/ledger/events.jsonl": strToU8(""),
-  });
-  assert.deepEqual(Object.keys(data.kind === "fixture" ? data.files : {}), [
-    ".holon/state/agent.json",
-    ".holon/ledger/events.jsonl",
-  ]);
-  assert.equal(sourceOf("l", { "l.jsonl": strToU8(`${line({})}\n`) }).kind, "ledger");
-  assert.equal(sourceOf("l", { "l.jsonl": strToU8("\n") }).kind, "ledger", "which has no entries");
-  assert.equal(sourceOf("s", { "s.json": strToU8('{\n  "story": "s"\n}\n') }).kind, "story");
-  assert.throws(
-    () => sourceOf("a", { "a.sqlite": strToU8("SQLite format 3\0") }),
-    /wakeful log a\.sqlite --json/,
-  );
-  assert.throws(
-    () => sourceOf("a", { "a.toml": strToU8('story = "a"\n') }),
-    /wakeful export a\.toml -o FOLDER/,
-  );
-  assert.throws(
-    () => sourceOf("n", { "notes.md": strToU8("# Notes\n") }),
-    /`notes\.md` cannot be opened here/,
-  );
-  assert.throws(() => sourceOf("none", {}), /has no files/);
-});
 
 test("a link carries a small ledger, and is empty if it would be too long", () => {
   const sent = { name: "a/b ü", ledger: `${line({ id: "m1" })}\n`.repeat(40) };
@@ -69,27 +22,6 @@ test("a link carries a small ledger, and is empty if it would be too long", () =
   assert.throws(() => carried(fragment.slice(0, -9)));
   const noise = Array.from({ length: 60_000 }, (_, at) => Math.sin(at).toString(36)).join("");
   assert.equal(carrying({ name: "a", ledger: noise }, 1, {}), null);
-});
-
-test("a file that is not text is refused with the byte", () => {
-  const bytes = new Uint8Array([...strToU8("abcäö"), 0xff, ...strToU8("more")]);
-  assert.throws(
-    () => sourceOf("bad", { "bad.jsonl": bytes }),
-    /`bad.jsonl` is not UTF-8 text: byte 7 /,
-  );
-});
-
-test("a file that is too large for a tab is refused before it is read", async () => {
-  const file = (name: string, bytes: number) =>
-    Object.defineProperties(new File(["x"], name), {
-      size: { value: bytes },
-      webkitRelativePath: { value: "" },
-    });
-  await assert.rejects(
-    chosen([file("large.jsonl", MOST_BYTES + 1)]),
-    /120\.0 MB are more than a tab can hold; it opens up to 120\.0 MB/,
-  );
-  assert.deepEqual(Object.keys((await chosen([file("small.jsonl", 1)])).files), ["small.jsonl"]);
 });
 
 test("the page knows decisions and rules only as labels", async () => {
@@ -110,20 +42,65 @@ test("the page knows decisions and rules only as labels", async () => {
   }
 });
 
-test("an entry has the lane of its class and its subject", () => {
-  const row = rowOf(line({ id: "m1", kind: "operator_prompt", body: { text: "hi" } }));
-  assert.deepEqual(row, {
-    seq: 7,
-    at: "2026-05-27T09:00:00Z",
-    class: "messages",
-    says: "m1 · operator_prompt · hi",
-    lane: LANES.indexOf("Messages"),
-    subject: "m1",
-  });
-  assert.equal(
-    rowOf(line({ message_id: "m1", status: "processed" }, "queue_entries")).subject,
-    "m1",
+test("an entry is indexed by its instant, class, lane and subject", () => {
+  const lines = new Lines();
+  lines.push(line({ id: "m1", kind: "operator_prompt", body: { text: "hi" } }));
+  lines.push(line({ message_id: "m1", status: "processed" }, "queue_entries"));
+  lines.push(line({ kind: "x" }, "events"));
+  lines.push(line({ id: "m1" }, "tasks"));
+  lines.push(line({}, "a_class_to_come"));
+  const index = new Index();
+  const indexer = new Indexer(null);
+  index.add(indexer.part(lines, 0, 2));
+  index.add(indexer.part(lines, 2, 5));
+  const lane = (name: (typeof LANES)[number]) => LANES.indexOf(name);
+  assert.deepEqual(
+    [...index.lane.subarray(0, 5)],
+    [lane("Messages"), lane("Messages"), lane("Runtime"), lane("Tasks"), lane("Runtime")],
   );
-  assert.equal(rowOf(line({ kind: "x" }, "events")).lane, LANES.indexOf("Runtime"));
-  assert.equal(rowOf(line({}, "a_class_to_come")).subject, "");
+  assert.deepEqual([...index.subject.subarray(0, 5)], [1, 1, 0, 2, 0], "a lane has its subjects");
+  assert.equal(index.classOf(2), "queue_entries");
+  assert.equal(index.instant(5), "2026-05-27T09:00:00.000Z");
+  assert.deepEqual([index.classOf(6), index.instant(6)], ["", ""]);
+  assert.equal(
+    rowOf(lines.line(0)).says,
+    "m1 · operator_prompt · hi",
+    "what it says is read when a person looks at it",
+  );
+});
+
+test("a thing has one bar, and bars that overlap have rows", () => {
+  const lines = new Lines();
+  for (const id of ["a", "b", "c", "d", "a", "b", "c", "d", "e"]) {
+    lines.push(line({ id }));
+  }
+  lines.push(line({ kind: "x" }, "events"));
+  const index = new Index();
+  index.add(new Indexer(null).part(lines, 0, lines.length));
+  const { length, from, to, row, rows } = barsOf(index);
+  assert.equal(length, 6);
+  assert.deepEqual([...from.subarray(0, length)], [1, 2, 3, 4, 9, 10]);
+  assert.deepEqual([...to.subarray(0, length)], [5, 6, 7, 8, 9, 10]);
+  assert.deepEqual([...row.subarray(0, length)], [0, 1, 2, 0, 0, 0]);
+  assert.deepEqual(rows, [3, 1, 1, 1, 1, 1]);
+});
+
+test("imported entries have their own instants, and carried ones say what they are", () => {
+  const at = "2026-05-27T09:00:00Z";
+  const lines = new Lines();
+  lines.push(line({ control: "genesis" }, "control"));
+  lines.push(line({ control: "agent_imported" }, "control"));
+  lines.push(line({ id: "w", updated_at: "2026-01-03T00:00:00Z", created_at: at }, "work_items"));
+  const carriedLine = { created_at: "2026-01-02T00:00:00Z", text: "Completed." };
+  lines.push(line({ of_class: "delivery_summaries", line: carriedLine }, "carried"));
+  const imported = importOf(lines);
+  assert.equal(imported, at);
+  const index = new Index();
+  index.add(new Indexer(imported).part(lines, 0, 4));
+  assert.deepEqual([...index.byInstant()], [4, 3, 1, 2]);
+  assert.equal(index.instant(3), "2026-01-03T00:00:00.000Z");
+  const row = rowOf(lines.line(3), imported);
+  assert.equal(row.at, "2026-01-02T00:00:00Z");
+  assert.equal(row.says, "carried: delivery_summaries, not read · Completed.");
+  assert.equal(rowOf(lines.line(2), "2026-02-02T00:00:00Z").at, at, "recorded here");
 });

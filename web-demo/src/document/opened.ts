@@ -1,64 +1,142 @@
-// An open ledger: lines in memory, verified and folded by the guest, which answers about any entry.
-// Nothing is decided here.
+// An open ledger: its lines as bytes, verified and folded by the guest, which answers about any
+// entry. Nothing is decided here.
 import type { Scheduler } from "@guest/wakeful_web.js";
 import type * as Guest from "@guest/wakeful_web.js";
-import type { ErrorReport, Head } from "@package/payloads.js";
+import type { ErrorReport } from "@package/payloads.js";
 import { trace } from "@shell/play.mjs";
 
 import { compare } from "../case/compare.ts";
 import type { Trace, Verdict } from "../case/trace.ts";
-import type { Answer, Document, Look, Opened, Progress, Trouble } from "./messages.ts";
 import { visible, visibleIn } from "../parts/visible.ts";
-import { rowOf, type Row } from "./rows.ts";
-import type { Source } from "./source.ts";
+import type { Part } from "./index.ts";
+import { Lines, readLines } from "./lines.ts";
+import type { Answer, Document, Look, Opened, Progress, Said, Trouble } from "./messages.ts";
+import { agentOf, observed } from "./reading.ts";
+import { importOf, Indexer, rowOf, rowText, wordsOf } from "./rows.ts";
+import type { Kind, Source } from "./source.ts";
 
-/** The number of rows per message. */
-const PART = 4_000;
+/** The time of a piece of work in the background, so that a question never waits long. */
+const SLICE_MS = 20;
+
+/** The entries that are looked at between two looks at the clock. */
+const STRIDE = 256;
+
+/** The most entries of the first part of the index, and of a later one. */
+const [FIRST_PART, MOST_OF_A_PART] = [1_024, 65_536];
 
 /** The document of a worker, over the guest that it loads. */
-export function documentOver(guest: Promise<typeof Guest>): Document {
-  let lines: string[] = [];
+export function documentOver(
+  guest: Promise<typeof Guest>,
+  handOver: (part: Part) => Part = (part) => part,
+): Document {
+  let lines = new Lines();
   let scheduler: Scheduler | undefined;
   let name = "";
+  let imported: string | null = null;
+  let indexer = new Indexer(null);
+  let indexed = 0;
+  let indexing = Promise.resolve();
+  /** The number of the newest search. */
+  let searching = 0;
+  const said = new Interned();
   const folded = () => {
     if (scheduler === undefined) {
       throw new Error("nothing is open");
     }
     return scheduler;
   };
+  const goOn = async (taken: (part: Part) => void) => {
+    let most = FIRST_PART;
+    while (indexed < lines.length) {
+      const [from, began] = [indexed, performance.now()];
+      indexed = Math.min(lines.length, from + most);
+      taken(handOver(indexer.part(lines, from, indexed)));
+      // A part takes about one slice, on a fast machine as on a slow one.
+      const took = Math.max(1, performance.now() - began);
+      most = Math.max(STRIDE, Math.min(MOST_OF_A_PART, (most * SLICE_MS) / took)) | 0;
+      await pause();
+    }
+  };
+  const row = (seq: number) => rowOf(lines.line(seq - 1), imported);
   return {
-    async open(source, progress, indexed) {
+    async open(source, progress) {
       return answer(async () => {
         const loaded = await guest;
         const began = performance.now();
-        const read = linesOf(loaded, source);
+        const read = await linesOf(loaded, source, progress);
         ({ lines, name } = { lines: read.lines, name: source.name });
-        const given = lines.length;
-        // The page takes the index while the guest verifies. The guest reports a line that is not
-        // JSON, with the number of its entry.
-        const taken = index(lines, progress, indexed);
-        taken.catch(() => undefined);
-        scheduler = observer(loaded, lines, progress);
+        const length = lines.length;
+        const found = observed(
+          loaded,
+          lines,
+          read.snapshot,
+          paced("verifying", length, "entries", progress),
+        );
+        scheduler = found.scheduler;
+        imported = importOf(lines);
+        indexer = new Indexer(imported);
         propose(scheduler, source);
-        await Promise.all([taken, index(lines.slice(given), progress, indexed)]);
         const head = scheduler.head();
-        const opened = {
-          ...about(source),
-          agentId: visible(read.agentId),
+        const { broken } = found;
+        return {
+          name: visible(source.name),
+          kind: kindOf(source),
+          shows: visible(source.shows),
+          agentId: visible(agentOf(lines)),
           length: head.seq,
           head,
           verdict: read.verdict,
-        };
-        return { ...opened, took_ms: performance.now() - began } satisfies Opened;
+          broken: broken && { seq: broken.seq, error: visibleIn(report(broken.error)) },
+          warnings: read.warnings,
+          snapshot: found.snapshot,
+          recorded: imported !== null && isDataFolder(source),
+          took_ms: performance.now() - began,
+        } satisfies Opened;
       });
+    },
+    index(taken) {
+      // One after the other: each continues where the one before ended.
+      indexing = indexing.then(() => goOn(taken));
+      return indexing;
     },
     async extend(more) {
       return answer(() => {
-        const from = lines.length;
-        lines.push(...more);
-        folded().catchUp();
-        return { length: lines.length, head: folded().head(), rows: lines.slice(from).map(rowOf) };
+        const before = lines.length;
+        more.forEach((line) => lines.push(line));
+        try {
+          folded().catchUp();
+        } catch (error) {
+          lines.cut(before);
+          throw error;
+        }
+        return { length: lines.length, head: folded().head() };
       });
+    },
+    async rows(seqs) {
+      return [...seqs].filter((seq) => seq >= 1 && seq <= lines.length).map(row);
+    },
+    async search(text, found) {
+      searching += 1;
+      const [mine, words, length] = [searching, wordsOf(text), lines.length];
+      let at = 0;
+      while (at < length) {
+        const ends = performance.now() + SLICE_MS;
+        const seqs: number[] = [];
+        while (at < length && performance.now() < ends) {
+          for (const end = Math.min(length, at + STRIDE); at < end; at += 1) {
+            const of = rowText(row(at + 1));
+            if (words.every((word) => of.includes(word))) {
+              seqs.push(at + 1);
+            }
+          }
+        }
+        found(Uint32Array.from(seqs), at);
+        await pause();
+        if (mine !== searching) {
+          return false;
+        }
+      }
+      return true;
     },
     async see(look) {
       return answer(() => visibleIn(seen(folded(), look)));
@@ -67,13 +145,22 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
       return answer(() => folded().stateAt(seq));
     },
     async line(seq) {
-      return lines[seq - 1] ?? "";
+      return lines.line(seq - 1);
     },
     async whyNot(seq, boundary, decision) {
       return answer(() => visibleIn(folded().whyNotAt(boundary, decision, seq)));
     },
-    async decided(from, to, edition) {
-      return answer(() => folded().decisionsIn(from, to, edition === undefined ? {} : { edition }));
+    async history(from, to, edition) {
+      return answer(() => {
+        const options = edition === undefined ? {} : { edition };
+        const { decisions, oddities } = folded().history(from, to, options);
+        return {
+          seqs: Uint32Array.from(decisions, ({ seq }) => seq),
+          says: Uint32Array.from(decisions, (change) => said.number(change)),
+          said: said.all,
+          oddities: visibleIn(oddities),
+        };
+      });
     },
     async fork(seq, facts) {
       return {
@@ -82,157 +169,154 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
         shows: `a fork of ${name} after entry ${seq}`,
         of: name,
         after: seq,
-        lines: lines.slice(0, seq),
+        lines: fileOf(lines, seq),
         facts,
       };
     },
     async folder(seq) {
       return answer(() => folded().exportFolder(seq));
     },
-    async text() {
-      return lines.map((line) => `${line}\n`).join("");
+    async file() {
+      return fileOf(lines, lines.length);
+    },
+    async agents(files) {
+      return answer(async () => (await import("./sqlite.ts")).agentsOf(files));
     },
   };
 }
 
-function about({ name, kind, shows }: Source) {
-  return { name: visible(name), kind, shows: visible(shows) };
+/** What decisions say, each kept once: a long ledger decides the same thousands of times. */
+class Interned {
+  readonly all: Said[] = [];
+  readonly #known = new Map<string, number>();
+
+  number({ decision, rule, reason }: Said): number {
+    const key = `${decision} ${rule} ${reason}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    this.#known.set(key, this.all.length);
+    return this.all.push({ decision, rule, reason }) - 1;
+  }
+}
+
+/** Lets questions of the page be answered. */
+function pause(): Promise<void> {
+  return new Promise((done) => setTimeout(done, 0));
+}
+
+/** The first lines as a file. */
+function fileOf(lines: Lines, to: number): Blob {
+  return new Blob(lines.bytes(0, to) as BlobPart[], { type: "application/x-ndjson" });
+}
+
+/** A ledger file of SQLite is a ledger too. */
+function kindOf({ kind }: Source): Kind {
+  return kind === "sqlite" ? "ledger" : kind;
+}
+
+function isDataFolder(source: Source): boolean {
+  return (
+    source.kind === "fixture" &&
+    Object.keys(source.files).some((path) => path.startsWith(".holon/"))
+  );
+}
+
+/** Reports how much is done, a few times per second. */
+function paced(
+  doing: Progress["doing"],
+  of: number,
+  unit: Progress["unit"],
+  progress: (progress: Progress) => void,
+): (done: number) => void {
+  let next = 0;
+  return (done) => {
+    const now = performance.now();
+    if (now >= next) {
+      next = now + 50;
+      progress({ doing, done, of, unit });
+    }
+  };
 }
 
 function seen(scheduler: Scheduler, look: Look) {
-  const { boundary, supposed } = look;
+  const { boundary, supposed, now } = look;
   const view = scheduler.viewAt(look.seq, {
     ...(boundary === undefined ? {} : { boundary }),
+    ...(now === undefined ? {} : { now }),
     ...supposed,
   });
-  return { look, boundary: view.boundary, explanation: view.explanation, summary: view.summary };
+  return { look, ...view };
 }
 
-/**
- * The lines of a source, their agent, and the comparison with the native core.
- */
-function linesOf(
+/** What was read from a source. */
+interface Read {
+  lines: Lines;
+  /** The comparison with the native core. */
+  verdict: Verdict;
+  snapshot: string | null;
+  warnings: string[];
+}
+
+async function linesOf(
   guest: typeof Guest,
   source: Source,
-): { lines: string[]; agentId: string; verdict: Verdict } {
-  const none: Verdict = { native: "none" };
+  progress: (progress: Progress) => void,
+): Promise<Read> {
+  const read: Read = {
+    lines: new Lines(),
+    verdict: { native: "none" },
+    snapshot: null,
+    warnings: [],
+  };
   switch (source.kind) {
-    case "ledger": {
-      const lines = source.text.split("\n").filter((line) => line.trim() !== "");
-      if (lines.length === 0) {
+    case "ledger":
+    case "fork": {
+      const of = source.lines.size;
+      await readLines(source.lines, paced("reading", of, "bytes", progress), read.lines);
+      if (read.lines.length === 0) {
         throw new Error(
-          "this file has no entries; a ledger has one on each line, as `wakeful export` and the workbench write it",
+          "this file has no entries; a ledger has one on each line, as `wakeful log LEDGER --json` and the workbench write it",
         );
       }
-      return { lines, agentId: agentOf(lines), verdict: none };
+      return read;
     }
-    case "fork":
+    case "sqlite": {
+      // The library is loaded only for those who need it.
+      const { readAgent } = await import("./sqlite.ts");
+      const found = await readAgent(source.files, source.agent, (done, of) =>
+        progress({ doing: "reading", done, of, unit: "entries" }),
+      );
+      return { ...read, ...found };
+    }
     case "live":
     case "served":
-      return { lines: [...source.lines], agentId: agentOf(source.lines), verdict: none };
+      source.lines.forEach((line) => read.lines.push(line));
+      return read;
     case "fixture":
     case "story": {
-      const lines: string[] = [];
-      const job =
-        source.kind === "story"
-          ? { case: source.name, story: source.story }
-          : { case: source.name, files: source.files };
-      const played = JSON.parse(trace(guest, job, (_, added) => lines.push(...added))) as Trace;
+      const story = source.kind === "story" ? { case: source.name, story: source.story } : null;
+      const job = story ?? {
+        case: source.name,
+        files: source.kind === "fixture" ? source.files : {},
+      };
+      const played = JSON.parse(
+        trace(guest, job, (_, added) => added.forEach((line) => read.lines.push(line))),
+      ) as Trace;
       const failed = played.steps[0]?.outcome;
-      if (lines.length <= 1 && failed !== null && failed !== undefined && "error" in failed) {
+      if (read.lines.length <= 1 && failed !== null && failed !== undefined && "error" in failed) {
         throw new Refused(failed.error);
       }
-      return {
-        lines,
-        agentId: agentOf(lines),
-        verdict: compare(played, source.trace ?? undefined),
-      };
+      return { ...read, verdict: compare(played, source.trace ?? undefined) };
     }
   }
-}
-
-/** The agent of the first entry. If it has none, the core says what is wrong. */
-function agentOf(lines: string[]): string {
-  const named = parsed(lines[0])?.record?.agent_id;
-  return typeof named === "string" ? named : "";
-}
-
-/** A scheduler that reads and starts nothing. */
-function observer(
-  guest: typeof Guest,
-  lines: string[],
-  progress: (progress: Progress) => void,
-): Scheduler {
-  const refuse = () => {
-    throw new Error("an observer starts nothing");
-  };
-  const ledger = {
-    append: (expected: Head, batch: string[]) => {
-      lines.splice(expected.seq, lines.length, ...batch);
-    },
-    read: (after: number, limit: number) => {
-      progress({ doing: "verifying", done: after, of: lines.length });
-      return lines.slice(after, after + limit);
-    },
-  };
-  const provider = {
-    startTurn: refuse,
-    interject: refuse,
-    yieldTurn: refuse,
-    abortTurn: refuse,
-    release: refuse,
-  };
-  // The instant of the newest entry, so that opening makes nothing due.
-  const clock = { now: () => instantOf(lines.at(-1)) };
-  return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ledger, clock, provider });
-}
-
-/**
- * The instant of an entry in nanoseconds since the epoch; 0 if it has none.
- */
-function instantOf(line: string | undefined): bigint {
-  const at = parsed(line)?.at;
-  return typeof at === "string" && !Number.isNaN(Date.parse(at))
-    ? BigInt(Date.parse(at)) * 1_000_000n + fraction(at)
-    : 0n;
-}
-
-/** A parsed line, or undefined if it is not JSON. */
-function parsed(
-  line: string | undefined,
-): { at?: unknown; record?: { agent_id?: unknown } } | null {
-  try {
-    return JSON.parse(line ?? "null") as ReturnType<typeof parsed>;
-  } catch {
-    return null;
-  }
-}
-
-/** The nanoseconds below a millisecond, which `Date` drops. */
-function fraction(at: string): bigint {
-  return BigInt(/\.\d{3}(\d{1,6})/.exec(at)?.[1]?.padEnd(6, "0") ?? 0);
 }
 
 function propose(scheduler: Scheduler, source: Source) {
   if (source.kind === "fork") {
     source.facts.forEach((fact) => scheduler.propose(fact));
   }
-}
-
-/**
- * Sends the rows of these lines in parts, on their own channel. Resolves when all were taken.
- */
-async function index(
-  lines: string[],
-  progress: (progress: Progress) => void,
-  indexed: (rows: Row[]) => void | Promise<void>,
-): Promise<void> {
-  const taken: (void | Promise<void>)[] = [];
-  for (let from = 0; from < lines.length; from += PART) {
-    taken.push(indexed(lines.slice(from, from + PART).map(rowOf)));
-    progress({ doing: "reading", done: Math.min(from + PART, lines.length), of: lines.length });
-  }
-  await Promise.all(taken);
 }
 
 /** The error of the core. */

@@ -1,80 +1,236 @@
-// Recognises what can be opened: a file or text is a ledger or a story, and a folder is a fixture
-// or a data folder. The core reads them.
+// Recognises what can be opened: a file or text is a ledger or a story, a folder is a fixture, a
+// data folder, or a place with several ledgers. The core reads them.
 import { strToU8, unzipSync } from "fflate";
 
 import type { Trace } from "../case/trace.ts";
+import { size, startOf, startsWith, textOf, type Files } from "./files.ts";
+import type { SqliteFiles, StoredAgent } from "./sqlite.ts";
+import type { Note } from "../workspace/keeping.ts";
+import { NOTES_FILE, readNotes } from "../workspace/notes.ts";
 
-/** A source: its name for people, a sentence about it, and its content. */
-export type Source = { name: string; shows: string } & (
+/** A source: its name for people, a sentence about it, its content, and notes that came along. */
+export type Source = { name: string; shows: string; notes?: readonly Note[] } & (
   | { kind: "fixture"; files: Record<string, string>; trace?: Trace | null | undefined }
   | { kind: "story"; story: string; trace?: Trace | null | undefined }
-  | { kind: "ledger"; text: string }
-  | { kind: "fork"; of: string; after: number; lines: string[]; facts: string[] }
+  | { kind: "ledger"; lines: Blob }
+  | { kind: "sqlite"; files: SqliteFiles; agent: string }
+  | { kind: "fork"; of: string; after: number; lines: Blob; facts: string[] }
   | { kind: "live" | "served"; lines: string[] }
 );
 
-/** The kinds of sources. */
-export type Kind = Source["kind"];
+/** The kinds of documents. A ledger of SQLite is a ledger. */
+export type Kind = Exclude<Source["kind"], "sqlite">;
+
+/** A place with several agents, each of which opens as a document. */
+export interface Store {
+  kind: "store";
+  name: string;
+  shows: string;
+  agents: StoreAgent[];
+}
+
+/** An agent of a store. */
+export interface StoreAgent extends StoredAgent {
+  source: Source;
+}
+
+/** What some files are. */
+export type Recognised = Source | Store;
+
+/** Asks a ledger file of SQLite for its agents. */
+export type AskAgents = (files: SqliteFiles) => Promise<StoredAgent[]>;
+
+const [ZIP, SQLITE] = [strToU8("PK\u0003\u0004"), strToU8("SQLite format 3\0")];
 
 /**
- * The largest size that a tab opens, in bytes. Reading, verifying and indexing need twenty times as
- * much memory, and a tab has a few GB.
+ * Recognises files. A single file is a ledger, a story or an archive. SQLite keeps one ledger file
+ * in up to three files; and other files are a folder.
  */
-export const MOST_BYTES = 120_000_000;
-
-/** Files by relative path, with `/` between names. */
-export type Files = Record<string, Uint8Array>;
-
-/**
- * The kind of these files: a single file is a ledger, a story or an archive, and several files are
- * a folder.
- */
-export function sourceOf(name: string, files: Files): Source {
+export async function sourceOf(
+  name: string,
+  given: Files,
+  agentsOf: AskAgents,
+): Promise<Recognised> {
+  const files = Object.fromEntries(
+    Object.entries(given).filter(([path]) => !path.endsWith("/") && !isOfTheSystem(path)),
+  );
   const paths = Object.keys(files);
   const [only] = paths;
   if (only === undefined) {
     throw new Error(`\`${name}\` has no files`);
   }
-  if (paths.length > 1) {
-    return folder(name, files);
+  const withNotes = paths.find((path) => base(path) === NOTES_FILE);
+  if (withNotes !== undefined && paths.length > 1) {
+    const { [withNotes]: file = new Blob(), ...others } = files;
+    const notes = readNotes(await text(withNotes, file));
+    const found = await sourceOf(name, others, agentsOf);
+    return found.kind === "store" ? found : { ...found, notes };
   }
-  const bytes = files[only] ?? new Uint8Array();
-  if (startsWith(bytes, ZIP)) {
-    return folder(name, unzipSync(bytes));
+  if (paths.length === 1) {
+    const file = files[only] ?? new Blob();
+    if (startsWith(await startOf(file), ZIP)) {
+      const unpacked = unzipSync(new Uint8Array(await file.arrayBuffer()));
+      const inside = Object.entries(unpacked).map(([path, bytes]) => [
+        path,
+        new Blob([bytes as BlobPart]),
+      ]);
+      return sourceOf(name, Object.fromEntries(inside) as Files, agentsOf);
+    }
+    return startsWith(await startOf(file), SQLITE)
+      ? storeOf(name, await storedIn(name, files, agentsOf), 1)
+      : single(name, only, file);
   }
-  if (startsWith(bytes, SQLITE)) {
+  if (!isFolderOfOneAgent(paths)) {
+    const agents = [...(await storedIn(name, files, agentsOf)), ...(await ledgersIn(files))];
+    if (agents.length > 0) {
+      return storeOf(name, agents, paths.filter((path) => !isPartOfSqlite(path)).length);
+    }
+  }
+  return folder(name, files);
+}
+
+/** Files that a system leaves in folders and archives. */
+function isOfTheSystem(path: string): boolean {
+  return /(^|\/)(\.DS_Store|__MACOSX\/.*|Thumbs\.db)$/.test(path);
+}
+
+/** Whether these are the files of a fixture or of a data folder. */
+function isFolderOfOneAgent(paths: string[]): boolean {
+  const from = common(paths);
+  return paths
+    .map((path) => path.slice(from))
+    .some((path) => path === "agent.json" || /^(\.holon\/)?ledger\/[^/]+\.jsonl$/.test(path));
+}
+
+async function single(name: string, path: string, file: Blob): Promise<Source> {
+  const shows = `${size(file.size)}, opened from this computer`;
+  if (isPartOfSqlite(path)) {
     throw new Error(
-      `\`${only}\` is a ledger file of SQLite: \`wakeful log ${only} --json > ledger.jsonl\` writes one that opens here`,
+      `\`${path}\` is only a part of a ledger file: open \`${path.replace(/-(wal|shm)$/, "")}\` and \`${path}\` together`,
     );
   }
-  const [text, shows] = [textOf(only, bytes), `${size(bytes.length)}, opened from this computer`];
-  if (/^\s*(\{\s*"seq"|$)/.test(text)) {
-    return { kind: "ledger", name, shows, text };
+  const bytes = await startOf(file, true);
+  const begins = new TextDecoder().decode(bytes.subarray(0, 4_000));
+  if (/^\s*(\{\s*"seq"|$)/.test(begins)) {
+    // A later line that is not text is a damaged entry, and the core says which one.
+    const end = bytes.indexOf(10);
+    textOf(path, end === -1 ? bytes : bytes.subarray(0, end));
+    return { kind: "ledger", name, shows, lines: file };
   }
-  if (/^\s*\{/.test(text)) {
-    return { kind: "story", name, shows, story: text };
+  if (/^\s*\{/.test(textOf(path, bytes))) {
+    return { kind: "story", name, shows, story: await text(path, file) };
   }
-  if (only.endsWith(".toml")) {
-    throw new Error(
-      `the command line reads stories in TOML: \`wakeful export ${only} -o FOLDER\` makes a folder of one that opens here`,
-    );
+  if (path.endsWith(".toml")) {
+    // The parser is loaded only for those who need it.
+    const { storyOfToml } = await import("./toml.ts");
+    return { kind: "story", name, shows, story: storyOfToml(path, await text(path, file)) };
   }
   throw new Error(
-    `\`${only}\` cannot be opened here: a ledger has one entry per line, as \`wakeful log LEDGER --json\` prints it; a story is JSON; a fixture or a data folder is a folder, or a zip of one`,
+    `\`${path}\` cannot be opened here: a ledger is a file of SQLite, or has one entry per line, as \`wakeful log LEDGER --json\` prints it; a story is TOML or JSON; a fixture or a data folder is a folder, or a zip of one`,
   );
 }
 
-function folder(name: string, files: Files): Source {
-  const whole = Object.entries(files).filter(([path]) => !path.endsWith("/"));
-  const from = common(whole.map(([path]) => path));
-  const texts = whole
-    .filter(([path]) => /\.jsonl?$/.test(path))
-    .map(([path, bytes]) => [path.slice(from), textOf(path, bytes)] as const);
-  const bytes = whole.reduce((sum, [, file]) => sum + file.length, 0);
+/** A file that SQLite keeps beside a ledger file. */
+function isPartOfSqlite(path: string): boolean {
+  return /-(wal|shm)$/.test(path);
+}
+
+/** The agents of all ledger files of SQLite among these. */
+async function storedIn(name: string, files: Files, agentsOf: AskAgents): Promise<StoreAgent[]> {
+  const found: SqliteFiles["beside"] = {};
+  for (const [path, file] of Object.entries(files)) {
+    if (startsWith(await startOf(file), SQLITE)) {
+      found[path] = { file, wal: files[`${path}-wal`] ?? null };
+    }
+  }
+  const agents: StoreAgent[] = [];
+  for (const [path, { file, wal }] of Object.entries(found)) {
+    const others = Object.entries(found).filter(([other]) => other !== path);
+    const beside = Object.fromEntries(others.map(([other, of]) => [base(other), of]));
+    const of: SqliteFiles = { name: base(path), file, wal, beside };
+    const shows = `${base(path)}, ${size(file.size + (wal?.size ?? 0))}, opened from this computer`;
+    for (const agent of await agentsOf(of)) {
+      agents.push({
+        ...agent,
+        source: { kind: "sqlite", name: agent.id, shows, files: of, agent: agent.id },
+      });
+    }
+  }
+  if (agents.length === 0 && Object.keys(found).length > 0) {
+    throw new Error(`\`${name}\` has no agents: nothing was recorded in it yet`);
+  }
+  return agents;
+}
+
+/** The ledgers of lines among these files, whose folders do not matter. */
+async function ledgersIn(files: Files): Promise<StoreAgent[]> {
+  const found: StoreAgent[] = [];
+  for (const [path, file] of Object.entries(files)) {
+    if (!path.endsWith(".jsonl")) {
+      continue;
+    }
+    const start = new TextDecoder().decode(await startOf(file));
+    if (!/^\s*\{\s*"seq"\s*:\s*1\b/.test(start)) {
+      continue;
+    }
+    const id = /"agent_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(start)?.[1] ?? path;
+    const newest = lastLine(await endOf(file));
+    found.push({
+      id,
+      entries: Number(/"seq"\s*:\s*(\d+)/.exec(newest)?.[1] ?? 0),
+      newestAt: /"at"\s*:\s*"([^"]*)"/.exec(newest)?.[1] ?? "",
+      source: {
+        kind: "ledger",
+        name: path,
+        shows: `${size(file.size)}, opened from this computer`,
+        lines: file,
+      },
+    });
+  }
+  return found;
+}
+
+/** The bytes at the end of a file in which its last line is looked for. */
+const END = 600_000;
+
+async function endOf(file: Blob): Promise<string> {
+  return file.slice(Math.max(0, file.size - END)).text();
+}
+
+function lastLine(text: string): string {
+  const lines = text.trimEnd().split("\n");
+  return lines.at(-1) ?? "";
+}
+
+/** Several agents as a store. A single one is a document with the name of its files. */
+function storeOf(name: string, agents: StoreAgent[], files: number): Recognised {
+  const [alone] = agents;
+  if (agents.length === 1 && alone !== undefined) {
+    return { ...alone.source, name };
+  }
+  const where = files === 1 ? "a ledger file" : `${files} files`;
+  return {
+    kind: "store",
+    name,
+    shows: `${agents.length} agents in ${where}, opened from this computer`,
+    agents,
+  };
+}
+
+async function folder(name: string, files: Files): Promise<Source> {
+  const paths = Object.keys(files);
+  const from = common(paths);
+  const texts: [string, string][] = [];
+  for (const [path, file] of Object.entries(files)) {
+    if (/\.jsonl?$/.test(path)) {
+      texts.push([path.slice(from), await text(path, file)]);
+    }
+  }
+  const bytes = Object.values(files).reduce((sum, file) => sum + file.size, 0);
   return {
     kind: "fixture",
     name,
-    shows: `${whole.length} files, ${size(bytes)}, opened from this computer`,
+    shows: `${paths.length} files, ${size(bytes)}, opened from this computer`,
     files: Object.fromEntries(texts),
   };
 }
@@ -92,117 +248,10 @@ function common(paths: string[]): number {
     : 0;
 }
 
-const [ZIP, SQLITE] = [strToU8("PK\u0003\u0004"), strToU8("SQLite format 3")];
-
-function startsWith(bytes: Uint8Array, magic: Uint8Array): boolean {
-  return magic.every((byte, at) => bytes[at] === byte);
+function base(path: string): string {
+  return path.split("/").at(-1) ?? path;
 }
 
-function textOf(path: string, bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    const at = firstBad(bytes);
-    throw new Error(`\`${path}\` is not UTF-8 text: byte ${at} cannot be read`);
-  }
-}
-
-/** The first byte that does not begin a character. */
-function firstBad(bytes: Uint8Array): number {
-  let [good, bad] = [0, bytes.length];
-  while (bad - good > 1) {
-    const middle = (good + bad) >> 1;
-    // A character that is cut by the end of the part is not an error.
-    const readable = !new TextDecoder()
-      .decode(bytes.subarray(0, middle), { stream: true })
-      .includes("\ufffd");
-    [good, bad] = readable ? [middle, bad] : [good, middle];
-  }
-  return good;
-}
-
-/** Bytes in words. */
-export function size(bytes: number): string {
-  return bytes < 1_000_000
-    ? `${(bytes / 1_000).toFixed(1)} kB`
-    : `${(bytes / 1_000_000).toFixed(1)} MB`;
-}
-
-/** The text of a folder from the core, as files of an archive. */
-export function filesOf(texts: Record<string, string>): Files {
-  return Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, strToU8(text)]));
-}
-
-/** The dropped files, with the files of dropped folders. */
-export async function dropped(
-  items: DataTransferItemList,
-): Promise<{ name: string; files: Files }> {
-  const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? []);
-  const files: Files = {};
-  for (const entry of entries) {
-    await gather(entry, files);
-  }
-  const [first] = entries;
-  const alone = entries.length === 1 && first !== undefined;
-  const rooted = alone && first.isDirectory ? first.name.length + 1 : 0;
-  return {
-    name: alone ? first.name : `${entries.length} files`,
-    files: Object.fromEntries(
-      Object.entries(files).map(([path, bytes]) => [path.slice(rooted), bytes]),
-    ),
-  };
-}
-
-async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
-  if (entry.isFile) {
-    const file = await new Promise<File>((done, failed) =>
-      (entry as FileSystemFileEntry).file(done, failed),
-    );
-    files[entry.fullPath.slice(1)] = await read(file, files);
-    return;
-  }
-  const reader = (entry as FileSystemDirectoryEntry).createReader();
-  for (;;) {
-    // A browser returns the names of a large folder in parts.
-    const part = await new Promise<FileSystemEntry[]>((done, failed) =>
-      reader.readEntries(done, failed),
-    );
-    if (part.length === 0) {
-      return;
-    }
-    for (const child of part) {
-      await gather(child, files);
-    }
-  }
-}
-
-/**
- * The bytes of a file. It is refused if it and the files before it would exceed the memory of a
- * tab.
- */
-async function read(file: File, before: Files): Promise<Uint8Array> {
-  const whole = Object.values(before).reduce((sum, { length }) => sum + length, file.size);
-  if (whole > MOST_BYTES) {
-    throw new Error(
-      `${size(whole)} are more than a tab can hold; it opens up to ${size(MOST_BYTES)}. The command line has no such limit: \`wakeful why\`, \`wakeful log\``,
-    );
-  }
-  return new Uint8Array(await file.arrayBuffer());
-}
-
-/** The files that were chosen in a dialog. */
-export async function chosen(list: readonly File[]): Promise<{ name: string; files: Files }> {
-  const files: Files = {};
-  for (const file of list) {
-    files[
-      file.webkitRelativePath === "" ? file.name : file.webkitRelativePath.replace(/^[^/]*\//, "")
-    ] = await read(file, files);
-  }
-  const [first] = list;
-  const folder = first?.webkitRelativePath.split("/")[0] ?? "";
-  return {
-    name:
-      folder === "" ? (list.length === 1 ? (first?.name ?? "") : `${list.length} files`) : folder,
-    files,
-  };
+async function text(path: string, file: Blob): Promise<string> {
+  return textOf(path, new Uint8Array(await file.arrayBuffer()));
 }

@@ -3,8 +3,9 @@ import { proxy, wrap, type Remote } from "comlink";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import type { Answer, Document, Look, Opened, Progress, Seen, Trouble } from "./messages.ts";
-import type { Row } from "./rows.ts";
-import type { Source } from "./source.ts";
+import { Index } from "./index.ts";
+import { sourceOf, type Recognised, type Source } from "./source.ts";
+import type { Files } from "./files.ts";
 
 /** A document that is open. */
 export interface Open extends Opened {
@@ -13,7 +14,8 @@ export interface Open extends Opened {
    * worker.
    */
   id: number;
-  rows: readonly Row[];
+  /** What is known of each entry; it grows in the background. */
+  index: Index;
   document: Remote<Document>;
 }
 
@@ -70,39 +72,34 @@ export function useDocuments(): Documents & {
         opening: { name: source.name, progress: null },
         failed: null,
       }));
-      const rows: Row[] = [];
       const document = wrap<Document>(worker);
       const progressed = (progress: Progress) =>
         isNewest() &&
         setView((before) => ({ ...before, opening: { name: source.name, progress } }));
-      void document
-        .open(
-          source,
-          proxy(progressed),
-          proxy((part) => void rows.push(...part)),
-        )
-        .then((answer) => {
-          if (!isNewest()) {
-            return;
-          }
-          if ("error" in answer) {
-            worker.terminate();
-            workers.current.opening = null;
-            setView((before) => ({
-              ...before,
-              opening: null,
-              failed: { name: source.name, error: answer.error },
-            }));
-            return;
-          }
-          workers.current.open?.terminate();
-          workers.current = { open: worker, opening: null, spare: startWorker() };
+      void document.open(source, proxy(progressed)).then((answer) => {
+        if (!isNewest()) {
+          return;
+        }
+        if ("error" in answer) {
+          worker.terminate();
+          workers.current.opening = null;
           setView((before) => ({
-            open: { ...answer.ok, id: (before.open?.id ?? 0) + 1, rows, document },
+            ...before,
             opening: null,
-            failed: null,
+            failed: { name: source.name, error: answer.error },
           }));
-        });
+          return;
+        }
+        workers.current.open?.terminate();
+        workers.current = { open: worker, opening: null, spare: startWorker() };
+        const index = new Index();
+        setView((before) => ({
+          open: { ...answer.ok, id: (before.open?.id ?? 0) + 1, index, document },
+          opening: null,
+          failed: null,
+        }));
+        grow(index, document);
+      });
     },
     [cancel, fail],
   );
@@ -125,9 +122,9 @@ export function useDocuments(): Documents & {
           fail(before.name, new Error(answer.error.message));
           return;
         }
-        const { length, head, rows } = answer.ok;
-        const open = { ...before, length, head, rows: [...before.rows, ...rows] };
+        const open = { ...before, ...answer.ok };
         opened.current = open;
+        grow(open.index, open.document);
         setView((now) => (now.open === before ? { ...now, open } : now));
       });
       followed.current = { id, done };
@@ -147,7 +144,33 @@ export function useDocuments(): Documents & {
   return { ...view, show, follow, fail, cancel, dismiss };
 }
 
-function startWorker(): Worker {
+/**
+ * Recognises files. Only SQLite can list the agents of its ledger files, in a worker of its own.
+ */
+export async function recognise(name: string, files: Files): Promise<Recognised> {
+  return sourceOf(name, files, async (of) => {
+    const worker = startWorker();
+    try {
+      const answer = await wrap<Document>(worker).agents(of);
+      if ("error" in answer) {
+        throw new Error(answer.error.message);
+      }
+      return answer.ok;
+    } finally {
+      worker.terminate();
+    }
+  });
+}
+
+/** Lets the index grow in the background. A question to a closed document is never answered. */
+function grow(index: Index, document: Remote<Document>) {
+  document.index(proxy((part) => index.add(part))).catch((error: unknown) => {
+    console.error("the entries cannot be indexed:", error);
+  });
+}
+
+/** A worker for one document. */
+export function startWorker(): Worker {
   return new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
 }
 

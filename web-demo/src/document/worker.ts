@@ -3,8 +3,14 @@
 // only its own worker.
 import * as guest from "@guest/wakeful_web.js";
 import wasmUrl from "@guest/wakeful_web_bg.wasm?url";
-import { expose } from "comlink";
+import { expose, transfer } from "comlink";
 
+import { buffersOf } from "./index.ts";
 import { documentOver } from "./opened.ts";
 
-expose(documentOver(guest.default({ module_or_path: wasmUrl }).then(() => guest)));
+expose(
+  documentOver(
+    guest.default({ module_or_path: wasmUrl }).then(() => guest),
+    (part) => transfer(part, buffersOf(part)),
+  ),
+);

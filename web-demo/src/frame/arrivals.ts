@@ -1,7 +1,7 @@
 // Sources that arrive without a click: dropped on the page, pasted, or sent by another page.
 import { useEffect, useState } from "react";
 
-import { dropped, type Files } from "../document/source.ts";
+import { dropped, type Files } from "../document/files.ts";
 
 type OpenFiles = (name: string, files: Files) => void;
 type Fail = (name: string, error: unknown) => void;
@@ -35,7 +35,7 @@ export function useArrivals(openFiles: OpenFiles, fail: Fail): boolean {
         !(event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement)
       ) {
         event.preventDefault();
-        openFiles("pasted text", { "pasted text": new TextEncoder().encode(text) });
+        openFiles("pasted text", { "pasted text": new Blob([text]) });
       }
     };
     const hear = (event: MessageEvent<unknown>) => answer(event, openFiles, fail);
@@ -82,8 +82,6 @@ function answer(event: MessageEvent<unknown>, openFiles: OpenFiles, fail: Fail) 
   }
   openFiles(
     name,
-    Object.fromEntries(
-      files.map(([path, text]) => [path, new TextEncoder().encode(text as string)]),
-    ),
+    Object.fromEntries(files.map(([path, text]) => [path, new Blob([text as string])])),
   );
 }

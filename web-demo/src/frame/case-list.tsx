@@ -9,9 +9,11 @@ import {
 } from "react";
 
 import type { CaseLine } from "../case/bundle.ts";
-import { chosen as chosenFiles, type Files } from "../document/source.ts";
+import { chosen as chosenFiles, type Files } from "../document/files.ts";
 import type { Open } from "../document/use-document.ts";
+import { PaletteButton } from "./keys.tsx";
 import { matching, useSearchField } from "../parts/search.ts";
+import { useCommands } from "../parts/use-commands.ts";
 
 const GROUPS = [
   { kind: "story", title: "Stories" },
@@ -28,6 +30,8 @@ export function CaseList(props: {
   open: Open | null;
   /** The agents of the server that match a search; null if no server handed out this page. */
   served: ((search: string) => ReactNode) | null;
+  /** The documents of the workspace that match a search. */
+  documents: (search: string) => ReactNode;
 }) {
   const { cases, chosen, choose, open } = props;
   const [search, setSearch] = useState("");
@@ -36,7 +40,19 @@ export function CaseList(props: {
     useDeferredValue(search),
     ({ case: name, shows }) => `${name} ${words(name)} ${shows}`,
   );
-  const field = useSearchField("/");
+  const field = useSearchField({
+    id: "cases.search",
+    name: "Search the cases",
+    keys: ["[Shift]+/"],
+  });
+  useCommands(
+    (cases ?? []).map((line) => ({
+      id: `case.${line.case}`,
+      name: `Open ${words(line.case)}`,
+      group: line.kind === "story" ? "Stories" : "Fixtures",
+      run: () => choose(line.case),
+    })),
+  );
 
   const walk = (event: KeyboardEvent<HTMLElement>) => {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -60,6 +76,7 @@ export function CaseList(props: {
       <header className="cases-head">
         <h2>Wakeful workbench</h2>
         <OpenButtons openFiles={props.openFiles} fail={props.fail} />
+        <PaletteButton />
         <input
           ref={field}
           type="search"
@@ -70,9 +87,14 @@ export function CaseList(props: {
         />
       </header>
       <div className="cases-body">
+        {props.documents(search)}
         {props.served?.(search)}
-        {cases === null && <p className="note pad">Loading the guest</p>}
-        {cases !== null && found.length === 0 && <p className="note pad">No case matches.</p>}
+        {cases === null && <p className="note pad">Loading the examples</p>}
+        {cases !== null && found.length === 0 && (
+          <p className="note pad">
+            {cases.length === 0 ? "The examples are missing." : "No case matches."}
+          </p>
+        )}
         {GROUPS.map(({ kind, title }) => (
           <CaseGroup
             key={kind}
@@ -106,6 +128,10 @@ function OpenButtons({
 }) {
   const file = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
+  useCommands([
+    { id: "open.file", name: "Open a file", group: "Open", run: () => file.current?.click() },
+    { id: "open.folder", name: "Open a folder", group: "Open", run: () => folder.current?.click() },
+  ]);
   const picked = (event: ChangeEvent<HTMLInputElement>) => {
     // A copy, because resetting the field empties its list.
     const list = [...(event.target.files ?? [])];
@@ -122,7 +148,7 @@ function OpenButtons({
       <button
         type="button"
         className="quiet"
-        title="A ledger (jsonl), a story (json) or a fixture (zip); files can also be dropped or pasted"
+        title="A ledger (sqlite with its -wal, or jsonl), a story (toml or json) or a fixture (zip); files can also be dropped or pasted"
         onClick={() => file.current?.click()}
       >
         Open file
@@ -135,7 +161,7 @@ function OpenButtons({
       >
         Open folder
       </button>
-      <input ref={file} type="file" hidden aria-label="file to open" onChange={picked} />
+      <input ref={file} type="file" multiple hidden aria-label="file to open" onChange={picked} />
       <input
         ref={folder}
         type="file"

@@ -10,6 +10,7 @@ export function DecisionFacts({ decision }: { decision: Decision }) {
   );
   return (
     <section className="decision" aria-label="decision">
+      <h2 className="unseen">Decision</h2>
       <dl className="decision-facts">
         <Fact name="Decision" value={decision.decision} strong />
         <Fact name="Reason" value={decision.reason} />
@@ -18,7 +19,7 @@ export function DecisionFacts({ decision }: { decision: Decision }) {
         <Fact name="Model" value={decision.model_reentry ? "re-entered" : "not re-entered"} />
       </dl>
       <div className="decision-evidence">
-        <h2>Evidence</h2>
+        <h3>Evidence</h3>
         <ul className="chips" aria-label="evidence">
           {decision.evidence.map((text) => (
             <li key={text} className="chip">

@@ -1,39 +1,46 @@
-// The top of the page: what is open, the sentence about the agent, and whether the native core has
-// the same history.
-import { zipSync } from "fflate";
+// The top of the page: what is open, whether the native core agrees, and the headline.
+import { strToU8, zipSync } from "fflate";
 import { DropdownMenu } from "radix-ui";
+import type { ReactNode } from "react";
 
 import { dateAndTime } from "../case/clock.ts";
-import type { Seen } from "../document/messages.ts";
 import { scenario } from "../live/acts.ts";
-import { filesOf } from "../document/source.ts";
 import type { Open } from "../document/use-document.ts";
+import { useRows } from "../document/use-rows.ts";
 import { fragment, readAddress } from "../parts/address.ts";
+import { copyText } from "../parts/clipboard.ts";
 import { carrying } from "../parts/permalink.ts";
-import { Said } from "../parts/said.tsx";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
+import { shortened } from "../parts/visible.ts";
+import type { Note } from "../workspace/keeping.ts";
+import { NOTES_FILE, writtenNotes } from "../workspace/notes.ts";
 
 /** The heading of an open document. */
 export function Heading(props: {
   open: Open;
-  seen: Seen | null;
   seq: number;
+  notes: readonly Note[];
   goTo: (seq: number) => void;
   fail: (name: string, error: unknown) => void;
   fork: (facts: string[]) => void;
   acts: readonly string[] | null;
+  /** Whether all entries were read. From a snapshot, only those after it are read at first. */
+  isWhole: boolean;
+  /** The headline. */
+  children: ReactNode;
 }) {
-  const { open, seen, seq } = props;
+  const { open, seq } = props;
+  const row = useRows(open, [seq]).get(seq);
   return (
     <header className="heading">
       <div className="heading-case">
         <span className={`kind kind-${open.kind}`}>{open.kind}</span>
-        <span className="name">{open.name}</span>
-        <span className="clock">
-          {open.rows[seq - 1] !== undefined && `${dateAndTime(open.rows[seq - 1]?.at ?? "")} UTC`}
+        <span className="name" title={open.name}>
+          {shortened(open.name)}
         </span>
-        <VerdictBadge open={open} goTo={props.goTo} />
-        <Export open={open} seq={seq} fail={props.fail} acts={props.acts} />
+        <span className="clock">{row !== undefined && `${dateAndTime(row.at)} UTC`}</span>
+        <VerdictBadge open={open} isWhole={props.isWhole} goTo={props.goTo} />
+        <Export open={open} seq={seq} notes={props.notes} fail={props.fail} acts={props.acts} />
         <button
           type="button"
           className="quiet"
@@ -44,19 +51,20 @@ export function Heading(props: {
         </button>
         <ThemeSwitch />
       </div>
-      <div className="heading-text">
-        <h1 className="sentence" aria-live="polite" title={seen?.explanation.sentence}>
-          {seen === null ? "\u00a0" : <Said sentence={seen.explanation.sentence} />}
-        </h1>
-        <p className="shows" title={open.shows}>
-          {open.shows}
-        </p>
-      </div>
+      <div className="heading-text">{props.children}</div>
     </header>
   );
 }
 
-function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void }) {
+function VerdictBadge({
+  open,
+  isWhole,
+  goTo,
+}: {
+  open: Open;
+  isWhole: boolean;
+  goTo: (seq: number) => void;
+}) {
   const { verdict, name } = open;
   if (verdict.native === "none") {
     return (
@@ -66,7 +74,7 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
         data-verdict="none"
         title="Only bundled cases come with the native core's trace"
       >
-        Verified, {open.head.chain.slice(0, 8)}
+        Verified{!isWhole && ` from #${open.snapshot + 1}`}, {open.head.chain.slice(0, 8)}
       </span>
     );
   }
@@ -96,14 +104,19 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
   );
 }
 
+/** The bytes of a ledger beyond which no link could carry it, however well it packs. */
+const MOST_OF_A_LINK = 10_000_000;
+
 function Export({
   open,
   seq,
+  notes,
   fail,
   acts,
 }: {
   open: Open;
   seq: number;
+  notes: readonly Note[];
   fail: (name: string, error: unknown) => void;
   acts: readonly string[] | null;
 }) {
@@ -113,16 +126,29 @@ function Export({
     if ("error" in answer) {
       throw new Error(answer.error.message);
     }
-    save(`${fileName(open.name)}.zip`, zipSync(filesOf(answer.ok)), "application/zip");
+    // A note about an entry that is not in the folder would lead nowhere.
+    zipped({ ...answer.ok, ...notesUpTo(upTo) });
   };
-  const ledger = async () =>
-    save(
-      `${fileName(open.name)}.jsonl`,
-      new TextEncoder().encode(await open.document.text()),
-      "application/x-ndjson",
-    );
+  const zipped = (files: Record<string, string>) => {
+    const bytes = Object.entries(files).map(([path, text]) => [path, strToU8(text)]);
+    const archive = zipSync(Object.fromEntries(bytes) as Record<string, Uint8Array>);
+    save(`${fileName(open.name)}.zip`, new Blob([archive as BlobPart]));
+  };
+  const notesUpTo = (upTo: number): Record<string, string> => {
+    const those = notes.filter((note) => note.seq <= upTo);
+    return those.length === 0 ? {} : { [NOTES_FILE]: writtenNotes(those) };
+  };
+  const ledger = async () => save(`${fileName(open.name)}.jsonl`, await open.document.file());
+  const withNotes = async () => {
+    const text = await (await open.document.file()).text();
+    zipped({ "ledger.jsonl": text, ...notesUpTo(open.length) });
+  };
   const copyLink = async () => {
-    const carried = { name: open.name, ledger: await open.document.text() };
+    const file = await open.document.file();
+    if (file.size > MOST_OF_A_LINK) {
+      throw new Error("this ledger is too long for a link; export it and send the file");
+    }
+    const carried = { name: open.name, ledger: await file.text() };
     const { view } = readAddress();
     const link =
       open.verdict.native === "none"
@@ -131,7 +157,7 @@ function Export({
     if (link === null) {
       throw new Error("this ledger is too long for a link; export it and send the file");
     }
-    await navigator.clipboard.writeText(new URL(link, document.baseURI.replace(/#.*/, "")).href);
+    await copyText(new URL(link, document.baseURI.replace(/#.*/, "")).href);
   };
   return (
     <DropdownMenu.Root modal={false}>
@@ -147,16 +173,18 @@ function Export({
           <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
             Ledger, as it is (jsonl)
           </DropdownMenu.Item>
+          {notes.length > 0 && (
+            <DropdownMenu.Item
+              className="menu-item"
+              onSelect={() => void withNotes().catch(failed)}
+            >
+              Ledger with the notes (zip)
+            </DropdownMenu.Item>
+          )}
           {acts !== null && (
             <DropdownMenu.Item
               className="menu-item"
-              onSelect={() =>
-                save(
-                  `${fileName(open.name)}.txt`,
-                  new TextEncoder().encode(scenario(acts)),
-                  "text/plain",
-                )
-              }
+              onSelect={() => save(`${fileName(open.name)}.txt`, new Blob([scenario(acts)]))}
             >
               Scenario file of what was done (txt)
             </DropdownMenu.Item>
@@ -167,8 +195,8 @@ function Export({
   );
 }
 
-function save(name: string, bytes: Uint8Array, type: string) {
-  const address = URL.createObjectURL(new Blob([bytes as BlobPart], { type }));
+function save(name: string, file: Blob) {
+  const address = URL.createObjectURL(file);
   const link = Object.assign(document.createElement("a"), { href: address, download: name });
   link.click();
   URL.revokeObjectURL(address);

@@ -1,47 +1,73 @@
-// The keys, in a dialog that `?` opens.
+// The listener of keys, the list of them that `?` opens, and the palette of all commands. All three
+// read the registry of commands.
 import { Dialog } from "radix-ui";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 
-const KEYS = [
-  ["←  →", "previous entry, next entry"],
-  ["Shift ←  →", "previous change of the decision, next change"],
-  ["Home  End", "first entry, last entry"],
-  ["Space", "play, stop"],
-  ["M", "mark this entry for the diff"],
-  ["/", "search the cases"],
-  ["F", "search the entries"],
-  ["+  −  0", "zoom the timeline, show all of it"],
-  ["?", "these keys"],
-] as const;
+import { available, grouped, keyName, type Command } from "../parts/commands.ts";
+import { focusOn, PARTS, type Part } from "../parts/focus.ts";
+import { useAll, useCommands, useKeyListener } from "../parts/use-commands.ts";
 
-/** The dialog. */
+const Palette = lazy(() => import("./palette.tsx"));
+
+/** The parts to go to, also by buttons that only the keyboard reaches. */
+const GO_TO: Part[] = ["sentence", "panes", "entries", "list"];
+
+/** The keys of the page. It is there once, beside everything else. */
 export function Keys() {
-  const [open, setOpen] = useState(false);
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.key === "?" && !isTyping(event)) {
-        setOpen(true);
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, []);
+  useKeyListener();
+  const [shown, setShown] = useState<"nothing" | "keys" | "palette">("nothing");
+  const [wasPaletteShown, setPaletteShown] = useState(false);
+  const from = useRef<Element | null>(null);
+  const showPalette = () => {
+    from.current = document.activeElement;
+    setPaletteShown(true);
+    setShown("palette");
+  };
+  useCommands([
+    {
+      id: "page.palette",
+      name: "Find a command",
+      group: "Page",
+      keys: ["$mod+k"],
+      inFields: true,
+      run: showPalette,
+    },
+    {
+      id: "page.keys",
+      name: "Show these keys",
+      group: "Page",
+      keys: ["[Shift]+?"],
+      run: () => setShown("keys"),
+    },
+    ...GO_TO.map((part): Command => ({
+      id: `go.${part}`,
+      name: `Go to ${PARTS[part].name}`,
+      group: "Panes",
+      run: () => focusOn(part),
+    })),
+  ]);
+  const change = (what: "keys" | "palette") => (isOpen: boolean) =>
+    setShown(isOpen ? what : "nothing");
   return (
-    <Dialog.Root open={open} onOpenChange={setOpen}>
+    <>
+      <KeyList isOpen={shown === "keys"} setOpen={change("keys")} />
+      {wasPaletteShown && (
+        <Suspense>
+          <Palette isOpen={shown === "palette"} setOpen={change("palette")} from={from} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+function KeyList({ isOpen, setOpen }: { isOpen: boolean; setOpen: (isOpen: boolean) => void }) {
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
       <Dialog.Portal>
         <Dialog.Overlay className="overlay" />
         <Dialog.Content className="dialog" aria-describedby={undefined}>
           <Dialog.Title>Keys</Dialog.Title>
-          <dl className="keys">
-            {KEYS.map(([key, does]) => (
-              <div key={key}>
-                <dt>
-                  <kbd>{key}</kbd>
-                </dt>
-                <dd>{does}</dd>
-              </div>
-            ))}
-          </dl>
+          <KeyGroups />
           <Dialog.Close className="quiet">Close</Dialog.Close>
         </Dialog.Content>
       </Dialog.Portal>
@@ -49,19 +75,54 @@ export function Keys() {
   );
 }
 
-/**
- * Elements that take all keys while they have the focus, and elements that take only moving keys.
- */
-const [TYPED, WALKED] = [
-  "input, textarea, select, [role=dialog], [role=menu]",
-  "[role=tree], [role=tablist]",
-];
-const MOVES = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", " "]);
+function KeyGroups() {
+  const withKeys = useAll().filter(({ keys }) => keys !== undefined);
+  return (
+    <div className="keys">
+      {grouped(withKeys).map(([group, commands]) => (
+        <section key={group} aria-label={group}>
+          <h3>{group}</h3>
+          <dl>
+            {commands.map(({ id, name, keys = [] }) => (
+              <div key={id}>
+                <dt>
+                  {keys.map((key) => (
+                    <kbd key={key}>{keyName(key)}</kbd>
+                  ))}
+                </dt>
+                <dd>{name}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
+    </div>
+  );
+}
 
-/** Whether a key belongs to the focused element instead of the page. */
-export function isTyping(event: KeyboardEvent): boolean {
-  const target = event.target instanceof Element ? event.target : null;
-  const taken =
-    target?.closest(TYPED) != null || (MOVES.has(event.key) && target?.closest(WALKED) != null);
-  return taken || event.ctrlKey || event.metaKey || event.altKey;
+/** Buttons that lead to the parts of the page. They appear when the keyboard reaches them. */
+export function SkipLinks() {
+  return (
+    <nav className="skip-links" aria-label="parts of this page">
+      {GO_TO.filter((part) => part !== "list").map((part) => (
+        // Links would need the fragment of the address, which names a document.
+        <button key={part} type="button" onClick={() => focusOn(part)}>
+          Go to {PARTS[part].name}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+/** A button for the palette, for those who have no keyboard. */
+export function PaletteButton() {
+  const open = () =>
+    available()
+      .find(({ id }) => id === "page.palette")
+      ?.run();
+  return (
+    <button type="button" className="quiet" aria-haspopup="dialog" onClick={open}>
+      Commands <kbd>{keyName("$mod+k")}</kbd>
+    </button>
+  );
 }

@@ -27,6 +27,7 @@ class Disk {
   clock = "";
   machineMs = BEGINS;
   inUse = false;
+  isFull = false;
 }
 
 /** A process over a disk, and what the page sees of it. */
@@ -74,6 +75,11 @@ class Process {
     const ledger = new MemoryLedger();
     if (disk.lines.length > 0) ledger.append({ seq: 0, chain: "0".repeat(64) }, disk.lines);
     disk.lines = ledger.lines;
+    const append = ledger.append.bind(ledger);
+    ledger.append = (...batch) => {
+      if (disk.isFull) throw new DOMException("No space", "QuotaExceededError");
+      append(...batch);
+    };
     ledger.close = () => void (disk.inUse = false);
     return { ledger, clock: { load: () => disk.clock, save: (text) => void (disk.clock = text) } };
   }
@@ -263,6 +269,24 @@ test("a failed append is retried, and nothing is lost or reported twice", async 
   assert.equal(view(process).trouble, null);
   assert.equal(process.count('"kind":"operator_prompt"'), 1);
   assert.equal(process.count('"last_assistant_message":"hello"'), 1);
+});
+
+test("a full storage is told as such, and what was said is stored when there is space", async () => {
+  const process = await started();
+  const before = process.disk.lines.length;
+  process.disk.isFull = true;
+  assert.equal(await process.does(prompt), null, "the fact itself was not refused");
+  assert.equal(view(process).is_full, true);
+  process.sleep(5_000);
+  assert.equal(view(process).is_full, true);
+  assert.equal(process.disk.lines.length, before);
+  process.disk.isFull = false;
+  process.sleep(1_000);
+  assert.deepEqual([view(process).is_full, view(process).trouble], [false, null]);
+  assert.equal(process.count('"kind":"operator_prompt"'), 1);
+  await process.does({ do: "arm", fault: "fail_append" });
+  await process.does(prompt);
+  assert.equal(view(process).is_full, false, "another failure is not a full storage");
 });
 
 test("a fact comes twice, late or never", async () => {

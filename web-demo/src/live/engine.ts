@@ -7,6 +7,7 @@ import type { BudgetSet, Fact, Head, StepReport } from "@package/payloads.js";
 
 import { Acts } from "./acts.ts";
 import { instant, LiveClock, MS, type TextStore } from "./clock.ts";
+import { isFull, STORAGE_FULL } from "./full.ts";
 import {
   FAULTS,
   type Behaviour,
@@ -431,6 +432,7 @@ export class Engine {
       held: this.#held.length,
       fault: this.#fault,
       trouble: this.#trouble,
+      is_full: this.#trouble !== null && open.ledger.isFull,
     };
   }
 }
@@ -459,6 +461,8 @@ function nextEvent({ scheduler, provider }: Open): bigint | null {
 /** A ledger whose next append can fail; nothing is stored then. */
 class FailingLedger implements OwnLedger {
   failsNext = false;
+  /** Whether the newest append failed because the storage is full. */
+  isFull = false;
   readonly #inner: OwnLedger;
   readonly #failed: () => void;
 
@@ -473,7 +477,14 @@ class FailingLedger implements OwnLedger {
       this.#failed();
       throw new Error("the panel asked for an append that fails");
     }
-    this.#inner.append(expected, batch);
+    this.isFull = false;
+    try {
+      this.#inner.append(expected, batch);
+    } catch (error) {
+      // The core passes on only the words of an error.
+      this.isFull = isFull(error);
+      throw error;
+    }
   }
 
   read(after: number, limit: number): string[] {
@@ -516,6 +527,7 @@ const IGNORED = "ignored";
 const failed = (code: string, message: string) => Object.assign(new Error(message), { code });
 
 function codeOf(error: unknown): string {
+  if (isFull(error)) return STORAGE_FULL;
   return error instanceof Error && "code" in error && typeof error.code === "string"
     ? error.code
     : "failed";

@@ -11,12 +11,23 @@ import { AGENT_ID, type OwnLedger } from "./engine.ts";
 const FOLDER = "wakeful-live";
 const CLOCK = "clock.json";
 
+/** The length of the clock's file, more than its text ever needs. */
+const CLOCK_BYTES = 128;
+
 /**
  * How long an opening waits for another holder of the ledger, in milliseconds. A worker that was
  * ended releases it a moment later.
  */
 const PATIENCE_MS = 1500;
 const PAUSE_MS = 50;
+
+const NEEDS =
+  "the live agent needs files of its own in the browser (OPFS, with synchronous access in a worker)";
+const HAVE_IT =
+  "Chrome and Edge from 108, Firefox from 111 and Safari from 16.4 have it, on https or localhost";
+const REST = "everything in this page but the live agent works without it";
+const NO_FILES = `${NEEDS}, and this browser has none: ${HAVE_IT}; ${REST}`;
+const REFUSED_FILES = `${NEEDS}, and this browser refuses them, as some private windows do: ${REST}`;
 
 const IN_USE = "another tab of this browser runs this agent: close it there, then start it here";
 
@@ -42,8 +53,8 @@ export async function isThere(): Promise<boolean> {
  * @throws A `WakefulError` with the code "in_use" if another tab has it.
  */
 export async function discard(): Promise<void> {
-  const root = await navigator.storage.getDirectory();
-  await patiently(() => root.removeEntry(FOLDER, { recursive: true }));
+  const directory = await root();
+  await patiently(() => directory.removeEntry(FOLDER, { recursive: true }));
 }
 
 /**
@@ -53,9 +64,7 @@ export async function discard(): Promise<void> {
  * cannot be used.
  */
 export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore }> {
-  const directory = await (
-    await navigator.storage.getDirectory()
-  ).getDirectoryHandle(FOLDER, { create: true });
+  const directory = await (await root()).getDirectoryHandle(FOLDER, { create: true });
   const ledger = await patiently(() => openOpfsLedger(AGENT_ID, { directory }));
   try {
     const file: SyncFileHandle = await directory.getFileHandle(CLOCK, { create: true });
@@ -64,11 +73,33 @@ export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore
         file.createSyncAccessHandle?.() ??
         Promise.reject(new Error("this is not a dedicated worker")),
     );
-    return { ledger: closing(ledger, () => handle.close()), clock: textIn(handle) };
+    const clock = textIn(handle);
+    // Takes its room before the ledger fills the storage.
+    clock.save(clock.load());
+    return { ledger: closing(ledger, () => handle.close()), clock };
   } catch (error) {
     ledger.close();
     throw error;
   }
+}
+
+/** The root of the origin's files. */
+async function root(): Promise<FileSystemDirectoryHandle> {
+  // The page itself has no synchronous access, so only the worker asks for it.
+  const isWorker = typeof document === "undefined";
+  try {
+    const { storage, locks } = navigator as Partial<Navigator>;
+    if (
+      storage?.getDirectory !== undefined &&
+      locks !== undefined &&
+      (!isWorker || "createSyncAccessHandle" in FileSystemFileHandle.prototype)
+    ) {
+      return await storage.getDirectory();
+    }
+  } catch (error) {
+    throw new WakefulError("cannot_open", REFUSED_FILES, { cause: error });
+  }
+  throw new WakefulError("cannot_open", NO_FILES);
 }
 
 /** Tries until it succeeds or the time is over. */
@@ -108,9 +139,13 @@ function textIn(file: SyncFile): TextStore {
       return new TextDecoder().decode(bytes);
     },
     save: (text) => {
-      const bytes = new TextEncoder().encode(text);
-      file.truncate(0);
+      // Over the old text, with spaces up to a fixed length: then the file does not grow, and a
+      // full storage still takes it.
+      const bytes = new TextEncoder().encode(text.padEnd(CLOCK_BYTES));
       file.write(bytes, { at: 0 });
+      if (file.getSize() > bytes.length) {
+        file.truncate(bytes.length);
+      }
       file.flush();
     },
   };

@@ -14,6 +14,7 @@ import "./live.css";
 import { Said } from "../parts/said.tsx";
 import { Budgets } from "./budgets.tsx";
 import { FactForm } from "./fact-form.tsx";
+import { STORAGE_FULL } from "./full.ts";
 import {
   DOINGS,
   FAULTS,
@@ -24,6 +25,7 @@ import {
   type TaskEnd,
 } from "./messages.ts";
 import { Part } from "./part.tsx";
+import { StorageFull } from "./storage-full.tsx";
 import { Triggers } from "./triggers.tsx";
 import type { Live, ProcessState } from "./use-live.ts";
 
@@ -35,10 +37,11 @@ const PROCESS: Record<ProcessState, string> = {
   crashed: "crashed",
 };
 
-/** The panel. */
-export function LivePane({ live }: { live: Live }) {
+/** The panel. `show` opens the agent's ledger; null if it is open, or if there is none. */
+export function LivePane({ live, show }: { live: Live; show: (() => void) | null }) {
   const { view, process, refused } = live;
   const speaks = useRef<HTMLInputElement>(null);
+  const isFull = view?.is_full === true || refused?.code === STORAGE_FULL;
   return (
     <section className="live" aria-label="Live agent">
       <header className="pane-head">
@@ -49,20 +52,28 @@ export function LivePane({ live }: { live: Live }) {
             ? "No ledger is open"
             : `${live.lines.length} entries, head ${live.head.chain.slice(0, 8)}`}
         </span>
-      </header>
-      <div className="live-status" role="status">
-        {view === null ? (
-          <p>{ABSENT[process]}</p>
-        ) : (
-          <p className="live-sentence">
-            <Said sentence={view.sentence} />
-          </p>
+        {show !== null && (
+          <button type="button" className="live-button" onClick={show}>
+            Show its ledger
+          </button>
         )}
+      </header>
+      <div className="live-status">
+        <div role="status">
+          {view === null ? (
+            <p>{ABSENT[process]}</p>
+          ) : (
+            <p className="live-sentence">
+              <Said sentence={view.sentence} />
+            </p>
+          )}
+        </div>
         {view !== null && <Standing view={view} />}
       </div>
       <div role="alert">
         {refused !== null && <p className="live-refused">{refused.message}</p>}
-        {view?.trouble != null && (
+        {isFull && <StorageFull />}
+        {view?.trouble != null && !isFull && (
           <p className="live-refused">{view.trouble}; retrying every second.</p>
         )}
       </div>
@@ -207,7 +218,7 @@ function Time({ live }: { live: Live }) {
   return (
     <Part title="Time">
       <fieldset className="live-row" disabled={view === null}>
-        <legend className="live-unseen">how time moves</legend>
+        <legend className="unseen">how time moves</legend>
         {(["real", "virtual"] as const).map((mode) => (
           <label key={mode} className="live-radio">
             <input

@@ -140,6 +140,8 @@ export interface LiveView {
   fault: Fault | null;
   /** Why the agent cannot continue on its own now. */
   trouble: string | null;
+  /** Whether that is because the storage of the browser is full. */
+  is_full: boolean;
 }
 
 /** The messages of the worker. */

@@ -167,14 +167,14 @@ function Divergence({
 }) {
   const others = useDecided(open, edition);
   const known = Math.min(decided.upTo, others.upTo);
-  const parts = [...decided.changes, ...others.changes]
-    .map(({ seq }) => seq)
-    .filter((seq) => seq <= known);
-  parts.sort((left, right) => left - right);
-  const first = parts.find((seq) => !same(holdsAt(decided, seq), holdsAt(others, seq)));
+  const parts = Uint32Array.from([...decided.seqs, ...others.seqs]).sort();
+  const first = parts.find(
+    (seq) => seq <= known && !same(holdsAt(decided, seq), holdsAt(others, seq)),
+  );
   if (first === undefined) {
+    // Only the result is announced, not the way to it.
     return (
-      <p role="status">
+      <p role={known < open.length ? undefined : "status"}>
         {known < open.length
           ? `equal up to #${known.toLocaleString("en")} so far`
           : "decides the same after every entry"}

@@ -2,7 +2,6 @@
 // cursor.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
-  useDeferredValue,
   useEffect,
   useMemo,
   useRef,
@@ -12,11 +11,12 @@ import {
 } from "react";
 
 import type { Entry } from "../case/trace.ts";
-import type { Row } from "../document/rows.ts";
 import type { Open } from "../document/use-document.ts";
+import { useFound, useIndexed, useRows } from "../document/use-rows.ts";
+import { copyText } from "../parts/clipboard.ts";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
-import { matching, useSearchField } from "../parts/search.ts";
+import { useSearchField } from "../parts/search.ts";
 
 const ROW_PX = 24;
 
@@ -31,17 +31,31 @@ export function EntriesPane({
   goTo: (seq: number) => void;
 }) {
   const [search, setSearch] = useState("");
-  const wanted = useDeferredValue(search);
-  const found = useMemo(() => matching(open.rows, wanted, rowText), [open.rows, wanted]);
+  const found = useFound(open, search);
+  const indexed = useIndexed(open.index);
+  const [byTime, setByTime] = useState(open.recorded);
+  const list = useMemo(
+    () => listOf(open, found?.seqs ?? null, byTime ? indexed : null),
+    [open, found, byTime, indexed],
+  );
   const body = useRef<HTMLDivElement>(null);
-  const field = useSearchField("f");
+  const field = useSearchField({
+    id: "entries.search",
+    name: "Search the entries",
+    keys: ["f"],
+  });
   const rows = useVirtualizer({
-    count: found.length,
+    count: list.length,
     getScrollElement: () => body.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
   });
-  const at = indexAt(found, seq);
+  const at = list.indexOf(seq);
+  const items = rows.getVirtualItems();
+  const known = useRows(
+    open,
+    items.map(({ index }) => list.seqAt(index)),
+  );
 
   // Keep the entry at the cursor in view, also if the height of the pane changes.
   const height = rows.scrollRect?.height;
@@ -52,12 +66,11 @@ export function EntriesPane({
   }, [rows, at, height]);
 
   const walk = (event: KeyboardEvent) => {
-    const to = destination(event.key, at, found.length);
-    const row = to === null ? undefined : found[to];
-    if (row !== undefined) {
+    const to = destination(event.key, at, list.length);
+    if (to !== null && to >= 0 && to < list.length) {
       event.preventDefault();
       event.stopPropagation();
-      goTo(row.seq);
+      goTo(list.seqAt(to));
     }
   };
   const note = (
@@ -70,10 +83,20 @@ export function EntriesPane({
         value={search}
         onChange={(event) => setSearch(event.target.value)}
       />
+      {open.recorded && (
+        <label className="note">
+          <input
+            type="checkbox"
+            checked={byTime}
+            onChange={(event) => setByTime(event.target.checked)}
+          />{" "}
+          As recorded
+        </label>
+      )}
       <span className="note">
-        {wanted === ""
+        {found === null
           ? `${open.length.toLocaleString("en")} entries`
-          : `${found.length.toLocaleString("en")} of ${open.length.toLocaleString("en")}`}
+          : `${found.seqs.length.toLocaleString("en")} of ${open.length.toLocaleString("en")}`}
       </span>
     </>
   );
@@ -85,7 +108,7 @@ export function EntriesPane({
           role="listbox"
           aria-label="entries"
           tabIndex={0}
-          aria-activedescendant={found[at]?.seq === seq ? `entry-${seq}` : undefined}
+          aria-activedescendant={list.seqAt(at) === seq ? `entry-${seq}` : undefined}
           style={
             {
               height: rows.getTotalSize(),
@@ -94,30 +117,31 @@ export function EntriesPane({
           }
           onKeyDown={walk}
         >
-          {rows.getVirtualItems().map(({ index, start }) => {
-            const row = found[index];
+          {items.map(({ index, start }) => {
+            const one = list.seqAt(index);
+            const row = known.get(one);
             return (
-              row && (
-                <div
-                  key={row.seq}
-                  id={`entry-${row.seq}`}
-                  className="entry-row"
-                  role="option"
-                  aria-selected={row.seq === seq}
-                  aria-setsize={found.length}
-                  aria-posinset={index + 1}
-                  data-future={row.seq > seq}
-                  style={{ transform: `translateY(${start}px)` }}
-                  onClick={() => goTo(row.seq)}
-                >
-                  <span className="entry-seq">{row.seq}</span>
-                  <span className="entry-at">{row.at.slice(11, 19)}</span>
-                  <span className="entry-class">{row.class}</span>
-                  <span className="entry-summary" title={row.says}>
-                    {row.says}
-                  </span>
-                </div>
-              )
+              <div
+                key={one}
+                id={`entry-${one}`}
+                className="entry-row"
+                role="option"
+                aria-selected={one === seq}
+                aria-setsize={list.length}
+                aria-posinset={index + 1}
+                data-future={one > seq}
+                style={{ transform: `translateY(${start}px)` }}
+                onClick={() => goTo(one)}
+              >
+                <span className="entry-seq">{one}</span>
+                <span className="entry-at">
+                  {(row?.at ?? open.index.instant(one)).slice(11, 19)}
+                </span>
+                <span className="entry-class">{row?.class ?? open.index.classOf(one)}</span>
+                <span className="entry-summary" title={row?.says}>
+                  {row?.says}
+                </span>
+              </div>
             );
           })}
         </div>
@@ -129,16 +153,50 @@ export function EntriesPane({
   );
 }
 
-const rowText = ({ seq, at, class: of, says }: Row) => `#${seq} ${of} ${says} ${at}`;
+/** The entries of the list, in its order, without an object for each. */
+interface List {
+  length: number;
+  seqAt: (index: number) => number;
+  /** The index of an entry, or of the last one of the list before it; -1 if there is none. */
+  indexOf: (seq: number) => number;
+}
 
-/** The index of an entry in the results, or of the last one before it. */
-function indexAt(rows: readonly Row[], seq: number): number {
-  let [low, high] = [0, rows.length];
+/**
+ * The entries that were found, or all. `indexed` is how many of them have a known instant, if the
+ * list is ordered by their instants.
+ */
+function listOf(open: Open, found: Uint32Array | null, indexed: number | null): List {
+  if (indexed !== null && indexed === open.length) {
+    return orderedBy(open.index.byInstant(), found);
+  }
+  return found === null
+    ? { length: open.length, seqAt: (index) => index + 1, indexOf: (seq) => seq - 1 }
+    : {
+        length: found.length,
+        seqAt: (index) => found[index] ?? 0,
+        indexOf: (seq) => countUpTo(found, seq) - 1,
+      };
+}
+
+function orderedBy(all: Uint32Array, found: Uint32Array | null): List {
+  const of = found === null ? null : new Set(found);
+  const order = of === null ? all : all.filter((seq) => of.has(seq));
+  const indexes = new Map(Array.from(order, (seq, index) => [seq, index]));
+  return {
+    length: order.length,
+    seqAt: (index) => order[index] ?? 0,
+    indexOf: (seq) => indexes.get(seq) ?? -1,
+  };
+}
+
+/** The number of sorted entries before or at an entry. */
+function countUpTo(seqs: Uint32Array, seq: number): number {
+  let [low, high] = [0, seqs.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    [low, high] = (rows[middle]?.seq ?? 0) <= seq ? [middle + 1, high] : [low, middle];
+    [low, high] = (seqs[middle] ?? 0) <= seq ? [middle + 1, high] : [low, middle];
   }
-  return low - 1;
+  return low;
 }
 
 /** The position that a key leads to; without a current one, an end of the list. */
@@ -173,7 +231,7 @@ function EntryDetail({ open, seq }: { open: Open; seq: number }) {
   }
   const entry = JSON.parse(line) as Entry;
   const copy = () => {
-    navigator.clipboard.writeText(line).then(
+    copyText(line).then(
       () => setCopied("yes"),
       () => setCopied("refused"),
     );

@@ -125,11 +125,6 @@ function Suppose({
           onChange={(event) => setPolicy(event.target.value)}
         />
       )}
-      {supposed !== undefined && (
-        <button type="button" className="quiet" onClick={() => suppose(undefined)}>
-          As recorded
-        </button>
-      )}
     </div>
   );
 }

@@ -9,9 +9,11 @@ import { usageWords } from "../case/standing.ts";
 import { counted } from "../case/words.ts";
 import type { Answer, Seen } from "../document/messages.ts";
 import type { Open } from "../document/use-document.ts";
+import { useRows } from "../document/use-rows.ts";
 import { Alarm } from "../frame/alarm.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
+import { MidBatch } from "../parts/mid-batch.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 import { Budgets, Trigger } from "../parts/standing.tsx";
 
@@ -19,7 +21,7 @@ import { Budgets, Trigger } from "../parts/standing.tsx";
 export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
   const { closure, posture, projection, obligations, diagnostics, head, status, next_wake } =
     seen.explanation;
-  const now = open.rows[seen.look.seq - 1]?.at ?? "1970-01-01T00:00:00Z";
+  const now = useRows(open, [seen.look.seq]).get(seen.look.seq)?.at ?? "1970-01-01T00:00:00Z";
   const signal = closure.work_signal;
   return (
     <Pane
@@ -33,6 +35,7 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
       {diagnostics.length > 0 && (
         <section className="group">
           <h3>Diagnostics</h3>
+          <MidBatch open={open} seen={seen} />
           <ul>
             {diagnostics.map((found, index) => (
               <li key={index} className={`diagnostic diagnostic-${found.severity}`}>

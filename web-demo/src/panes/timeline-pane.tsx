@@ -4,27 +4,17 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
-import { LANES, type Row } from "../document/rows.ts";
-import { holdsAt, type Changes } from "../document/use-decided.ts";
+import { barsOf, LANES, ROWS, type Bars } from "../document/index.ts";
+import { changeAt, countUpTo, holdsAt, type Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
-import { isTyping } from "../frame/keys.tsx";
+import { useIndexed } from "../document/use-rows.ts";
+import { colour, coloursNow, onColours } from "../parts/colour.ts";
+import { useCommands } from "../parts/use-commands.ts";
 
 const LANE_PX = 18;
 const AXIS_PX = 22;
 const NAMES_PX = 108;
 const HEIGHT = (LANES.length + 1) * LANE_PX + AXIS_PX;
-
-/** The number of rows per lane; more bars share the rows. */
-const ROWS = 3;
-
-/** A thing in its lane, with the entries about it. */
-interface Bar {
-  lane: number;
-  /** Its row within the lane, so that overlapping bars are visible. */
-  row: number;
-  from: number;
-  to: number;
-}
 
 /** The lanes, the cursor and the mark; a click goes to an entry, a drag zooms. */
 export function TimelinePane({
@@ -42,7 +32,9 @@ export function TimelinePane({
 }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const bars = useMemo(() => barsOf(open.rows), [open.rows]);
+  const indexed = useIndexed(open.index);
+  // The index is the same object while it grows.
+  const bars = useMemo(() => (indexed === 0 ? null : barsOf(open.index)), [open.index, indexed]);
   const drawn = useRef({ seq, mark, decided, bars });
   drawn.current = { seq, mark, decided, bars };
   const [zoomed, setZoomed] = useState(false);
@@ -65,11 +57,10 @@ export function TimelinePane({
       made.setSize({ width: box.clientWidth, height: HEIGHT }),
     );
     sized.observe(box);
-    const theme = new MutationObserver(() => made.redraw(false, true));
-    theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    const endColours = onColours(() => made.redraw(false, true));
     return () => {
       sized.disconnect();
-      theme.disconnect();
+      endColours();
       made.destroy();
     };
   }, [open.length, goTo]);
@@ -82,16 +73,25 @@ export function TimelinePane({
     }
   }, [seq, mark, decided, bars, open.length]);
 
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const by = { "+": 0.5, "-": 2, "0": Number.POSITIVE_INFINITY }[event.key];
-      if (by !== undefined && !isTyping(event) && plot.current !== null) {
-        zoom(plot.current, drawn.current.seq, by, open.length);
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [open.length]);
+  const zoomBy = (by: number) => () =>
+    plot.current !== null && zoom(plot.current, seq, by, open.length);
+  useCommands([
+    {
+      id: "timeline.in",
+      name: "Zoom in",
+      group: "Timeline",
+      keys: ["[Shift]++"],
+      run: zoomBy(0.5),
+    },
+    { id: "timeline.out", name: "Zoom out", group: "Timeline", keys: ["-"], run: zoomBy(2) },
+    {
+      id: "timeline.all",
+      name: "Show all of it",
+      group: "Timeline",
+      keys: ["0"],
+      run: zoomBy(Number.POSITIVE_INFINITY),
+    },
+  ]);
 
   const holds = holdsAt(decided, seq);
   return (
@@ -121,7 +121,10 @@ export function TimelinePane({
           </button>
         )}
         {decided.upTo < open.length && (
-          <span className="note timeline-note" role="status">
+          <span
+            className="note timeline-note"
+            role={decided.trouble === null ? undefined : "status"}
+          >
             decisions up to #{decided.upTo.toLocaleString("en")}
             {decided.trouble !== null && `, then: ${decided.trouble.message}`}
           </span>
@@ -131,41 +134,18 @@ export function TimelinePane({
   );
 }
 
-/** All bars, and the number of rows per lane. */
-interface Bars {
-  bars: Bar[];
-  rows: number[];
-}
-
-function barsOf(rows: readonly Row[]): Bars {
-  const bars: Bar[] = [];
-  const open = new Map<string, Bar>();
-  for (const { seq, lane, subject } of rows) {
-    const key = `${lane} ${subject}`;
-    const bar = subject === "" ? undefined : open.get(key);
-    if (bar === undefined) {
-      const made = { lane, row: 0, from: seq, to: seq };
-      bars.push(made);
-      open.set(key, made);
-    } else {
-      bar.to = seq;
-    }
-  }
-  // Each bar takes the row that has been free for the longest time.
-  const ends = LANES.map(() => new Array<number>(ROWS).fill(0));
-  for (const bar of bars) {
-    const rows = ends[bar.lane] ?? [];
-    const free = rows.findIndex((end) => end < bar.from);
-    bar.row = free === -1 ? rows.indexOf(Math.min(...rows)) : free;
-    rows[bar.row] = Math.max(bar.to, rows[bar.row] ?? 0);
-  }
-  return { bars, rows: ends.map((rows) => Math.max(1, rows.filter((end) => end > 0).length)) };
+/** What is drawn. The bars are null until something is indexed. */
+interface Drawn {
+  seq: number;
+  mark: number | null;
+  decided: Changes;
+  bars: Bars | null;
 }
 
 function options(
   width: number,
   length: number,
-  drawn: { current: { seq: number; mark: number | null; decided: Changes; bars: Bars } },
+  drawn: { current: Drawn },
   goTo: (seq: number) => void,
   setZoomed: (zoomed: boolean) => void,
 ): uPlot.Options {
@@ -228,10 +208,7 @@ interface Layer {
 const LAYERS = new WeakMap<uPlot, Layer>();
 
 /** Draws the layer of lanes, and over it the future, the mark and the cursor. */
-function paint(
-  plot: uPlot,
-  { seq, mark, decided, bars }: { seq: number; mark: number | null; decided: Changes; bars: Bars },
-) {
+function paint(plot: uPlot, { seq, mark, decided, bars }: Drawn) {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
   const x = (at: number) => plot.valToPos(at, "x", true);
@@ -244,7 +221,7 @@ function paint(
     ratio,
     decided,
     bars,
-    document.documentElement.dataset["theme"],
+    coloursNow(),
   ];
   let layer = LAYERS.get(plot);
   if (layer === undefined || layer.of.some((part, index) => part !== of[index])) {
@@ -283,7 +260,12 @@ function paint(
 }
 
 /** Draws lanes, bars and changes of the decision. Bars within one pixel are drawn once. */
-function paintLanes(plot: uPlot, ctx: CanvasRenderingContext2D, decided: Changes, bars: Bars) {
+function paintLanes(
+  plot: uPlot,
+  ctx: CanvasRenderingContext2D,
+  decided: Changes,
+  bars: Bars | null,
+) {
   const { bbox } = plot;
   const ratio = devicePixelRatio;
   const lane = LANE_PX * ratio;
@@ -301,35 +283,58 @@ function paintLanes(plot: uPlot, ctx: CanvasRenderingContext2D, decided: Changes
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
-  const reached = LANES.map(() => new Array<number>(ROWS).fill(Number.NEGATIVE_INFINITY));
   ctx.fillStyle = colour("--accent");
-  for (const bar of bars.bars) {
-    if (bar.to < min || bar.from > max) {
-      continue;
-    }
-    const [left, right] = [x(bar.from - 0.4), Math.max(x(bar.to + 0.4), x(bar.from - 0.4) + ratio)];
-    const rows = reached[bar.lane] ?? [];
-    if (right <= (rows[bar.row] ?? 0) + 0.5) {
-      continue;
-    }
-    rows[bar.row] = right;
-    const height = (lane - 6 * ratio) / (bars.rows[bar.lane] ?? 1);
-    const top = bbox.top + bar.lane * lane + 3 * ratio + bar.row * height;
-    ctx.globalAlpha = 0.45;
-    ctx.fillRect(left, top, right - left, height - ratio);
-    ctx.globalAlpha = 1;
-    ctx.fillRect(left, top, Math.min(2 * ratio, right - left), height - ratio);
+  if (bars !== null) {
+    paintBars(plot, ctx, bars, { min, max, lane, ratio });
   }
   let painted = Number.NEGATIVE_INFINITY;
   ctx.fillStyle = colour("--text");
-  for (const change of decided.changes) {
-    const left = x(change.seq - 0.5);
-    if (change.seq >= min - 1 && change.seq <= max + 1 && left > painted + ratio) {
+  const last = countUpTo(decided, max + 1);
+  for (let at = Math.max(0, countUpTo(decided, min - 2)); at < last; at += 1) {
+    const left = x((decided.seqs[at] ?? 0) - 0.5);
+    if (left > painted + ratio) {
       painted = left;
       ctx.fillRect(left, bbox.top + LANES.length * lane + 3 * ratio, 2 * ratio, lane - 6 * ratio);
     }
   }
   labels(ctx, decided, { x, min, max, top: bbox.top + (LANES.length + 0.5) * lane, ratio });
+}
+
+/**
+ * Draws bars. A million of them take some ten milliseconds, without an object or a call for each.
+ */
+function paintBars(
+  plot: uPlot,
+  ctx: CanvasRenderingContext2D,
+  { length, from, to, lane: lanes, row: rows, rows: rowsOf }: Bars,
+  { min, max, lane, ratio }: { min: number; max: number; lane: number; ratio: number },
+) {
+  const { bbox } = plot;
+  const [begin, scale] = [plot.valToPos(min, "x", true), bbox.width / Math.max(1e-9, max - min)];
+  const reached = new Float64Array(LANES.length * ROWS).fill(Number.NEGATIVE_INFINITY);
+  for (let bar = 0; bar < length; bar += 1) {
+    const [first, last] = [from[bar] ?? 0, to[bar] ?? 0];
+    if (first > max) {
+      break;
+    }
+    if (last < min) {
+      continue;
+    }
+    const [of, row] = [lanes[bar] ?? 0, rows[bar] ?? 0];
+    const left = begin + (first - 0.4 - min) * scale;
+    const right = Math.max(begin + (last + 0.4 - min) * scale, left + ratio);
+    const at = of * ROWS + row;
+    if (right <= (reached[at] ?? 0) + 0.5) {
+      continue;
+    }
+    reached[at] = right;
+    const height = (lane - 6 * ratio) / (rowsOf[of] ?? 1);
+    const top = bbox.top + of * lane + 3 * ratio + row * height;
+    ctx.globalAlpha = 0.45;
+    ctx.fillRect(left, top, right - left, height - ratio);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(left, top, Math.min(2 * ratio, right - left), height - ratio);
+  }
 }
 
 /** The shortest name of a decision, in pixels. */
@@ -338,28 +343,27 @@ const LEAST_LABEL_PX = 20;
 /** Draws the names of decisions that have room. */
 function labels(
   ctx: CanvasRenderingContext2D,
-  { changes }: Changes,
+  changes: Changes,
   at: { x: (at: number) => number; min: number; max: number; top: number; ratio: number },
 ) {
   ctx.fillStyle = colour("--text");
   ctx.textAlign = "left";
   let free = Number.NEGATIVE_INFINITY;
-  changes.forEach((change, index) => {
-    const end = changes[index + 1]?.seq ?? at.max;
-    if (end < at.min || change.seq > at.max) {
-      return;
-    }
-    const left = Math.max(at.x(change.seq - 0.5), at.x(at.min)) + 5 * at.ratio;
+  const last = countUpTo(changes, at.max);
+  for (let index = Math.max(0, countUpTo(changes, at.min) - 1); index < last; index += 1) {
+    const end = changes.seqs[index + 1] ?? at.max;
+    const left = Math.max(at.x((changes.seqs[index] ?? 0) - 0.5), at.x(at.min)) + 5 * at.ratio;
     const room = at.x(Math.min(end, at.max) - 0.5) - left;
     if (left <= free || room < LEAST_LABEL_PX * at.ratio) {
-      return;
+      continue;
     }
-    const width = ctx.measureText(change.decision).width;
+    const decision = changeAt(changes, index)?.decision ?? "";
+    const width = ctx.measureText(decision).width;
     if (width < room) {
-      ctx.fillText(change.decision, left, at.top);
+      ctx.fillText(decision, left, at.top);
       free = left + width + 6 * at.ratio;
     }
-  });
+  }
 }
 
 function zoom(plot: uPlot, about: number, by: number, length: number) {
@@ -376,24 +380,3 @@ function keepInView(plot: uPlot, seq: number, length: number) {
     zoom(plot, seq, 1, length);
   }
 }
-
-/**
- * The colour of a custom property in this theme, because a canvas cannot resolve `light-dark()`.
- */
-function colour(name: string): string {
-  const root = document.documentElement;
-  const key = `${root.dataset["theme"] ?? ""} ${name}`;
-  const known = RESOLVED.get(key);
-  if (known !== undefined) {
-    return known;
-  }
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  root.append(probe);
-  const painted = getComputedStyle(probe).color;
-  probe.remove();
-  RESOLVED.set(key, painted);
-  return painted;
-}
-
-const RESOLVED = new Map<string, string>();

@@ -41,16 +41,21 @@ export function fragment(address: { name: string; seq: number; view: View }, pac
 }
 
 /**
- * Writes the address without a new step in the browser's history. A ledger in the address stays in
- * it.
+ * Writes the address. A ledger in the address stays in it. Another document is a step in the
+ * browser's history, and so is a jump; a move is not.
  */
-export function writeAddress(address: { name: string; seq: number; view: View }) {
-  const [before, , , packed] = location.hash.slice(1).split("/");
-  history.replaceState(
-    null,
-    "",
-    fragment(address, before === encodeURIComponent(address.name) ? packed : ""),
-  );
+export function writeAddress(address: { name: string; seq: number; view: View }, isJump = false) {
+  const [before = "", , , packed] = location.hash.slice(1).split("/");
+  const isSame = before === encodeURIComponent(address.name);
+  const next = fragment(address, isSame ? packed : "");
+  if (next === location.hash) {
+    return;
+  }
+  if (before !== "" && (!isSame || isJump)) {
+    history.pushState(null, "", next);
+  } else {
+    history.replaceState(null, "", next);
+  }
 }
 
 /**

@@ -15,6 +15,7 @@ export function Pane({
 }) {
   return (
     <section className={`pane pane-${title.toLowerCase().replaceAll(" ", "-")}`} aria-label={title}>
+      <h2 className="unseen">{title}</h2>
       <header className="pane-head">{note}</header>
       <div
         className="pane-body"

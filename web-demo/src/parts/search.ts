@@ -1,21 +1,15 @@
 // Search: a field with a key, and the matches of its words.
-import { useEffect, useRef, type RefObject } from "react";
+import { useRef, type RefObject } from "react";
 
-import { isTyping } from "../frame/keys.tsx";
+import type { Command } from "./commands.ts";
+import { useCommands } from "./use-commands.ts";
 
-/** A search field that this key focuses, unless another field has the focus. */
-export function useSearchField(key: string): RefObject<HTMLInputElement | null> {
+/** A search field that a command focuses. */
+export function useSearchField(
+  command: Pick<Command, "id" | "name" | "keys">,
+): RefObject<HTMLInputElement | null> {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.key === key && !isTyping(event)) {
-        event.preventDefault();
-        field.current?.focus();
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [key]);
+  useCommands([{ group: "Search", ...command, run: () => field.current?.focus() }]);
   return field;
 }
 

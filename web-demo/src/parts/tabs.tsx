@@ -2,6 +2,8 @@
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 
+import { useCommands } from "./use-commands.ts";
+
 /** The open tab, kept by a parent that lives longer than the content. */
 export type Chosen = [name: string | null, choose: (name: string) => void];
 
@@ -12,15 +14,25 @@ export function Tabs({
   chosen: [name, choose],
 }: {
   label: string;
-  tabs: { name: string; body: ReactNode }[];
+  /** A count beside the name, unless it is 0. */
+  tabs: { name: string; count?: number; body: ReactNode }[];
   chosen: Chosen;
 }) {
+  useCommands(
+    tabs.map((tab) => ({
+      id: `tab.${slug(label)}.${slug(tab.name)}`,
+      name: `Show ${tab.name}`,
+      group: "Panes",
+      run: () => choose(slug(tab.name)),
+    })),
+  );
   return (
     <Radix.Root className="tabs" value={name ?? slug(tabs[0]?.name ?? "")} onValueChange={choose}>
       <Radix.List className="tab-list" aria-label={label}>
-        {tabs.map(({ name }) => (
+        {tabs.map(({ name, count = 0 }) => (
           <Radix.Trigger key={name} className="tab" value={slug(name)}>
             {name}
+            {count > 0 && <span className="tab-count"> {count.toLocaleString("en")}</span>}
           </Radix.Trigger>
         ))}
       </Radix.List>

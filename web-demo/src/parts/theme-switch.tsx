@@ -1,6 +1,9 @@
 // Light or dark: as the system says, until the user chooses.
 import { useEffect, useState } from "react";
 
+import { keep, kept } from "./storage.ts";
+import { useCommands } from "./use-commands.ts";
+
 type Theme = "light" | "dark";
 const KEPT_AS = "wakeful-theme";
 
@@ -8,13 +11,19 @@ const KEPT_AS = "wakeful-theme";
 export function ThemeSwitch() {
   const [theme, setTheme] = useState<Theme>(firstTheme);
   useEffect(() => paint(theme), [theme]);
+  const next = theme === "dark" ? "light" : "dark";
   const change = () => {
-    const next = theme === "dark" ? "light" : "dark";
-    localStorage.setItem(KEPT_AS, next);
+    keep(KEPT_AS, next);
     setTheme(next);
   };
+  useCommands([{ id: "page.theme", name: `Use the ${next} theme`, group: "Page", run: change }]);
   return (
-    <button type="button" className="quiet" aria-pressed={theme === "dark"} onClick={change}>
+    <button
+      type="button"
+      className="quiet theme-switch"
+      aria-pressed={theme === "dark"}
+      onClick={change}
+    >
       Dark theme
     </button>
   );
@@ -30,10 +39,9 @@ function paint(theme: Theme) {
 }
 
 function firstTheme(): Theme {
-  return kept() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-}
-
-function kept(): Theme | null {
-  const theme = localStorage.getItem(KEPT_AS);
-  return theme === "light" || theme === "dark" ? theme : null;
+  const theme = kept(KEPT_AS);
+  if (theme === "light" || theme === "dark") {
+    return theme;
+  }
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }

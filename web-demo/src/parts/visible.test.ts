@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { rowOf } from "../document/rows.ts";
-import { visible, visibleIn } from "./visible.ts";
+import { rowOf, subjectOf } from "../document/rows.ts";
+import { shortened, visible, visibleIn } from "./visible.ts";
 
 test("what a page obeys and a reader does not see is written out", () => {
   for (const [text, shown] of [
@@ -33,6 +33,14 @@ test("an entry is indexed without unseen characters", () => {
   const record = { id: "m\u202e1", body: { type: "text", text: "\u001b]0;title\u0007" } };
   const line = JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: "messages", record });
   const row = rowOf(line);
-  assert.equal(row.subject, "m\\u202e1");
+  assert.equal(subjectOf({ class: "messages", record }), "m\\u202e1");
   assert.match(row.says, /\\u001b\]0;title\\u0007/);
+});
+
+test("a long id keeps its beginning and its end", () => {
+  const id = "0123456789".repeat(8);
+  assert.equal(shortened("short"), "short");
+  assert.equal(shortened(id).length, 36);
+  assert.ok(id.startsWith(shortened(id).split("…")[0] ?? "?"));
+  assert.ok(id.endsWith(shortened(id).split("…")[1] ?? "?"));
 });

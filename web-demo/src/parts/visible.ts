@@ -39,3 +39,18 @@ function seen(value: unknown): unknown {
   }
   return value;
 }
+
+/** The most characters of a name or an id in a line; the whole of it is in its title. */
+const MOST = 36;
+
+/**
+ * A long name or id with its middle left out. Ends tell ids apart, and beginnings say what they are
+ * of.
+ */
+export function shortened(text: string, most = MOST): string {
+  if (text.length <= most) {
+    return text;
+  }
+  const end = Math.floor((most - 1) / 3);
+  return `${text.slice(0, most - 1 - end)}…${text.slice(-end)}`;
+}

@@ -41,7 +41,7 @@ export async function beginSession(server: string, token: string): Promise<void>
   });
   if (answer.status === 401) {
     throw new NoSession(
-      "the server does not know this token: `wakeful token list` shows those it knows",
+      "the server does not know this token: `wakeful token list --ledger LEDGER` shows those it knows",
     );
   }
   if (!answer.ok) {

@@ -1,6 +1,8 @@
 // The agents of the server that handed out this page, in the list of what can be opened.
 import { useState, type FormEvent } from "react";
 
+import { Said } from "../parts/said.tsx";
+import { useCommands } from "../parts/use-commands.ts";
 import { visible } from "../parts/visible.ts";
 import { MOST_LISTED } from "./client.ts";
 import type { Served } from "./use-served.ts";
@@ -16,6 +18,14 @@ export function ServedList(props: {
   const wanted = props.search.toLowerCase();
   const agents = (served.agents ?? []).filter(({ id, posture }) =>
     `${id} ${posture}`.toLowerCase().includes(wanted),
+  );
+  useCommands(
+    (served.agents ?? []).map(({ id, posture }) => ({
+      id: `agent.${id}`,
+      name: `Open agent ${id}, ${posture.replaceAll("_", " ")}`,
+      group: "Agents",
+      run: () => open(id),
+    })),
   );
   return (
     <section aria-label="agents of this server">
@@ -63,8 +73,8 @@ function SignIn({ signIn }: { signIn: (token: string) => Promise<void> }) {
     );
   };
   return (
-    <form className="pad" onSubmit={submit}>
-      <h1 className="note">Sign in to this server</h1>
+    <form className="sign-in" onSubmit={submit}>
+      <h3>Sign in to this server</h3>
       <label>
         Token of this server
         <input
@@ -80,8 +90,8 @@ function SignIn({ signIn }: { signIn: (token: string) => Promise<void> }) {
         Sign in
       </button>
       {refused !== null && (
-        <p className="note" role="alert">
-          {visible(refused)}
+        <p className="sign-in-refused" role="alert">
+          <Said sentence={visible(refused)} />
         </p>
       )}
     </form>

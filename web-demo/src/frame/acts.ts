@@ -1,0 +1,122 @@
+// What an operator can do about an agent: the command for it, and the facts that try it in a fork.
+// The core says which act is next; nothing is decided here.
+import type { Act, ActKind, NoticeKind } from "@package/payloads.js";
+
+import { quoted } from "../parts/shell.ts";
+
+/** The place in which the agent of a document lives. */
+export type Place =
+  | { in: "file"; file: string; agent: string }
+  | { in: "server"; url: string; agent: string }
+  /** Copies, examples and forks: there is no agent to act on. */
+  | { in: "nowhere" };
+
+/** The acts, as the label of their button. */
+export const ACTS: Record<ActKind, string> = {
+  answer: "Answer",
+  speak: "Speak to it",
+  start: "Start it",
+  deliver: "Deliver",
+  grant: "Grant more",
+  look: "Look at it",
+};
+
+/** An act, and the notice that asks for it, if one does. */
+export interface Asked {
+  act: Act;
+  notice: NoticeKind | null;
+}
+
+/**
+ * Whether a process has to be started. No message does that, because nobody would take it.
+ */
+function needsProcess({ act, notice }: Asked): boolean {
+  return act.kind === "start" && notice !== "stopped" && notice !== null;
+}
+
+/** The command that does it; null if there is nothing to do it to. */
+export function commandFor(asked: Asked, place: Place): string | null {
+  if (place.in === "nowhere") {
+    return null;
+  }
+  const at =
+    place.in === "file"
+      ? `--ledger ${quoted(place.file)} --agent ${quoted(place.agent)}`
+      : `--server ${quoted(place.url)} --agent ${quoted(place.agent)}`;
+  const { kind, id } = asked.act;
+  switch (kind) {
+    case "answer":
+    case "speak":
+      return `wakeful send ${at} prompt "what you want to say"`;
+    case "start":
+      return needsProcess(asked)
+        ? place.in === "file"
+          ? `wakeful serve --store ${quoted(place.file)}`
+          : null
+        : `wakeful send ${at} start`;
+    case "deliver":
+      return `wakeful send ${at} deliver ${quoted(id ?? "TRIGGER")} "what has happened"`;
+    case "grant":
+      return `wakeful budget ${at} grant --tokens 10000${id == null ? "" : ` --item ${quoted(id)}`}`;
+    default:
+      return null;
+  }
+}
+
+/** The facts that do it in a fork; null if a fork cannot show it. */
+export function factsFor({ act, notice }: Asked, now: number): string[] | null {
+  switch (act.kind) {
+    case "answer":
+    case "speak":
+      return [
+        fact("message_queued", {
+          message: {
+            id: `try-${now}`,
+            kind: "operator_prompt",
+            origin: { kind: "operator" },
+            trust: "trusted_operator",
+            body: { type: "text", text: "what you want to say" },
+            ...(act.kind === "answer" && act.id != null && { work_item_id: act.id }),
+          },
+        }),
+      ];
+    case "start":
+      return [
+        fact(notice === "stopped" || notice === null ? "start_requested" : "runtime_restarted", {}),
+      ];
+    case "grant":
+      return [
+        fact("budget_granted", {
+          grant_id: `try-${now}`,
+          tokens: 10_000,
+          ...(act.id != null && { work_item_id: act.id }),
+        }),
+      ];
+    default:
+      return null;
+  }
+}
+
+/** What to know before it is done. */
+export function adviceFor(asked: Asked): string {
+  switch (asked.act.kind) {
+    case "answer":
+      return "The agent asks for your answer, and rests until it has one.";
+    case "speak":
+      return "A parked agent goes on when a person speaks to it.";
+    case "start":
+      return needsProcess(asked)
+        ? "No process drives the agent. Start the one that drove it before."
+        : "The agent was stopped, and goes on when it is started.";
+    case "deliver":
+      return "The agent waits for this. If it has happened and nobody told it, deliver it.";
+    case "grant":
+      return "The agent rests until the budget begins anew, or is raised.";
+    default:
+      return "";
+  }
+}
+
+function fact(name: string, fields: Record<string, unknown>): string {
+  return JSON.stringify({ fact: name, ...fields });
+}

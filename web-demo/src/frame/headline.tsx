@@ -1,0 +1,224 @@
+// What must be known first: notices, the sentence about the agent, since when, and the next act.
+import { Dialog } from "radix-ui";
+import { useRef, useState, type RefObject } from "react";
+import type { Act, Notice } from "@package/payloads.js";
+
+import { clockTime, lasts } from "../case/clock.ts";
+import type { Seen } from "../document/messages.ts";
+import { holdsAt, type Changes } from "../document/use-decided.ts";
+import type { Open } from "../document/use-document.ts";
+import { useRows } from "../document/use-rows.ts";
+import { copyText } from "../parts/clipboard.ts";
+import { Said } from "../parts/said.tsx";
+import { SeqLinks } from "../parts/seq-link.tsx";
+import { visible } from "../parts/visible.ts";
+import { ACTS, adviceFor, commandFor, factsFor, type Asked, type Place } from "./acts.ts";
+
+/** What the headline needs of its document. */
+export interface Spoken {
+  /** Null until the core has answered. The heading is there before, so that it keeps the focus. */
+  seen: Seen | null;
+  seq: number;
+  decided: Changes;
+  open: Open;
+  /** The time of the reader, if the document is about now; else null. */
+  now: number | null;
+  place: Place;
+  /** What the document shows. */
+  shows: string;
+  goTo: (seq: number) => void;
+  fork: (facts: string[]) => void;
+  /** Acts on the agent in this page; null for other documents. */
+  act: (() => void) | null;
+}
+
+/** The headline. */
+export function Headline(spoken: Spoken) {
+  const { open, seen, seq, decided } = spoken;
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const { notices, next } = seen?.headline ?? { notices: [], next: null };
+  const sentence = visible(seen?.explanation.sentence ?? "\u00a0");
+  const isSupposed = seen?.look.supposed !== undefined;
+  const since = decided.upTo >= seq ? holdsAt(decided, seq)?.seq : undefined;
+  const told = [seq, since, ...notices.map((notice) => notice.seqs[0])];
+  const rows = useRows(
+    open,
+    told.filter((of) => of !== undefined),
+  );
+  /** The instant of an entry; undefined while it is unknown. */
+  const at = (of: number | undefined) => (of === undefined ? undefined : rows.get(of)?.at);
+  const here = at(seq);
+  /** What opened the dialog, to which the focus returns. */
+  const opener = useRef<Element | null>(null);
+  const took = (act: Act, notice: Notice | null) => {
+    if (act.kind === "look") {
+      spoken.goTo(Number(act.id ?? notice?.seqs[0] ?? seq));
+    } else if (spoken.act !== null) {
+      spoken.act();
+    } else {
+      opener.current = document.activeElement;
+      setAsked({ act, notice: notice?.kind ?? null });
+    }
+  };
+  return (
+    <>
+      {notices.length > 0 && (
+        <ul className="notices" aria-label="what is wrong">
+          {notices.map((notice) => (
+            <li key={`${notice.kind} ${notice.says}`} className="notice" data-notice={notice.kind}>
+              <span>
+                <Said sentence={visible(notice.says)} />{" "}
+                <Since then={at(notice.seqs[0])} here={here} now={spoken.now} />{" "}
+                <SeqLinks seqs={notice.seqs} />
+              </span>
+              <ActButton act={notice.act} take={() => took(notice.act, notice)} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <h1
+        className="sentence"
+        id="sentence"
+        tabIndex={-1}
+        title={sentence}
+        data-supposed={isSupposed}
+      >
+        {isSupposed && <span className="supposing">If so: </span>}
+        <Said sentence={sentence} />
+      </h1>
+      <div className="heading-foot">
+        <span className="since">
+          {!isSupposed && since !== undefined && at(since) !== undefined && (
+            <>
+              So since <Since then={at(since)} here={here} now={spoken.now} bare />{" "}
+              <SeqLinks seqs={[since]} />
+            </>
+          )}
+        </span>
+        {next !== null && next !== undefined && !isNamed(next, notices) && (
+          <ActButton act={next} take={() => took(next, null)} />
+        )}
+        <p className="shows" title={spoken.shows}>
+          {spoken.shows}
+        </p>
+      </div>
+      {asked !== null && (
+        <ActDialog asked={asked} spoken={spoken} close={() => setAsked(null)} opener={opener} />
+      )}
+    </>
+  );
+}
+
+/** Whether a notice offers an act already. */
+function isNamed(act: Act, notices: readonly Notice[]): boolean {
+  return notices.some((notice) => notice.act.kind === act.kind);
+}
+
+/** Since when something is so, beside the time of the reader or of the entry at the cursor. */
+function Since({
+  then,
+  here,
+  now,
+  bare = false,
+}: {
+  then: string | undefined;
+  here: string | undefined;
+  now: number | null;
+  bare?: boolean;
+}) {
+  if (then === undefined || here === undefined) {
+    return null;
+  }
+  const beside = now === null ? here : new Date(now).toISOString();
+  const ms = Date.parse(beside) - Date.parse(then);
+  return (
+    <span className="note">
+      {bare ? "" : "Since "}
+      <time dateTime={then}>{clockTime(then, beside)}</time>
+      {ms >= 1_000 && ` (${lasts(ms)})`}
+    </span>
+  );
+}
+
+function ActButton({ act, take }: { act: Act; take: () => void }) {
+  return (
+    <button type="button" className="act" data-act={act.kind} onClick={take}>
+      {ACTS[act.kind] ?? act.kind}
+    </button>
+  );
+}
+
+/** How an act is done: with a command, or tried in a fork. */
+function ActDialog({
+  asked,
+  spoken,
+  close,
+  opener,
+}: {
+  asked: Asked;
+  spoken: Spoken;
+  close: () => void;
+  opener: RefObject<Element | null>;
+}) {
+  const [copied, setCopied] = useState(false);
+  const command = commandFor(asked, spoken.place);
+  const facts = factsFor(asked, spoken.seq);
+  const copy = () => {
+    copyText(command ?? "").then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+  };
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && close()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="overlay" />
+        <Dialog.Content
+          className="dialog"
+          aria-describedby={undefined}
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            (opener.current as HTMLElement | null)?.focus();
+          }}
+        >
+          <Dialog.Title>{ACTS[asked.act.kind]}</Dialog.Title>
+          <p>{adviceFor(asked)}</p>
+          {command === null ? (
+            <p>
+              This page has a copy of the ledger and cannot reach the agent. Act on the agent where
+              it lives.
+            </p>
+          ) : (
+            <>
+              <p>This page has a copy of the ledger. Where the agent lives, type:</p>
+              <pre className="command">
+                <code>{command}</code>
+              </pre>
+            </>
+          )}
+          <p className="dialog-buttons">
+            {command !== null && (
+              <button type="button" className="quiet" onClick={copy}>
+                {copied ? "Copied" : "Copy"}
+              </button>
+            )}
+            {facts !== null && (
+              <button
+                type="button"
+                className="quiet"
+                title="Copy the entries up to here, and see what the agent would do"
+                onClick={() => {
+                  spoken.fork(facts);
+                  close();
+                }}
+              >
+                Try it in a fork
+              </button>
+            )}
+            <Dialog.Close className="quiet">Close</Dialog.Close>
+          </p>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
