@@ -73,6 +73,8 @@ const OPENING: Duration = Duration::from_secs(3);
 /// The pause before the first new attempt. It doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// For what must be done soon: a renewal that comes late after a failover costs open turns.
+const LONGEST_PAUSE_OF_RESERVED: Duration = Duration::from_millis(80);
 
 /// A store. Clones share its connections, and may be sent to other threads. Appends of several
 /// threads at once share a statement. Its calls block, so an asynchronous task must not make them.
@@ -405,6 +407,7 @@ impl PostgresStore {
         let Some(runtime) = &self.shared.runtime else { unreachable!("it is dropped") };
         let since = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let longest = if manner.is_reserved { LONGEST_PAUSE_OF_RESERVED } else { LONGEST_PAUSE };
         loop {
             let attempt = || runtime.block_on(self.attempt(manner, doing, &call));
             // The server is outside of this program, as another process with a file is.
@@ -421,7 +424,7 @@ impl PostgresStore {
                 return Err(PostgresError::new(&self.shared.address, fault));
             }
             waiting::during(|| thread::sleep(pause));
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(longest);
         }
     }
 

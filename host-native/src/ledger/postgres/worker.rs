@@ -296,11 +296,19 @@ impl Worker {
         self.is_sure() && resumed.is_none_or(|at| at.elapsed() >= self.shared.options.lease)
     }
 
-    /// Waits until this worker is sure that its agents are its own, or knows that they are not. A
-    /// turn that began before would be ended at once.
+    /// Whether the newest renewal is so young that the next one comes before the worker is unsure.
+    /// After a failover another connection may be faster than the renewal, and a turn that begins
+    /// then would be ended a moment later.
+    fn is_fresh(&self) -> bool {
+        let state = self.state();
+        !state.is_lost && state.renewed.elapsed() < self.shared.options.lease / 2
+    }
+
+    /// Waits until this worker is sure for a while that its agents are its own, or knows that they
+    /// are not.
     pub(super) fn until_sure(&self, id: &str) {
         let since = Instant::now();
-        while !self.is_sure()
+        while !self.is_fresh()
             && *self.id() == *id
             && !self.has_ended()
             && since.elapsed() < self.store().patience()
