@@ -1022,6 +1022,7 @@ export type NoticeKind =
   | "budget_spent"
   | "agent_parked"
   | "item_parked"
+  | "task_silent"
   | "stopped"
   | "shut_down";
 /**

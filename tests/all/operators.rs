@@ -280,6 +280,20 @@ fn the_next_act_is_what_the_agent_waits_for() {
 }
 
 #[test]
+fn a_task_that_has_been_silent_for_long_is_told_to_who_looks_now() {
+    let mut agent = Agent::new();
+    let task = r#"{"fact":"task_created","task_id":"t","task_kind":"command_task","work_item_id":"w","wait_policy":"blocking","summary":"build"}"#;
+    agent.turn("m1", &[ITEM, r#"{"fact":"work_item_picked","work_item_id":"w"}"#, task]);
+    let at = agent.at;
+    assert_eq!(agent.reads(Some(at.plus_ms(HOUR))).0, []);
+    let headline = agent.headline(Some(at.plus_ms(HOUR + MINUTE)));
+    let notice = &headline.notices[0];
+    assert_eq!((notice.kind, notice.act.kind), (NoticeKind::TaskSilent, ActKind::Look));
+    assert!(notice.says.starts_with("No news of task `t` (build): "), "{}", notice.says);
+    assert_eq!(agent.reads(None).0, [], "an example is about its own time");
+}
+
+#[test]
 fn a_wait_without_deadline_a_failed_task_and_an_error_are_odd() {
     let mut agent = Agent::new();
     let wait = r#"{"fact":"wait_condition_registered","wait_condition_id":"c","work_item_id":"w","kind":"external","waiting_for":"the build","wake_sources":[{"kind":"external_ingress","external_trigger_id":"ci"}]}"#;

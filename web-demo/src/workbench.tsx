@@ -344,7 +344,7 @@ export function Workbench() {
             tabs={tabs}
             live={livePanel}
             acts={isLive ? live.acts : null}
-            stood={kept?.seq ?? null}
+            stood={workspace.stood(open.name)}
             moved={moved}
             notes={kept?.notes ?? NO_NOTES}
             annotate={annotate}

@@ -40,6 +40,8 @@ names! {
         AgentParked,
         /// Nothing looks at a work item until something moves it.
         ItemParked,
+        /// A task that the agent waits for has not reported for long.
+        TaskSilent,
         /// The agent was stopped.
         Stopped,
         /// The agent was shut down.
@@ -105,6 +107,10 @@ pub struct Headline {
 /// only a missing one takes longer.
 const PATIENCE_MS: u64 = 60_000;
 
+/// How long a task may be silent before an operator should look whether it still runs, in
+/// milliseconds. A host that lost it reports nothing more.
+const SILENCE_MS: u64 = 60 * 60_000;
+
 /// What to read first about a state. `now` is the time of the reader; `None` for a reader who looks
 /// at the past, for whom nothing is overdue.
 #[must_use]
@@ -115,6 +121,7 @@ pub fn headline(state: &State, decision: &Decision, now: Option<Timestamp>) -> H
     notices.extend(failed(state));
     notices.extend(budgets(state));
     notices.extend(parked(state));
+    notices.extend(now.and_then(|now| silent(state, decision, now)));
     notices.extend(at_end(state));
     Headline { notices, next: next(state, decision) }
 }
@@ -287,6 +294,25 @@ fn parked(state: &State) -> Vec<Notice> {
         notice(NoticeKind::ItemParked, says, [item.seq], speak)
     }));
     all
+}
+
+/// The task that the agent waits for, if it has been silent for long.
+fn silent(state: &State, decision: &Decision, now: Timestamp) -> Option<Notice> {
+    if !state.is_driven() || decision.kind != DecisionKind::WaitForTask {
+        return None;
+    }
+    let item = decision.work_item_id.as_ref()?;
+    let task = state.blocking_tasks(item).into_iter().next()?;
+    if task.record.updated_at.plus_ms(SILENCE_MS) >= now {
+        return None;
+    }
+    let what = task.record.summary.as_ref().map_or_else(String::new, |what| format!(" ({what})"));
+    let says = format!(
+        "No news of task `{}`{what}: look whether it still runs. If it was lost, only its host or \
+         an operator can say so.",
+        task.record.id
+    );
+    Some(notice(NoticeKind::TaskSilent, says, [task.seq], act_on(ActKind::Look, &task.seq)))
 }
 
 fn at_end(state: &State) -> Option<Notice> {

@@ -38,7 +38,7 @@ export const SUMMARIES: Record<string, (record: Fields) => string> = {
   messages: (record) => joined(record["id"], record["kind"], bodyText(record["body"])),
   queue_entries: (record) => joined(record["message_id"], record["status"], record["reason"]),
   events: (record) => joined(record["kind"], eventWords(record["data"])),
-  transcript: (record) => joined(record["run_id"], fields(record["data"])["text"]),
+  transcript: (record) => joined(record["run_id"], dataWords(record["data"])),
   tasks: (record) => joined(record["id"], record["status"], record["summary"] ?? record["kind"]),
   work_items: (record) =>
     joined(
@@ -123,6 +123,11 @@ function joined(...parts: unknown[]): string {
 
 function fields(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** The text of what was said, or else the data as it is. */
+function dataWords(data: unknown): unknown {
+  return fields(data)["text"] ?? (data == null ? null : JSON.stringify(data).slice(0, 200));
 }
 
 function bodyText(body: unknown): unknown {

@@ -23,13 +23,15 @@ export interface Part {
   lane: Uint8Array;
   /** What an entry is about: a number per subject and lane; 0 if it is about nothing. */
   subject: Uint32Array;
+  /** 1 if the subject of an entry goes on after it, as its record says; else 0. */
+  goesOn: Uint8Array;
   /** All names of classes that are known so far. */
   classes: string[];
 }
 
 /** The buffers of a part, which move to the page without a copy. */
-export function buffersOf({ at, of, lane, subject }: Part): ArrayBuffer[] {
-  return [at, of, lane, subject].map(({ buffer }) => buffer as ArrayBuffer);
+export function buffersOf({ at, of, lane, subject, goesOn }: Part): ArrayBuffer[] {
+  return [at, of, lane, subject, goesOn].map(({ buffer }) => buffer as ArrayBuffer);
 }
 
 /** An empty part for this number of entries. */
@@ -40,6 +42,7 @@ export function partFor(after: number, count: number, classes: string[]): Part {
     of: new Uint8Array(count),
     lane: new Uint8Array(count),
     subject: new Uint32Array(count),
+    goesOn: new Uint8Array(count),
     classes,
   };
 }
@@ -54,6 +57,7 @@ export class Index {
   of = new Uint8Array(0);
   lane = new Uint8Array(0);
   subject = new Uint32Array(0);
+  goesOn = new Uint8Array(0);
   classes: string[] = [];
   readonly #heard = new Set<() => void>();
 
@@ -67,10 +71,12 @@ export class Index {
     this.of = grown(this.of, length);
     this.lane = grown(this.lane, length);
     this.subject = grown(this.subject, length);
+    this.goesOn = grown(this.goesOn, length);
     this.at.set(part.at, this.length);
     this.of.set(part.of, this.length);
     this.lane.set(part.lane, this.length);
     this.subject.set(part.subject, this.length);
+    this.goesOn.set(part.goesOn, this.length);
     for (const subject of part.subject) {
       this.subjects = Math.max(this.subjects, subject);
     }
@@ -119,7 +125,10 @@ function grown<T extends Float64Array | Uint8Array | Uint32Array>(array: T, leng
 /** The number of rows per lane; more bars share the rows. */
 export const ROWS = 3;
 
-/** The bars of the timeline: each thing in its lane, from its first entry to its last. */
+/**
+ * The bars of the timeline: each thing in its lane, from its first entry to its last, or to the end
+ * if it goes on.
+ */
 export interface Bars {
   length: number;
   from: Uint32Array;
@@ -132,7 +141,8 @@ export interface Bars {
 }
 
 /** The bars of what is indexed. */
-export function barsOf({ length: entries, lane: lanes, subject: about, subjects }: Index): Bars {
+export function barsOf(index: Index): Bars {
+  const { length: entries, lane: lanes, subject: about, subjects, goesOn } = index;
   const [from, to] = [new Uint32Array(entries), new Uint32Array(entries)];
   const [lane, row] = [new Uint8Array(entries), new Uint8Array(entries)];
   /** The bar of each subject, counted from 1. */
@@ -142,11 +152,11 @@ export function barsOf({ length: entries, lane: lanes, subject: about, subjects 
     const subject = about[at] ?? 0;
     const bar = barOf[subject] ?? 0;
     if (subject !== 0 && bar !== 0) {
-      to[bar - 1] = at + 1;
+      to[bar - 1] = goesOn[at] === 1 ? entries : at + 1;
       continue;
     }
     from[length] = at + 1;
-    to[length] = at + 1;
+    to[length] = subject !== 0 && goesOn[at] === 1 ? entries : at + 1;
     lane[length] = lanes[at] ?? 0;
     length += 1;
     // The number 0 stands for no subject: such an entry has its own bar.

@@ -48,6 +48,24 @@ export function rowOf(line: string, imported: string | null = null): Row {
   };
 }
 
+/** The words with which a record says that its subject goes on. */
+const GOES_ON = new Set([
+  "active",
+  "running",
+  "cancelling",
+  "queued",
+  "dequeued",
+  "started",
+  "open",
+]);
+
+/** Whether the subject of an entry goes on after it. */
+function goesOn({ class: of, record }: Pick<Entry, "class" | "record">): boolean {
+  const says = record[of === "work_items" ? "state" : "status"];
+  // A timer without a status is active.
+  return says === undefined ? of === "timers" : GOES_ON.has(String(says));
+}
+
 /** The subject of an entry within its lane; empty if it has none. */
 export function subjectOf(entry: Pick<Entry, "class" | "record">): string {
   const [, ...fields] = DRAWN[entry.class] ?? ["Runtime"];
@@ -121,6 +139,7 @@ export class Indexer {
     part.lane[at] = lane;
     const subject = isShort ? "" : subjectOf(entry);
     part.subject[at] = subject === "" ? 0 : this.#subject(`${lane} ${subject}`);
+    part.goesOn[at] = !isShort && goesOn(entry as Entry) ? 1 : 0;
   }
 
   #class(name: string): number {

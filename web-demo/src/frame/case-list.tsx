@@ -16,8 +16,8 @@ import { matching, useSearchField } from "../parts/search.ts";
 import { useCommands } from "../parts/use-commands.ts";
 
 const GROUPS = [
-  { kind: "story", title: "Stories" },
-  { kind: "fixture", title: "Fixtures" },
+  { kind: "story", title: "Examples: stories" },
+  { kind: "fixture", title: "Examples: fixtures" },
 ] as const;
 
 /** All cases; the open one is marked. The keys up and down open the one before and after. */

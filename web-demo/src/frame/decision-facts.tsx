@@ -12,7 +12,7 @@ export function DecisionFacts({ decision }: { decision: Decision }) {
     <section className="decision" aria-label="decision">
       <h2 className="unseen">Decision</h2>
       <dl className="decision-facts">
-        <Fact name="Decision" value={decision.decision} strong />
+        <Fact name="Next decision" value={decision.decision} strong />
         <Fact name="Reason" value={decision.reason} />
         <Fact name="Rule" value={decision.rule} />
         <Fact name="About" value={about.length === 0 ? "none" : about.join(", ")} />

@@ -72,7 +72,7 @@ function VerdictBadge({
         className="badge badge-none"
         data-case={name}
         data-verdict="none"
-        title="Only bundled cases come with the native core's trace"
+        title="Each entry was checked against the hash of the one before. The hash of the newest begins so."
       >
         Verified{!isWhole && ` from #${open.snapshot + 1}`}, {open.head.chain.slice(0, 8)}
       </span>

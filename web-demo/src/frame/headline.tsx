@@ -28,6 +28,8 @@ export interface Spoken {
   shows: string;
   goTo: (seq: number) => void;
   fork: (facts: string[]) => void;
+  /** Shows all that would lead to a turn. */
+  askWhatElse: () => void;
   /** Acts on the agent in this page; null for other documents. */
   act: (() => void) | null;
 }
@@ -98,6 +100,11 @@ export function Headline(spoken: Spoken) {
         {next !== null && next !== undefined && !isNamed(next, notices) && (
           <ActButton act={next} take={() => took(next, null)} />
         )}
+        {seen !== null && (
+          <button type="button" className="link" onClick={spoken.askWhatElse}>
+            What would change it?
+          </button>
+        )}
         <p className="shows" title={spoken.shows}>
           {spoken.shows}
         </p>
@@ -134,7 +141,9 @@ function Since({
   return (
     <span className="note">
       {bare ? "" : "Since "}
-      <time dateTime={then}>{clockTime(then, beside)}</time>
+      <time dateTime={then} title={then}>
+        {clockTime(then, beside)} UTC
+      </time>
       {ms >= 1_000 && ` (${lasts(ms)})`}
     </span>
   );

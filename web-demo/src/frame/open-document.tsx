@@ -167,6 +167,7 @@ export function OpenDocument(shown: Shown) {
           shows={open.shows}
           goTo={jumpTo}
           fork={fork}
+          askWhatElse={() => tabs.why[1]("why-not")}
           act={open.kind === "live" ? () => tabs.what[1]("live") : null}
         />
       </Heading>

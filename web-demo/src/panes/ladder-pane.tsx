@@ -1,5 +1,5 @@
 // The ladder: every rule in order, with its result here, or under another edition or policy.
-import { useEffect, useRef, useState } from "react";
+import { Fragment, useEffect, useRef, useState } from "react";
 import type { Edition, Explanation, Spent } from "@package/payloads.js";
 
 import { EDITIONS, POLICY, POLICY_CHOICES, type PolicyField } from "../case/labels.ts";
@@ -34,7 +34,12 @@ export function LadderPane({
             <span className="rule-outcome" title={rule.outcome === "false" ? rule.atom : undefined}>
               {rule.outcome === "fired" && "▶ "}
               {rule.outcome}
-              {rule.outcome === "false" && <code> {rule.atom}</code>}
+              {rule.outcome === "false" && (
+                <code>
+                  {" "}
+                  <Breakable name={rule.atom} />
+                </code>
+              )}
             </span>
             <span className="rule-says">{rule.says}</span>
             {rule.outcome === "suppressed" && <SpentKeys keys={rule.keys} />}
@@ -43,6 +48,16 @@ export function LadderPane({
       </ol>
     </Pane>
   );
+}
+
+/** A long name, which a narrow pane may break after its underscores. */
+function Breakable({ name }: { name: string }) {
+  return name.split(/(?<=_)/).map((part, index) => (
+    <Fragment key={index}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
 }
 
 /** The margin around the rule that decided. */

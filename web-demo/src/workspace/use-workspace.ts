@@ -32,6 +32,8 @@ export interface Workspace {
   source: (name: string) => Promise<Recognised | null>;
   /** Keeps where the cursor of a document stands. */
   moved: (name: string, seq: number | null) => void;
+  /** The entry at which the cursor of a document stood last; null for the newest. */
+  stood: (name: string) => number | null;
   /** Replaces the notes of a document. */
   annotate: (name: string, notes: Note[]) => void;
   /** Removes a document; its forks stay. */
@@ -55,6 +57,8 @@ export function useWorkspace(): Workspace {
   const wasOpened = useRef(new Set<string>());
   // What the newest call sees, also within one event.
   const newest = useRef<readonly Kept[]>([]);
+  /** The documents whose place is not kept yet. */
+  const unsettled = useRef(new Set<string>());
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
 
   const set = useCallback((next: readonly Kept[]) => {
@@ -168,17 +172,22 @@ export function useWorkspace(): Workspace {
       if (before === undefined || before.seq === seq) {
         return;
       }
-      change(name, { seq });
+      // Nothing is drawn again: the page shows no cursor but the open one.
+      newest.current = newest.current.map((kept) => (kept === before ? { ...kept, seq } : kept));
+      unsettled.current.add(name);
       clearTimeout(settle.current);
       settle.current = setTimeout(() => {
-        // A note may have been added meanwhile.
-        const kept = newest.current.find((document) => document.name === name);
-        if (kept !== undefined) {
-          trying(keepAbout(kept));
-        }
+        newest.current
+          .filter((kept) => unsettled.current.has(kept.name))
+          .forEach((kept) => trying(keepAbout(kept)));
+        unsettled.current.clear();
       }, SETTLES_MS);
     },
-    [change, trying],
+    [trying],
+  );
+  const stood = useCallback(
+    (name: string) => newest.current.find((kept) => kept.name === name)?.seq ?? null,
+    [],
   );
   const annotate = useCallback(
     (name: string, notes: Note[]) => {
@@ -213,8 +222,8 @@ export function useWorkspace(): Workspace {
     return agent === undefined ? null : { ...agent.source, name };
   }, []);
   return useMemo(
-    () => ({ documents, notKept, add, opened, notOpened, source, moved, annotate, remove }),
-    [documents, notKept, add, opened, notOpened, source, moved, annotate, remove],
+    () => ({ documents, notKept, add, opened, notOpened, source, moved, stood, annotate, remove }),
+    [documents, notKept, add, opened, notOpened, source, moved, stood, annotate, remove],
   );
 }
 
