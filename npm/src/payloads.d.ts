@@ -1028,7 +1028,7 @@ export type NoticeKind =
 /**
  * What an operator can do.
  */
-export type ActKind = "answer" | "speak" | "start" | "deliver" | "grant" | "look";
+export type ActKind = "answer" | "speak" | "start" | "deliver" | "grant" | "give_up" | "look";
 /**
  * What is odd.
  */
@@ -3716,7 +3716,8 @@ export interface Act {
    */
   kind: ActKind;
   /**
-   * What to do it to: a work item, or an external trigger. `None` if it concerns the agent.
+   * What to do it to: a work item, a task, an external trigger, or the number of an entry. `None`
+   * if it concerns the agent.
    */
   id?: string | null;
 }

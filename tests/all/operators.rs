@@ -288,7 +288,7 @@ fn a_task_that_has_been_silent_for_long_is_told_to_who_looks_now() {
     assert_eq!(agent.reads(Some(at.plus_ms(HOUR))).0, []);
     let headline = agent.headline(Some(at.plus_ms(HOUR + MINUTE)));
     let notice = &headline.notices[0];
-    assert_eq!((notice.kind, notice.act.kind), (NoticeKind::TaskSilent, ActKind::Look));
+    assert_eq!((notice.kind, notice.act.kind), (NoticeKind::TaskSilent, ActKind::GiveUp));
     assert!(notice.says.starts_with("No news of task `t` (build): "), "{}", notice.says);
     assert_eq!(agent.reads(None).0, [], "an example is about its own time");
 }

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 
+import { strFromU8, unzipSync } from "fflate";
+
 import { choose, goTo, ledgerOf, openFile, opened, openWorkbench, visit } from "./page.mjs";
 
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
@@ -25,7 +27,7 @@ test("a wake that nobody took is overdue, and what to do about it is offered", (
     await opened(page, "heartbeat.jsonl");
     const notice = page.locator(".notice").first();
     await notice.getByText(/^Overdue: a wake was due at 2026-05-27T09:20:00Z\./).waitFor();
-    assert.match(await notice.innerText(), /Since 2026-05-27 09:10 \(\d+ d/);
+    assert.match(await notice.innerText(), /Since 2026-05-27 09:10 UTC \(\d+ d/);
     await goTo(page, "heartbeat.jsonl", 20);
     await page.locator(".pane-state .pane-head", { hasText: "head #20" }).waitFor();
     assert.equal(await page.locator(".notice").count(), 0, "at that time nothing was overdue");
@@ -33,7 +35,7 @@ test("a wake that nobody took is overdue, and what to do about it is offered", (
     await page.keyboard.press("End");
     await notice.getByRole("button", { name: "Start it" }).click();
     const dialog = page.getByRole("dialog", { name: "Start it" });
-    await dialog.getByText("No process drives the agent.").waitFor();
+    await dialog.getByText(/no process drives the agent\./).waitFor();
     await dialog.getByRole("button", { name: "Try it in a fork" }).click();
     await page.locator(".kind-fork").waitFor();
     assert.equal(await dialog.count(), 0);
@@ -117,6 +119,44 @@ test("documents, forks, the cursor and notes survive a reload", () =>
     await opened(page, "a.jsonl");
     await page.locator(".cursor-count strong", { hasText: "#12" }).waitFor();
   }));
+
+test("notes go along with the exported ledger, and as text with the exported test", () =>
+  onPage(
+    async (page) => {
+      await openFile(page, "a.jsonl", ledgerOf("heartbeat"));
+      await opened(page, "a.jsonl");
+      await goTo(page, "a.jsonl", 12);
+      await page.getByRole("tab", { name: /^Notes/ }).click();
+      await page.getByLabel("Note at #12").fill("here it began");
+      await page.getByRole("button", { name: "Add note" }).click();
+      await page.locator("#entry-12", { hasText: "✎" }).waitFor();
+      const exported = async (name) => {
+        await page.getByRole("button", { name: "Export" }).click();
+        const download = page.waitForEvent("download");
+        await page.getByRole("menuitem", { name }).click();
+        return readFile(await (await download).path());
+      };
+      const test = unzipSync(new Uint8Array(await exported(/Test of what it decides now/)));
+      const told = strFromU8(test["notes.md"]);
+      assert.match(told, /^## Entry 12 \(\w+, 2026-05-27T09:\S+Z\): .*\n\nhere it began$/m);
+      assert.ok("expected.json" in test && !("notes.json" in test));
+
+      const buffer = await exported(/Ledger with the notes/);
+      await page.getByRole("status").getByText("Saved a.zip").waitFor();
+      await page
+        .locator('input[aria-label="file to open"]')
+        .setInputFiles({ name: "sent.zip", mimeType: "application/zip", buffer });
+      await opened(page, "sent.zip");
+      const note = page.getByRole("list", { name: "notes" }).getByText("here it began");
+      await note.waitFor();
+      await page
+        .getByRole("list", { name: "notes" })
+        .getByRole("button", { name: "entry 12", exact: true })
+        .click();
+      await page.locator(".cursor-count strong", { hasText: "#12" }).waitFor();
+    },
+    { acceptDownloads: true },
+  ));
 
 test("a newer copy of a ledger takes the place of the older one, and another ledger does not", () =>
   onPage(async (page) => {

@@ -61,6 +61,8 @@ names! {
         Deliver,
         /// Raise a budget, or grant more of it.
         Grant,
+        /// Say that a task was lost, so that the agent goes on without its result.
+        GiveUp,
         /// Look at an entry.
         Look,
     }
@@ -73,7 +75,8 @@ names! {
 pub struct Act {
     /// What to do.
     pub kind: ActKind,
-    /// What to do it to: a work item, or an external trigger. `None` if it concerns the agent.
+    /// What to do it to: a work item, a task, an external trigger, or the number of an entry. `None`
+    /// if it concerns the agent.
     pub id: Option<String>,
 }
 
@@ -308,11 +311,12 @@ fn silent(state: &State, decision: &Decision, now: Timestamp) -> Option<Notice> 
     }
     let what = task.record.summary.as_ref().map_or_else(String::new, |what| format!(" ({what})"));
     let says = format!(
-        "No news of task `{}`{what}: look whether it still runs. If it was lost, only its host or \
-         an operator can say so.",
+        "No news of task `{}`{what}: look whether it still runs. If it was lost, nobody may report \
+         it, and then an operator must.",
         task.record.id
     );
-    Some(notice(NoticeKind::TaskSilent, says, [task.seq], act_on(ActKind::Look, &task.seq)))
+    let give_up = act_on(ActKind::GiveUp, &task.record.id);
+    Some(notice(NoticeKind::TaskSilent, says, [task.seq], give_up))
 }
 
 fn at_end(state: &State) -> Option<Notice> {

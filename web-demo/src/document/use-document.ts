@@ -61,10 +61,7 @@ export function useDocuments(): Documents & {
       const isNewest = () => workers.current.opening === worker;
       worker.addEventListener("error", (event) => {
         if (isNewest() || workers.current.open === worker) {
-          fail(
-            source.name,
-            event.message || "the guest could not be loaded, or it ran out of memory",
-          );
+          fail(source.name, event.message || NO_WORKER);
         }
       });
       setView((before) => ({
@@ -150,8 +147,12 @@ export function useDocuments(): Documents & {
 export async function recognise(name: string, files: Files): Promise<Recognised> {
   return sourceOf(name, files, async (of) => {
     const worker = startWorker();
+    // A tab that is older than the page of its server finds no worker, which then never answers.
+    const broken = new Promise<never>((_, reject) =>
+      worker.addEventListener("error", ({ message }) => reject(new Error(message || NO_WORKER))),
+    );
     try {
-      const answer = await wrap<Document>(worker).agents(of);
+      const answer = await Promise.race([wrap<Document>(worker).agents(of), broken]);
       if ("error" in answer) {
         throw new Error(answer.error.message);
       }
@@ -168,6 +169,10 @@ function grow(index: Index, document: Remote<Document>) {
     console.error("the entries cannot be indexed:", error);
   });
 }
+
+/** Why a worker ends without a word. */
+const NO_WORKER =
+  "a part of this page could not be loaded, or it ran out of memory: reload the page, which may have a newer version";
 
 /** A worker for one document. */
 export function startWorker(): Worker {

@@ -14,11 +14,15 @@ const asked = (kind: ActKind, id: string | null = null, notice: NoticeKind | nul
 test("each act has the command that does it to the agent of a file", () => {
   const at = "--ledger 'two agents.sqlite' --agent bob";
   for (const [what, command] of [
-    [asked("answer", "w"), `wakeful send ${at} prompt "what you want to say"`],
-    [asked("speak", null, "agent_parked"), `wakeful send ${at} prompt "what you want to say"`],
+    [asked("answer", "w"), `wakeful send ${at} prompt 'what you want to say'`],
+    [asked("speak", null, "agent_parked"), `wakeful send ${at} prompt 'what you want to say'`],
     [asked("start", null, "stopped"), `wakeful send ${at} start`],
     [asked("start", null, "overdue"), "wakeful serve --store 'two agents.sqlite'"],
-    [asked("deliver", "ci"), `wakeful send ${at} deliver ci "what has happened"`],
+    [asked("deliver", "ci"), `wakeful send ${at} deliver ci 'what you want to say'`],
+    [
+      asked("give_up", "build", "task_silent"),
+      `wakeful send ${at} fact '{"fact":"task_interrupted","task_id":"build"}'`,
+    ],
     [asked("grant", null, "budget_spent"), `wakeful budget ${at} grant --tokens 10000`],
     [asked("grant", "w", "budget_spent"), `wakeful budget ${at} grant --tokens 10000 --item w`],
   ] as const) {
@@ -31,7 +35,7 @@ test("an agent of a server is acted on through it, and a copy has nobody to act 
   const server: Place = { in: "server", url: "http://127.0.0.1:7171", agent: "ada" };
   assert.equal(
     commandFor(asked("speak"), server),
-    'wakeful send --server http://127.0.0.1:7171 --agent ada prompt "what you want to say"',
+    "wakeful send --server http://127.0.0.1:7171 --agent ada prompt 'what you want to say'",
   );
   assert.equal(commandFor(asked("start", null, "overdue"), server), null);
   assert.equal(commandFor(asked("speak"), { in: "nowhere" }), null);

@@ -18,6 +18,7 @@ export const ACTS: Record<ActKind, string> = {
   start: "Start it",
   deliver: "Deliver",
   grant: "Grant more",
+  give_up: "It is lost",
   look: "Look at it",
 };
 
@@ -34,8 +35,16 @@ function needsProcess({ act, notice }: Asked): boolean {
   return act.kind === "start" && notice !== "stopped" && notice !== null;
 }
 
+/** Whether an act needs words of the operator. */
+export function needsWords({ act }: Asked): boolean {
+  return act.kind === "answer" || act.kind === "speak" || act.kind === "deliver";
+}
+
+/** What stands for the words until there are some. */
+export const NO_WORDS = "what you want to say";
+
 /** The command that does it; null if there is nothing to do it to. */
-export function commandFor(asked: Asked, place: Place): string | null {
+export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string | null {
   if (place.in === "nowhere") {
     return null;
   }
@@ -47,7 +56,7 @@ export function commandFor(asked: Asked, place: Place): string | null {
   switch (kind) {
     case "answer":
     case "speak":
-      return `wakeful send ${at} prompt "what you want to say"`;
+      return `wakeful send ${at} prompt ${quoted(words)}`;
     case "start":
       return needsProcess(asked)
         ? place.in === "file"
@@ -55,16 +64,23 @@ export function commandFor(asked: Asked, place: Place): string | null {
           : null
         : `wakeful send ${at} start`;
     case "deliver":
-      return `wakeful send ${at} deliver ${quoted(id ?? "TRIGGER")} "what has happened"`;
+      return `wakeful send ${at} deliver ${quoted(id ?? "TRIGGER")} ${quoted(words)}`;
     case "grant":
       return `wakeful budget ${at} grant --tokens 10000${id == null ? "" : ` --item ${quoted(id)}`}`;
+    case "give_up":
+      return `wakeful send ${at} fact ${quoted(lost(id ?? "TASK"))}`;
     default:
       return null;
   }
 }
 
+/** The fact that a task was lost. */
+function lost(task: string): string {
+  return fact("task_interrupted", { task_id: task });
+}
+
 /** The facts that do it in a fork; null if a fork cannot show it. */
-export function factsFor({ act, notice }: Asked, now: number): string[] | null {
+export function factsFor({ act, notice }: Asked, now: number, words = NO_WORDS): string[] | null {
   switch (act.kind) {
     case "answer":
     case "speak":
@@ -75,7 +91,7 @@ export function factsFor({ act, notice }: Asked, now: number): string[] | null {
             kind: "operator_prompt",
             origin: { kind: "operator" },
             trust: "trusted_operator",
-            body: { type: "text", text: "what you want to say" },
+            body: { type: "text", text: words },
             ...(act.kind === "answer" && act.id != null && { work_item_id: act.id }),
           },
         }),
@@ -92,6 +108,8 @@ export function factsFor({ act, notice }: Asked, now: number): string[] | null {
           ...(act.id != null && { work_item_id: act.id }),
         }),
       ];
+    case "give_up":
+      return act.id == null ? null : [lost(act.id)];
     default:
       return null;
   }
@@ -106,12 +124,14 @@ export function adviceFor(asked: Asked): string {
       return "A parked agent goes on when a person speaks to it.";
     case "start":
       return needsProcess(asked)
-        ? "No process drives the agent. Start the one that drove it before."
+        ? "If this is not an older copy, no process drives the agent. Start the one that drove it before. It takes over each agent of its store that nobody drives, and interrupts their tasks."
         : "The agent was stopped, and goes on when it is started.";
     case "deliver":
       return "The agent waits for this. If it has happened and nobody told it, deliver it.";
     case "grant":
       return "The agent rests until the budget begins anew, or is raised.";
+    case "give_up":
+      return "Look at its machine first. If the task no longer runs, say that it was lost: the agent then goes on, and is told so.";
     default:
       return "";
   }

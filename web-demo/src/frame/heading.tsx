@@ -1,7 +1,7 @@
 // The top of the page: what is open, whether the native core agrees, and the headline.
 import { strToU8, zipSync } from "fflate";
 import { DropdownMenu } from "radix-ui";
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 
 import { dateAndTime } from "../case/clock.ts";
 import { scenario } from "../live/acts.ts";
@@ -13,7 +13,7 @@ import { carrying } from "../parts/permalink.ts";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
 import { shortened } from "../parts/visible.ts";
 import type { Note } from "../workspace/keeping.ts";
-import { NOTES_FILE, writtenNotes } from "../workspace/notes.ts";
+import { NOTES_FILE, TOLD_NOTES_FILE, toldIn, writtenNotes } from "../workspace/notes.ts";
 
 /** The heading of an open document. */
 export function Heading(props: {
@@ -126,22 +126,28 @@ function Export({
     if ("error" in answer) {
       throw new Error(answer.error.message);
     }
-    // A note about an entry that is not in the folder would lead nowhere.
-    zipped({ ...answer.ok, ...notesUpTo(upTo) });
+    zipped({ ...answer.ok, ...(await toldNotes(upTo)) });
+  };
+  /** The notes as text: in a folder, entries have other numbers, because it is sorted by class. */
+  const toldNotes = async (upTo: number): Promise<Record<string, string>> => {
+    const those = notes.filter((note) => note.seq <= upTo);
+    const rows = await open.document.rows(Uint32Array.from(those, (note) => note.seq));
+    return those.length === 0 ? {} : { [TOLD_NOTES_FILE]: toldIn(open.name, those, rows) };
   };
   const zipped = (files: Record<string, string>) => {
     const bytes = Object.entries(files).map(([path, text]) => [path, strToU8(text)]);
     const archive = zipSync(Object.fromEntries(bytes) as Record<string, Uint8Array>);
-    save(`${fileName(open.name)}.zip`, new Blob([archive as BlobPart]));
+    saved(`${fileName(open.name)}.zip`, new Blob([archive as BlobPart]));
   };
-  const notesUpTo = (upTo: number): Record<string, string> => {
-    const those = notes.filter((note) => note.seq <= upTo);
-    return those.length === 0 ? {} : { [NOTES_FILE]: writtenNotes(those) };
+  const [said, setSaid] = useState("");
+  const saved = (name: string, file: Blob) => {
+    save(name, file);
+    setSaid(`Saved ${name}`);
   };
-  const ledger = async () => save(`${fileName(open.name)}.jsonl`, await open.document.file());
+  const ledger = async () => saved(`${fileName(open.name)}.jsonl`, await open.document.file());
   const withNotes = async () => {
     const text = await (await open.document.file()).text();
-    zipped({ "ledger.jsonl": text, ...notesUpTo(open.length) });
+    zipped({ "ledger.jsonl": text, [NOTES_FILE]: writtenNotes(notes) });
   };
   const copyLink = async () => {
     const file = await open.document.file();
@@ -158,40 +164,57 @@ function Export({
       throw new Error("this ledger is too long for a link; export it and send the file");
     }
     await copyText(new URL(link, document.baseURI.replace(/#.*/, "")).href);
+    setSaid("Copied the link");
   };
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger className="quiet">Export ▾</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
-          <DropdownMenu.Item className="menu-item" onSelect={() => void folder(seq).catch(failed)}>
-            Fixture folder up to #{seq}, with expected.json (zip)
-          </DropdownMenu.Item>
-          <DropdownMenu.Item className="menu-item" onSelect={() => void copyLink().catch(failed)}>
-            Copy a link to this entry, with the ledger in it
-          </DropdownMenu.Item>
-          <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
-            Ledger, as it is (jsonl)
-          </DropdownMenu.Item>
-          {notes.length > 0 && (
+    <>
+      <span className="note" role="status">
+        {said}
+      </span>
+      <DropdownMenu.Root modal={false}>
+        <DropdownMenu.Trigger className="quiet">Export ▾</DropdownMenu.Trigger>
+        <DropdownMenu.Portal>
+          <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
             <DropdownMenu.Item
               className="menu-item"
-              onSelect={() => void withNotes().catch(failed)}
+              onSelect={() => void folder(open.length).catch(failed)}
             >
-              Ledger with the notes (zip)
+              Test of what it decides now: a fixture folder (zip)
             </DropdownMenu.Item>
-          )}
-          {acts !== null && (
-            <DropdownMenu.Item
-              className="menu-item"
-              onSelect={() => save(`${fileName(open.name)}.txt`, new Blob([scenario(acts)]))}
-            >
-              Scenario file of what was done (txt)
+            {seq < open.length && (
+              <DropdownMenu.Item
+                className="menu-item"
+                onSelect={() => void folder(seq).catch(failed)}
+              >
+                Test of what it decided after #{seq}: a fixture folder (zip)
+              </DropdownMenu.Item>
+            )}
+            <DropdownMenu.Item className="menu-item" onSelect={() => void copyLink().catch(failed)}>
+              Copy a link to this entry, with the ledger in it
             </DropdownMenu.Item>
-          )}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
+            <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
+              Ledger, as it is (jsonl)
+            </DropdownMenu.Item>
+            {notes.length > 0 && (
+              <DropdownMenu.Item
+                className="menu-item"
+                onSelect={() => void withNotes().catch(failed)}
+              >
+                Ledger with the notes (zip)
+              </DropdownMenu.Item>
+            )}
+            {acts !== null && (
+              <DropdownMenu.Item
+                className="menu-item"
+                onSelect={() => saved(`${fileName(open.name)}.txt`, new Blob([scenario(acts)]))}
+              >
+                Scenario file of what was done (txt)
+              </DropdownMenu.Item>
+            )}
+          </DropdownMenu.Content>
+        </DropdownMenu.Portal>
+      </DropdownMenu.Root>
+    </>
   );
 }
 

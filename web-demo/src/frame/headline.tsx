@@ -12,7 +12,15 @@ import { copyText } from "../parts/clipboard.ts";
 import { Said } from "../parts/said.tsx";
 import { SeqLinks } from "../parts/seq-link.tsx";
 import { visible } from "../parts/visible.ts";
-import { ACTS, adviceFor, commandFor, factsFor, type Asked, type Place } from "./acts.ts";
+import {
+  ACTS,
+  adviceFor,
+  commandFor,
+  factsFor,
+  needsWords,
+  type Asked,
+  type Place,
+} from "./acts.ts";
 
 /** What the headline needs of its document. */
 export interface Spoken {
@@ -89,6 +97,11 @@ export function Headline(spoken: Spoken) {
         <Said sentence={sentence} />
       </h1>
       <div className="heading-foot">
+        {seq < open.length && (
+          <button type="button" className="past" onClick={() => spoken.goTo(open.length)}>
+            This is the past: to the newest entry
+          </button>
+        )}
         <span className="since">
           {!isSupposed && since !== undefined && at(since) !== undefined && (
             <>
@@ -170,8 +183,10 @@ function ActDialog({
   opener: RefObject<Element | null>;
 }) {
   const [copied, setCopied] = useState(false);
-  const command = commandFor(asked, spoken.place);
-  const facts = factsFor(asked, spoken.seq);
+  const [typed, setTyped] = useState("");
+  const words = typed.trim() === "" ? undefined : typed;
+  const command = commandFor(asked, spoken.place, words);
+  const facts = factsFor(asked, spoken.seq, words);
   const copy = () => {
     copyText(command ?? "").then(
       () => setCopied(true),
@@ -192,6 +207,19 @@ function ActDialog({
         >
           <Dialog.Title>{ACTS[asked.act.kind]}</Dialog.Title>
           <p>{adviceFor(asked)}</p>
+          {needsWords(asked) && (
+            <label className="dialog-words">
+              Your words
+              <textarea
+                rows={2}
+                value={typed}
+                onChange={(event) => {
+                  setTyped(event.target.value);
+                  setCopied(false);
+                }}
+              />
+            </label>
+          )}
           {command === null ? (
             <p>
               This page has a copy of the ledger and cannot reach the agent. Act on the agent where

@@ -121,7 +121,8 @@ export function OpenDocument(shown: Shown) {
   }
   const odd = decided.oddities.length;
   const { notes, annotate } = shown;
-  const noted = notes.some((note) => note.seq === seq);
+  const notedAt = useMemo(() => new Set(notes.map((note) => note.seq)), [notes]);
+  const noted = notedAt.has(seq);
   useCommands([
     { id: "document.fork", name: "Fork here", group: "Document", run: () => fork([]) },
     {
@@ -246,7 +247,7 @@ export function OpenDocument(shown: Shown) {
             { name: "Live", body: shown.live },
           ]}
         />
-        <EntriesPane open={open} seq={seq} goTo={goTo} />
+        <EntriesPane open={open} seq={seq} goTo={goTo} noted={notedAt} />
       </div>
     </SelectEntry>
   );

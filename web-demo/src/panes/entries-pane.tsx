@@ -25,10 +25,13 @@ export function EntriesPane({
   open,
   seq,
   goTo,
+  noted,
 }: {
   open: Open;
   seq: number;
   goTo: (seq: number) => void;
+  /** The entries with a note. */
+  noted: ReadonlySet<number>;
 }) {
   const [search, setSearch] = useState("");
   const found = useFound(open, search);
@@ -139,6 +142,7 @@ export function EntriesPane({
                 </span>
                 <span className="entry-class">{row?.class ?? open.index.classOf(one)}</span>
                 <span className="entry-summary" title={row?.says}>
+                  {noted.has(one) && <span title="There is a note at this entry">✎ </span>}
                   {row?.says}
                 </span>
               </div>

@@ -1,8 +1,22 @@
 // Notes as a file beside a ledger.
+import type { Row } from "../document/rows.ts";
 import type { Note } from "./keeping.ts";
 
 /** The file in an exported archive. */
 export const NOTES_FILE = "notes.json";
+
+/** The file in an exported test, for people. */
+export const TOLD_NOTES_FILE = "notes.md";
+
+/** The notes as a text that names their entries, because a test has these in another order. */
+export function toldIn(name: string, notes: readonly Note[], rows: readonly Row[]): string {
+  const told = notes.map(({ seq, text }) => {
+    const row = rows.find((one) => one.seq === seq);
+    const entry = row === undefined ? "" : ` (${row.class}, ${row.at}): ${row.says}`;
+    return `## Entry ${seq}${entry}\n\n${text === "" ? "A bookmark." : text}\n`;
+  });
+  return [`# Notes at ${name}\n\nThe numbers are those of the ledger.\n`, ...told].join("\n");
+}
 
 /** The text of the file. */
 export function writtenNotes(notes: readonly Note[]): string {
