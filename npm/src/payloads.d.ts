@@ -3716,8 +3716,8 @@ export interface Act {
    */
   kind: ActKind;
   /**
-   * What to do it to: a work item, a task, an external trigger, or the number of an entry. `None`
-   * if it concerns the agent.
+   * What to do it to: a work item, a task, an external trigger, or the number of an entry.
+   * `None` if it concerns the agent.
    */
   id?: string | null;
 }

@@ -75,8 +75,8 @@ names! {
 pub struct Act {
     /// What to do.
     pub kind: ActKind,
-    /// What to do it to: a work item, a task, an external trigger, or the number of an entry. `None`
-    /// if it concerns the agent.
+    /// What to do it to: a work item, a task, an external trigger, or the number of an entry.
+    /// `None` if it concerns the agent.
     pub id: Option<String>,
 }
 

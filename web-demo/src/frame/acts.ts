@@ -131,7 +131,7 @@ export function adviceFor(asked: Asked): string {
     case "grant":
       return "The agent rests until the budget begins anew, or is raised.";
     case "give_up":
-      return "Look at its machine first. If the task no longer runs, say that it was lost: the agent then goes on, and is told so.";
+      return "Look at its machine first. If the task no longer runs, say that it was lost. The agent then goes on without its result.";
     default:
       return "";
   }

@@ -111,7 +111,7 @@ export function CursorBar(props: {
         <strong>#{seq.toLocaleString("en")}</strong> of {open.length.toLocaleString("en")}
       </span>
       <button type="button" className="quiet" aria-pressed={mark !== null} onClick={toggleMark}>
-        {mark === null || mark === seq ? "Mark" : `Marked #${mark}`}
+        {mark === null || mark === seq ? "Mark to compare" : `Marked #${mark}`}
       </button>
       <span className="cursor-says" title={row?.says}>
         {row !== undefined && (

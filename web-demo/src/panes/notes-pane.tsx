@@ -35,7 +35,10 @@ export function NotesPane({
     });
   };
   return (
-    <Pane title="Notes" note={<span className="note">kept in this browser, and exported</span>}>
+    <Pane
+      title="Notes"
+      note={<span className="note">kept here, and exported with the ledger and in a test</span>}
+    >
       <form className="note-form" onSubmit={write}>
         <label>
           Note at #{seq}
