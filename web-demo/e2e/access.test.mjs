@@ -97,7 +97,7 @@ test("by keyboard alone: from a case to a fork, its export, and back", () =>
       await command(page, "open heartbeat");
       await opened(page, "heartbeat");
       await command(page, "#7");
-      assert.match(await count(), /^#7 of/);
+      await page.locator(".cursor-count strong", { hasText: /^#7$/ }).waitFor();
       await shoot(page, "access-keyboard");
     },
     { acceptDownloads: true },
@@ -118,9 +118,9 @@ test("the palette finds commands, entries and cases, and gives the focus back", 
     await dialog.waitFor({ state: "detached" });
     assert.equal(await focused(page), "search entries");
     await command(page, "14");
-    assert.match(await page.locator(".cursor-count").innerText(), /^#14 of/);
+    await page.locator(".cursor-count strong", { hasText: /^#14$/ }).waitFor();
     await command(page, "dark theme");
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+    await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
     await command(page, "search the entries");
     assert.equal(await focused(page), "search entries");
     await page.keyboard.type("?m 0");
