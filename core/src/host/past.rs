@@ -3,7 +3,7 @@
 //! States are kept at multiples of a grain. The grain is finer near the position that was asked for
 //! last. So a move by one entry folds next to nothing, and a jump folds a bounded part of the log.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use core::ops::RangeInclusive;
 
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub struct DecisionFrom {
 /// What happened in a part of a ledger's past.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct History {
-    /// The decisions, as [`Past::history`] lists them.
+    /// The decision after the first entry, and each later one that differs from the one before.
     pub decisions: Vec<DecisionFrom>,
     /// What is odd. A burst that began in an earlier part is here again, with its first entry.
     pub oddities: Vec<Oddity>,
@@ -57,10 +57,11 @@ pub struct Past {
     /// The entry that was asked for last. The next question is likely near it.
     near: Seq,
     /// The machines after the last entries of the newest histories: of the ledger's own edition,
-    /// and of a supposed one. A comparison of both asks in turns.
-    stands: [Option<Machine>; 2],
+    /// and of a supposed one. A comparison of both asks in turns. They are in boxes, because most
+    /// loops never ask, and a loop is moved while it is opened.
+    stands: [Option<Box<Machine>>; 2],
     /// The watch of the ledger's own history.
-    watch: Watch,
+    watch: Option<Box<Watch>>,
 }
 
 impl Past {
@@ -103,15 +104,18 @@ impl Past {
         let before = Seq(entries.start().0.saturating_sub(1));
         let which = usize::from(edition.is_some());
         let stood = self.stands[which].take().filter(|machine| machine.head().seq == before);
-        let watch = edition.is_none().then(|| match stood {
-            Some(_) => core::mem::take(&mut self.watch),
-            None => Watch::default(),
-        });
-        let machine = stood.unwrap_or_else(|| self.nearest(options, before));
+        let mut watch = None;
+        if edition.is_none() {
+            let kept = self.watch.take().filter(|_| stood.is_some());
+            watch = Some(kept.unwrap_or_default());
+        }
+        let machine = stood.map_or_else(|| self.nearest(options, before), |machine| *machine);
         let mut pass = Pass { decisions: Vec::new(), edition, watch };
-        self.stands[which] = Some(self.walk(machine, ledger, entries, &mut pass)?);
-        let oddities = pass.watch.as_mut().map_or_else(Vec::new, Watch::take);
-        self.watch = pass.watch.unwrap_or_else(|| core::mem::take(&mut self.watch));
+        self.stands[which] = Some(Box::new(self.walk(machine, ledger, entries, &mut pass)?));
+        let oddities = pass.watch.as_mut().map_or_else(Vec::new, |watch| watch.take());
+        if pass.watch.is_some() {
+            self.watch = pass.watch;
+        }
         Ok(History { decisions: pass.decisions, oddities })
     }
 
@@ -181,7 +185,7 @@ struct Pass {
     decisions: Vec<DecisionFrom>,
     edition: Option<Edition>,
     /// `None` under another edition.
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
 }
 
 impl Visitor for Pass {
