@@ -6,7 +6,7 @@ use wakeful_core::{
     Clock, Effect, EntryBytes, Fact, Head, Ledger, LedgerError, Provider, ProviderError, RunId,
     Seq, TaskId, Timestamp, json,
 };
-use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     crossing::{object, text},
@@ -169,22 +169,22 @@ pub(crate) fn lines(page: &JsValue, limit: u32) -> Result<Vec<EntryBytes>, Ledge
              {why}"
         ),
     };
-    let lines: Vec<String> = match page.dyn_ref::<js_sys::Uint8Array>() {
-        Some(bytes) => lines_in(bytes.to_vec()).map_err(not_lines)?,
-        None => text(page)
-            .and_then(|page| json::read(&page).map_err(|why| why.to_string()))
-            .map_err(not_lines)?,
-    };
+    let lines: Vec<String> = lines_of(page).map_err(not_lines)?;
     if lines.len() > limit as usize {
         return Err(not_lines(format!("it has {}", lines.len())));
     }
     Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
 }
 
-/// The lines of a page in UTF-8, each ended by a newline. JSON has none inside of it.
-fn lines_in(page: Vec<u8>) -> Result<Vec<String>, String> {
-    let page = String::from_utf8(page).map_err(|why| why.to_string())?;
-    Ok(page.split_terminator('\n').map(Into::into).collect())
+fn lines_of(page: &JsValue) -> Result<Vec<String>, String> {
+    // Not in the small module, which pages download: few ledgers are so long there.
+    #[cfg(feature = "questions")]
+    if let Some(bytes) = wasm_bindgen::JsCast::dyn_ref::<js_sys::Uint8Array>(page) {
+        // Each line ends with a newline. JSON has none inside of it.
+        let page = String::from_utf8(bytes.to_vec()).map_err(|why| why.to_string())?;
+        return Ok(page.split_terminator('\n').map(Into::into).collect());
+    }
+    text(page).and_then(|page| json::read(&page).map_err(|why| why.to_string()))
 }
 
 /// The error of a ledger's call that threw or whose promise rejected: code "conflict" or

@@ -64,7 +64,10 @@ export interface Ledger {
   storeSnapshot?(head: Head, snapshot: string): void;
 }
 
-/** A store that has its lines as bytes. A long ledger is read faster so. */
+/**
+ * A store that has its lines as bytes. A long ledger is read faster so. Only `core-fast.wasm` reads
+ * it.
+ */
 export interface ByteLedger extends Omit<Ledger, "read"> {
   /**
    * Up to `limit` lines after the position `after`, in order, in UTF-8 and each ended by a newline;
