@@ -177,8 +177,8 @@ pub(crate) fn lines(page: &JsValue, limit: u32) -> Result<Vec<EntryBytes>, Ledge
 }
 
 fn lines_of(page: &JsValue) -> Result<Vec<String>, String> {
-    // Not in the small module, which pages download: few ledgers are so long there.
-    #[cfg(feature = "questions")]
+    // Not in the package, whose small module pages download: few ledgers are so long there.
+    #[cfg(feature = "workbench")]
     if let Some(bytes) = wasm_bindgen::JsCast::dyn_ref::<js_sys::Uint8Array>(page) {
         // Each line ends with a newline. JSON has none inside of it.
         let page = String::from_utf8(bytes.to_vec()).map_err(|why| why.to_string())?;

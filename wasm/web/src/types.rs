@@ -64,18 +64,6 @@ export interface Ledger {
   storeSnapshot?(head: Head, snapshot: string): void;
 }
 
-/**
- * A store that has its lines as bytes. A long ledger is read faster so. Only `core-fast.wasm` reads
- * it.
- */
-export interface ByteLedger extends Omit<Ledger, "read"> {
-  /**
-   * Up to `limit` lines after the position `after`, in order, in UTF-8 and each ended by a newline;
-   * empty at the end.
-   */
-  read(after: number, limit: number): Uint8Array;
-}
-
 /** The time. */
 export interface Clock {
   /** Nanoseconds since the epoch. */
@@ -101,7 +89,7 @@ export interface Provider {
 
 /** What a host provides. */
 export interface Host {
-  ledger: Ledger | ByteLedger;
+  ledger: Ledger;
   clock: Clock;
   provider: Provider;
 }

@@ -16,6 +16,15 @@ use crate::{
 const TYPES: &'static str = r#"
 import type { Edition, Headline, Oddity, Policy } from "./payloads.js";
 
+/** A store that has its lines as bytes. A long ledger is read faster so. */
+export interface ByteLedger extends Omit<Ledger, "read"> {
+  /**
+   * Up to `limit` lines after the position `after`, in order, in UTF-8 and each ended by a newline;
+   * empty at the end.
+   */
+  read(after: number, limit: number): Uint8Array;
+}
+
 /** How the past is looked at; each part may be absent. */
 export interface ViewOptions {
   /** The boundary of the decision; by default the next one of a loop. */

@@ -108,7 +108,10 @@ function observer(
   };
   // The instant of the newest entry, so that opening makes nothing due.
   const clock = { now: () => instantOf(lines) };
-  return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ledger, clock, provider });
+  // The workbench's module also reads a ledger of bytes; the shared declarations of a host do not
+  // say so.
+  const host = { ledger: ledger satisfies Guest.ByteLedger as unknown as Guest.Ledger };
+  return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ...host, clock, provider });
 }
 
 /** The agent of the first entry. If it has none, the core says what is wrong. */
