@@ -10,7 +10,18 @@ import { gzipSync } from "node:zlib";
 import { unzipSync } from "fflate";
 
 import { largeLedger } from "./large.mjs";
-import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot, visit } from "./page.mjs";
+import {
+  choose,
+  goTo,
+  median,
+  newPage,
+  opened,
+  openFile,
+  openWorkbench,
+  resident,
+  shoot,
+  visit,
+} from "./page.mjs";
 
 const LARGE = 100_000;
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
@@ -32,30 +43,6 @@ after(async () => {
 });
 
 const text = (page, selector) => page.locator(selector).innerText();
-const median = (numbers) =>
-  numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
-
-/**
- * The memory of the pages' processes in MB, or a text if the system does not tell.
- */
-async function renderers(browser) {
-  const session = await browser.newBrowserCDPSession();
-  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
-  await session.detach();
-  const kilobytes = await Promise.all(
-    processInfo
-      .filter(({ type }) => type === "renderer")
-      .map(({ id }) =>
-        readFile(`/proc/${id}/status`, "utf8").then(
-          (status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]),
-          () => Number.NaN,
-        ),
-      ),
-  );
-  const sum = kilobytes.reduce((sum, each) => sum + each, 0);
-  return Number.isNaN(sum) ? "an unknown number of" : Math.round(sum / 1e3);
-}
-
 /** A journey in a fresh page, which must keep a clean console. */
 const journey = (use) => visit(workbench, use);
 
@@ -247,7 +234,7 @@ test(`time travel on ${LARGE} entries`, async () => {
     }
     await page.keyboard.press("+");
     await shoot(page, "journey-time-travel");
-    const memory = await renderers(workbench.browser);
+    const memory = Math.round((await resident(workbench.browser)) / 1e6);
     console.log(
       `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), ${memory} MB resident in page and worker`,
     );

@@ -2,7 +2,7 @@
 // MEASURED=1000000 runs it with a million, which takes some minutes.
 import assert from "node:assert/strict";
 import { closeSync, openSync, writeSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import init from "@sqlite.org/sqlite-wasm";
 
 import { largerLedger } from "./large.mjs";
-import { goTo, openWorkbench, visit } from "./page.mjs";
+import { goTo, median, openWorkbench, resident, visit } from "./page.mjs";
 
 const ENTRIES = Number(process.env.MEASURED ?? 100_000);
 const scale = ENTRIES / 1_000_000;
@@ -93,27 +93,6 @@ async function generate() {
   return size;
 }
 
-/** The memory of the pages' processes in bytes; not a number if the system does not tell. */
-async function resident(browser) {
-  const session = await browser.newBrowserCDPSession();
-  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
-  await session.detach();
-  const each = await Promise.all(
-    processInfo
-      .filter(({ type }) => type === "renderer")
-      .map(({ id }) =>
-        readFile(`/proc/${id}/status`, "utf8").then(
-          (status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024,
-          () => Number.NaN,
-        ),
-      ),
-  );
-  return each.reduce((sum, bytes) => sum + bytes, 0);
-}
-
-const median = (numbers) =>
-  numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
-
 /** The times from an arrow key to the next frame after the panes changed. */
 async function steps(page, count) {
   const took = [];
@@ -188,11 +167,12 @@ test("a ledger of lines opens with progress, and can be cancelled", { timeout: 6
     );
     assert.ok(said <= goals.linesMs, `the first sentence takes ${ms(said)}`);
     assert.ok(decided <= goals.decisionsMs, `all decisions take ${ms(decided)}`);
-    // The faster steps, because a machine that does other things too delays some of them.
+    // In the everyday test the faster steps count, because a busy machine delays some of them.
     const quick = took.toSorted((left, right) => left - right)[took.length >> 2];
-    assert.ok(quick < goals.stepMs, `a step takes ${quick} ms`);
+    const judged = scale === 1 ? median(took) : quick;
+    assert.ok(judged < goals.stepMs, `a step takes ${judged} ms`);
     // The page itself counts in a small ledger.
-    assert.ok(!(sizes > goals.sizes + 1 / scale / 10), `${sizes.toFixed(1)} sizes of the ledger`);
+    assert.ok(sizes <= goals.sizes + 1 / scale / 10, `${sizes.toFixed(1)} sizes of the ledger`);
   }),
 );
 

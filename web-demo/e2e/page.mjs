@@ -164,3 +164,27 @@ export async function withStanding(page) {
   }
   await page.locator(".live .budgets").getByText("200 of 150").waitFor();
 }
+
+/**
+ * The memory of the pages' processes in bytes, as Linux tells it; not a number on other systems.
+ */
+export async function resident(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  await session.detach();
+  const each = await Promise.all(
+    processInfo
+      .filter(({ type }) => type === "renderer")
+      .map(({ id }) =>
+        readFile(`/proc/${id}/status`, "utf8").then(
+          (status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024,
+          () => Number.NaN,
+        ),
+      ),
+  );
+  return each.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** The number in the middle. */
+export const median = (numbers) =>
+  numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];

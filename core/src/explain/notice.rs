@@ -13,7 +13,7 @@ use crate::{
     id::Seq,
     ladder::{self, View, owed},
     record::{
-        decision::{Boundary, Decision, DecisionKind},
+        decision::{Decision, DecisionKind},
         turn::TurnTerminalKind,
     },
     state::{
@@ -171,8 +171,7 @@ fn is_ended(state: &State) -> bool {
 
 /// When a process would take the next step.
 fn due(state: &State) -> Option<Timestamp> {
-    let boundary = if state.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop };
-    let view = View::to_decide(state, boundary, state.at);
+    let view = View::to_decide(state, state.boundary(), state.at);
     let decision = ladder::decide(state.control.edition, &view).decision;
     // A rest and an open run wait for an instant; every other decision is carried out at once.
     if decision.kind.may_repeat() { owed::next_wake(state, state.at) } else { Some(state.at) }

@@ -389,7 +389,7 @@ impl Machine {
     /// The boundary at which a loop takes its next step.
     #[must_use]
     pub fn boundary(&self) -> Boundary {
-        if self.state.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop }
+        self.state.boundary()
     }
 
     /// Reports that the batch is durable: applies it and releases its effects, after those that

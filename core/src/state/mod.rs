@@ -32,6 +32,7 @@ use crate::{
     id::{AgentId, MessageId, Seq},
     record::{
         chain::Head,
+        decision::Boundary,
         edition::Edition,
         ingress::ExternalTriggerRecord,
         policy::Policy,
@@ -142,6 +143,11 @@ impl State {
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.control.policy
+    }
+
+    /// The boundary at which a loop takes its next step.
+    pub(crate) fn boundary(&self) -> Boundary {
+        if self.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop }
     }
 
     /// Whether a driver has taken over the ledger. Before that it is only observed.

@@ -52,7 +52,9 @@ function firstBad(bytes: Uint8Array): number {
 export function size(bytes: number): string {
   return bytes < 1_000_000
     ? `${(bytes / 1_000).toFixed(1)} kB`
-    : `${(bytes / 1_000_000).toFixed(1)} MB`;
+    : bytes < 1_000_000_000
+      ? `${(bytes / 1_000_000).toFixed(1)} MB`
+      : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }
 
 /** The dropped files, with the files of dropped folders. */

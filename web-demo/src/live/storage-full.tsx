@@ -10,10 +10,6 @@ const MOSTLY = 0.9;
 /** The time between two looks at the storage, in milliseconds. */
 const LOOK_MS = 2_000;
 
-/** Bytes in words, also many. */
-const amount = (bytes: number) =>
-  bytes < 1_000_000_000 ? size(bytes) : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
-
 /** That it is full, how much is used, and what to do. */
 export function StorageFull() {
   const [told, setTold] = useState<Awaited<ReturnType<typeof storageUsed>>>(null);
@@ -31,7 +27,7 @@ export function StorageFull() {
     <div className="live-refused">
       <p>
         The browser's storage for this page is full
-        {told !== null && `: ${amount(told.used)} of ${amount(told.of)} are used`}.
+        {told !== null && `: ${size(told.used)} of ${size(told.of)} are used`}.
         {told !== null &&
           told.used < told.of * MOSTLY &&
           " The disk has no more room than that, or the browser allows less than it says."}
