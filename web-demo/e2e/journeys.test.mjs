@@ -174,7 +174,7 @@ test("a file that is too large for a tab is refused, and the tab survives", () =
     await page.locator('input[aria-label="file to open"]').setInputFiles(path);
     await page
       .getByRole("alert")
-      .getByText(/1001\.0 MB are more than a tab can hold/)
+      .getByText(/1,001 MB are more than a tab can hold/)
       .waitFor();
     assert.equal(await text(page, ".sentence"), sentence);
     await choose(page, bundle.cases.at(-1).case);

@@ -57,6 +57,11 @@ export function size(bytes: number): string {
       : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }
 
+/** Whole megabytes, rounded up: a size above a limit never reads as the limit. */
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1_000_000).toLocaleString("en")} MB`;
+}
+
 /** The dropped files, with the files of dropped folders. */
 export async function dropped(
   items: DataTransferItemList,
@@ -113,7 +118,7 @@ function fitting(file: File, before: Files): File {
   const whole = Object.values(before).reduce((sum, { size }) => sum + size, file.size);
   if (whole > MOST_BYTES) {
     throw new Error(
-      `${size(whole)} are more than a tab can hold; it opens up to ${size(MOST_BYTES)}. The command line has no such limit: \`wakeful why\`, \`wakeful log\``,
+      `${megabytes(whole)} are more than a tab can hold; it opens up to ${megabytes(MOST_BYTES)}. The command line has no such limit: \`wakeful why\`, \`wakeful log\``,
     );
   }
   return file;

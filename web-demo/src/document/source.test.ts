@@ -120,7 +120,7 @@ test("a file that is too large for a tab is refused before it is read", async ()
     });
   await assert.rejects(
     chosen([file("large.jsonl", MOST_BYTES + 1)]),
-    /1000\.0 MB are more than a tab can hold; it opens up to 1000\.0 MB/,
+    /1,001 MB are more than a tab can hold; it opens up to 1,000 MB/,
   );
   const small: Files = (await chosen([file("small.jsonl", 1)])).files;
   assert.deepEqual(Object.keys(small), ["small.jsonl"]);
