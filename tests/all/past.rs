@@ -153,7 +153,9 @@ fn one_by_one(
     let supposed = Supposition::read(&supposed).expect("an edition");
     let mut decisions: Vec<DecisionFrom> = Vec::new();
     for seq in entries {
-        let then = agent.at(Seq(seq)).expect("an entry").supposing(&supposed);
+        let then = agent.at(Seq(seq)).expect("an entry");
+        let other = then.supposing(&supposed);
+        let then = other.as_ref().unwrap_or(then);
         let decision = then.explain(then.boundary(), then.state().at()).decision;
         let found = DecisionFrom {
             seq: Seq(seq),

@@ -28,13 +28,14 @@ test("a wake that nobody took is overdue, and what to do about it is offered", (
     const notice = page.locator(".notice").first();
     await notice.getByText(/^Overdue: a wake was due at 2026-05-27T09:20:00Z\./).waitFor();
     assert.match(await notice.innerText(), /Since 2026-05-27 09:10 UTC \(\d+ d/);
+    assert.match(await sentence(page), /^As of #46: /, "it does not read as if it were to come");
     await goTo(page, "heartbeat.jsonl", 20);
     await page.locator(".pane-state .pane-head", { hasText: "head #20" }).waitFor();
     assert.equal(await page.locator(".notice").count(), 0, "at that time nothing was overdue");
 
     await page.keyboard.press("End");
-    await notice.getByRole("button", { name: "Start it" }).click();
-    const dialog = page.getByRole("dialog", { name: "Start it" });
+    await notice.getByRole("button", { name: "Start its process" }).click();
+    const dialog = page.getByRole("dialog", { name: "Start its process" });
     await dialog.getByText(/no process drives the agent\./).waitFor();
     await dialog.getByRole("button", { name: "Try it in a fork" }).click();
     await page.locator(".kind-fork").waitFor();

@@ -2,6 +2,8 @@
 //!
 //! States are kept at multiples of a grain. The grain is finer near the position that was asked for
 //! last. So a move by one entry folds next to nothing, and a jump folds a bounded part of the log.
+//! The machine of the last answer goes on by itself, because a copy of a long life's state takes as
+//! long as hundreds of entries.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::ops::RangeInclusive;
@@ -24,6 +26,9 @@ use wakeful_json::Map;
 
 /// The coarsest grain, in entries, of a log that is at most [`COARSE`] times as long.
 const GRAIN: u64 = 256;
+
+/// The finest grain, in entries.
+const FINEST: u64 = 16;
 
 /// The most states that are kept at the coarsest grain. The grain of a longer log is coarser.
 const COARSE: u64 = 64;
@@ -56,6 +61,8 @@ pub struct Past {
     kept: Map<Seq, State>,
     /// The entry that was asked for last. The next question is likely near it.
     near: Seq,
+    /// The machine of the last answer. It is in a box, as those below.
+    asked: Option<Box<Machine>>,
     /// The machines after the last entries of the newest histories: of the ledger's own edition,
     /// and of a supposed one. A comparison of both asks in turns. They are in boxes, because most
     /// loops never ask, and a loop is moved while it is opened.
@@ -74,10 +81,16 @@ impl Past {
         options: &Options,
         ledger: &mut impl Ledger,
         asked: Seq,
-    ) -> Result<Machine, SchedulerError> {
+    ) -> Result<&Machine, SchedulerError> {
         self.near = asked;
-        let machine = self.nearest(options, asked);
-        self.walk(machine, ledger, asked..=asked, &mut Nobody)
+        let kept = self.kept.at_or_before(&asked).map_or(Seq::default(), |(seq, _)| *seq);
+        let goes_on = |machine: &Box<Machine>| (kept..=asked).contains(&machine.head().seq);
+        let machine = match self.asked.take().filter(goes_on) {
+            Some(machine) => *machine,
+            None => self.nearest(options, asked),
+        };
+        let machine = self.walk(machine, ledger, asked..=asked, &mut Nobody)?;
+        Ok(self.asked.insert(Box::new(machine)))
     }
 
     /// The decisions after these entries, each at the entry's instant and the loop's next boundary;
@@ -243,9 +256,9 @@ pub(crate) fn each_entry(
     Ok(())
 }
 
-/// The grain at this distance from the entry that was asked for: about half the distance, up to the
-/// coarsest.
+/// The grain at this distance from the entry that was asked for: about half the distance, between
+/// the finest and the coarsest.
 fn grain(distance: u64, coarsest: u64) -> u64 {
     let power = distance.checked_ilog2().unwrap_or_default();
-    (1 << power.saturating_sub(1)).min(coarsest)
+    (1 << power.saturating_sub(1)).clamp(FINEST, coarsest)
 }

@@ -340,19 +340,17 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.state()
     }
 
-    /// The machine at an entry. Ask it, but do not drive it; its own time is `state().at`. States
-    /// on the way are kept, so steps forward and back from there are quick.
+    /// The machine at an entry. Its own time is `state().at`. To go on from there, make a machine
+    /// of your own with [`Machine::standing`]. States on the way are kept, so steps forward and
+    /// back from there are quick.
     ///
     /// # Errors
     /// If there is no such entry, or the ledger cannot be read or is damaged before it.
-    pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
+    pub fn at(&mut self, seq: Seq) -> Result<&Machine, SchedulerError> {
         self.there_is(seq)?;
         // The newest state is here already, so nothing has to be folded.
         if seq == self.machine.head().seq {
-            return Ok(Machine::standing(
-                self.machine.options().clone(),
-                self.machine.state().clone(),
-            ));
+            return Ok(&self.machine);
         }
         self.past.at(self.machine.options(), &mut self.ledger, seq)
     }

@@ -464,20 +464,20 @@ impl Machine {
         owed::next_wake(&self.state, now.max(self.state.at))
     }
 
-    /// The machine under the supposed edition or policy. Ask it, but do not drive it: the ledger
-    /// does not have that edition or policy.
+    /// A machine under the supposed edition or policy; `None` if nothing is supposed. Ask it, but
+    /// do not drive it: the ledger does not have that edition or policy.
     #[must_use]
-    pub fn supposing(self, supposed: &Supposition) -> Self {
-        // Relisting takes as long as the state is large.
+    pub fn supposing(&self, supposed: &Supposition) -> Option<Self> {
+        // Copying and relisting take as long as the state is large.
         if *supposed == Supposition::default() {
-            return self;
+            return None;
         }
-        let mut state = self.state;
+        let mut state = self.state.copied();
         let set = supposed.over(&state.control.policy);
         state.control.set(set);
         // The lists depend on policy and edition.
         state.relist_all();
-        Self::standing(self.options, state)
+        Some(Self::standing(self.options.clone(), state))
     }
 
     /// The decision at the loop's next boundary and the instant of the last entry. If an edition is

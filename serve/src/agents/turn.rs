@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wakeful_core::{
     host::{Ledger, SchedulerError},
     id::Seq,
+    machine::Machine,
     record::effect::{Effect, TurnRequest},
 };
 
@@ -37,7 +38,9 @@ fn asked_again(
     let Some((_, first)) = page.first() else { return Ok(None) };
     let Some(before) = first.0.checked_sub(1).filter(|seq| *seq > 0) else { return Ok(None) };
     let stored = scheduler.ledger().read(Seq(before), 1)?;
-    let mut machine = scheduler.at(Seq(before))?;
+    let then = scheduler.at(Seq(before))?;
+    // A copy, because it goes on to the decision.
+    let mut machine = Machine::standing(then.options().clone(), then.state().clone());
     let Some(entry) = stored.first().and_then(|bytes| bytes.open(&machine.head()).ok()) else {
         return Ok(None);
     };

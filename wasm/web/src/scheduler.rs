@@ -98,9 +98,9 @@ impl Scheduler {
         came.map_err(failure)
     }
 
-    /// The machine as it was at an entry.
-    pub(crate) fn at(&self, seq: f64) -> Result<Machine, JsValue> {
-        self.with(|inner| inner.at(position(seq)))
+    /// Asks the machine as it was at an entry.
+    pub(crate) fn at<T>(&self, seq: f64, ask: impl FnOnce(&Machine) -> T) -> Result<T, JsValue> {
+        self.with(|inner| inner.at(position(seq)).map(ask))
     }
 
     /// Takes a fact: JSON text, which stays as it is, or an object.
@@ -297,8 +297,7 @@ impl Scheduler {
     ) -> Result<String, JsValue> {
         question("explainAt", || {
             let boundary: Boundary = read("boundary", &boundary)?;
-            let then = self.at(seq)?;
-            Ok(json::write(&then.explain(boundary, then.state().at())))
+            self.at(seq, |then| json::write(&then.explain(boundary, then.state().at())))
         })
     }
 
@@ -361,8 +360,7 @@ impl Scheduler {
         question("whyNotAt", || {
             let (boundary, asked): (Boundary, DecisionKind) =
                 (read("boundary", &boundary)?, read("decision", &decision)?);
-            let then = self.at(seq)?;
-            Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
+            self.at(seq, |then| json::write(&then.why_not(boundary, asked, then.state().at())))
         })
     }
 
@@ -410,7 +408,7 @@ impl Scheduler {
     /// As `stateAt`.
     #[wasm_bindgen(js_name = stateAtText)]
     pub fn state_at_text(&self, seq: f64) -> Result<String, JsValue> {
-        question("stateAt", || Ok(json::write(self.at(seq)?.state())))
+        question("stateAt", || self.at(seq, |then| json::write(then.state())))
     }
 
     /// The earliest instant at which a step would find something new, in nanoseconds since the

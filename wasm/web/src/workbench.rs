@@ -100,15 +100,19 @@ impl Scheduler {
         let options = or_none(options);
         let asked: Asked = read("options", &options)?;
         let supposed = read_by("options", &options, Supposition::read)?;
-        let then = self.at(seq)?.supposing(&supposed);
-        let boundary = asked.boundary.unwrap_or_else(|| then.boundary());
-        let explanation = then.explain(boundary, then.state().at());
-        object(&AgentView {
-            boundary,
-            headline: then.headline(&explanation.decision, asked.now),
-            explanation,
-            summary: then.summary(),
-        })
+        let view = self.at(seq, |then| {
+            let other = then.supposing(&supposed);
+            let then = other.as_ref().unwrap_or(then);
+            let boundary = asked.boundary.unwrap_or_else(|| then.boundary());
+            let explanation = then.explain(boundary, then.state().at());
+            AgentView {
+                boundary,
+                headline: then.headline(&explanation.decision, asked.now),
+                explanation,
+                summary: then.summary(),
+            }
+        })?;
+        object(&view)
     }
 
     /// What happened in the entries `from` to `to`. Each decision is at the instant of its entry

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ActKind, NoticeKind } from "@package/payloads.js";
 
-import { adviceFor, commandFor, factsFor, type Place } from "./acts.ts";
+import { adviceFor, commandFor, factsFor, labelOf, type Place } from "./acts.ts";
 
 const FILE: Place = { in: "file", file: "two agents.sqlite", agent: "bob" };
 const asked = (kind: ActKind, id: string | null = null, notice: NoticeKind | null = null) => ({
@@ -29,6 +29,13 @@ test("each act has the command that does it to the agent of a file", () => {
     assert.equal(commandFor(what, FILE), command);
     assert.notEqual(adviceFor(what), "");
   }
+});
+
+test("a start of a process is not called the start of an agent", () => {
+  assert.equal(labelOf(asked("start", null, "overdue")), "Start its process");
+  assert.equal(labelOf(asked("start", null, "stopped")), "Start it");
+  assert.equal(labelOf(asked("answer")), "Answer");
+  assert.equal(labelOf(asked("newer" as ActKind)), "newer");
 });
 
 test("an agent of a server is acted on through it, and a copy has nobody to act on", () => {

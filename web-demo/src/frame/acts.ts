@@ -11,8 +11,7 @@ export type Place =
   /** Copies, examples and forks: there is no agent to act on. */
   | { in: "nowhere" };
 
-/** The acts, as the label of their button. */
-export const ACTS: Record<ActKind, string> = {
+const LABELS: Record<ActKind, string> = {
   answer: "Answer",
   speak: "Speak to it",
   start: "Start it",
@@ -33,6 +32,13 @@ export interface Asked {
  */
 function needsProcess({ act, notice }: Asked): boolean {
   return act.kind === "start" && notice !== "stopped" && notice !== null;
+}
+
+/** An act, as the label of its button. An act that is newer than this page has its own name. */
+export function labelOf(asked: Asked): string {
+  return needsProcess(asked)
+    ? "Start its process"
+    : (LABELS[asked.act.kind] ?? String(asked.act.kind));
 }
 
 /** Whether an act needs words of the operator. */

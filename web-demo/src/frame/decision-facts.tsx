@@ -1,10 +1,11 @@
 // The decision: kind, reason, rule and evidence.
+import { memo } from "react";
 import type { Decision } from "@package/payloads.js";
 
 import { SeqLinks } from "../parts/seq-link.tsx";
 
 /** The facts of a decision, in a row with a fixed height. */
-export function DecisionFacts({ decision }: { decision: Decision }) {
+export const DecisionFacts = memo(function DecisionFacts({ decision }: { decision: Decision }) {
   const about = [decision.message_id, decision.work_item_id, decision.task_id].filter(
     (id) => id != null,
   );
@@ -40,7 +41,7 @@ export function DecisionFacts({ decision }: { decision: Decision }) {
       </div>
     </section>
   );
-}
+});
 
 function Fact({ name, value, strong = false }: { name: string; value: string; strong?: boolean }) {
   return (

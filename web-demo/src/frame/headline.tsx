@@ -13,10 +13,10 @@ import { Said } from "../parts/said.tsx";
 import { SeqLinks } from "../parts/seq-link.tsx";
 import { visible } from "../parts/visible.ts";
 import {
-  ACTS,
   adviceFor,
   commandFor,
   factsFor,
+  labelOf,
   needsWords,
   type Asked,
   type Place,
@@ -58,6 +58,8 @@ export function Headline(spoken: Spoken) {
   /** The instant of an entry; undefined while it is unknown. */
   const at = (of: number | undefined) => (of === undefined ? undefined : rows.get(of)?.at);
   const here = at(seq);
+  // What the sentence expects has not come, so it must not read as if it were still to come.
+  const isStale = spoken.now !== null && notices.some((notice) => notice.kind === "overdue");
   /** What opened the dialog, to which the focus returns. */
   const opener = useRef<Element | null>(null);
   const took = (act: Act, notice: Notice | null) => {
@@ -81,7 +83,10 @@ export function Headline(spoken: Spoken) {
                 <Since then={at(notice.seqs[0])} here={here} now={spoken.now} />{" "}
                 <SeqLinks seqs={notice.seqs} />
               </span>
-              <ActButton act={notice.act} take={() => took(notice.act, notice)} />
+              <ActButton
+                asked={{ act: notice.act, notice: notice.kind }}
+                take={() => took(notice.act, notice)}
+              />
             </li>
           ))}
         </ul>
@@ -94,6 +99,7 @@ export function Headline(spoken: Spoken) {
         data-supposed={isSupposed}
       >
         {isSupposed && <span className="supposing">If so: </span>}
+        {isStale && <span className="supposing">As of #{seq}: </span>}
         <Said sentence={sentence} />
       </h1>
       <div className="heading-foot">
@@ -111,7 +117,7 @@ export function Headline(spoken: Spoken) {
           )}
         </span>
         {next !== null && next !== undefined && !isNamed(next, notices) && (
-          <ActButton act={next} take={() => took(next, null)} />
+          <ActButton asked={{ act: next, notice: null }} take={() => took(next, null)} />
         )}
         {seen !== null && (
           <button type="button" className="link" onClick={spoken.askWhatElse}>
@@ -162,10 +168,10 @@ function Since({
   );
 }
 
-function ActButton({ act, take }: { act: Act; take: () => void }) {
+function ActButton({ asked, take }: { asked: Asked; take: () => void }) {
   return (
-    <button type="button" className="act" data-act={act.kind} onClick={take}>
-      {ACTS[act.kind] ?? act.kind}
+    <button type="button" className="act" data-act={asked.act.kind} onClick={take}>
+      {labelOf(asked)}
     </button>
   );
 }
@@ -205,7 +211,7 @@ function ActDialog({
             (opener.current as HTMLElement | null)?.focus();
           }}
         >
-          <Dialog.Title>{ACTS[asked.act.kind]}</Dialog.Title>
+          <Dialog.Title>{labelOf(asked)}</Dialog.Title>
           <p>{adviceFor(asked)}</p>
           {needsWords(asked) && (
             <label className="dialog-words">

@@ -119,6 +119,7 @@ export function OpenDocument(shown: Shown) {
   if (answer !== null && "ok" in answer && answer.ok !== seen) {
     setSeen(answer.ok);
   }
+  const selection = useMemo(() => ({ selected: seq, select: jumpTo }), [seq, jumpTo]);
   const odd = decided.oddities.length;
   const { notes, annotate } = shown;
   const notedAt = useMemo(() => new Set(notes.map((note) => note.seq)), [notes]);
@@ -146,7 +147,7 @@ export function OpenDocument(shown: Shown) {
     },
   ]);
   return (
-    <SelectEntry value={{ selected: seq, select: jumpTo }}>
+    <SelectEntry value={selection}>
       <Supposing supposed={supposed} end={() => setSupposed(undefined)} />
       <Heading
         open={open}

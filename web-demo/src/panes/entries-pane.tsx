@@ -2,6 +2,7 @@
 // cursor.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
+  memo,
   useEffect,
   useMemo,
   useRef,
@@ -20,8 +21,11 @@ import { useSearchField } from "../parts/search.ts";
 
 const ROW_PX = 24;
 
+/** The rows that are asked for at once, so that few moves of the cursor have to ask. */
+const ASKED = 64;
+
 /** Entries, oldest first. Entries after the cursor are dimmed. */
-export function EntriesPane({
+export const EntriesPane = memo(function EntriesPane({
   open,
   seq,
   goTo,
@@ -52,19 +56,32 @@ export function EntriesPane({
     getScrollElement: () => body.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
+    // Else each move of the list is drawn by itself, beside what else has changed.
+    useFlushSync: false,
   });
   const at = list.indexOf(seq);
   const items = rows.getVirtualItems();
-  const known = useRows(
-    open,
-    items.map(({ index }) => list.seqAt(index)),
-  );
+  const first = Math.floor((items[0]?.index ?? 0) / ASKED);
+  const last = Math.floor((items.at(-1)?.index ?? 0) / ASKED);
+  const seqs = useMemo(() => {
+    const end = Math.min(list.length, (last + 1) * ASKED);
+    return Array.from({ length: end - first * ASKED }, (_, at) => list.seqAt(first * ASKED + at));
+  }, [list, first, last]);
+  const known = useRows(open, seqs);
 
   // Keep the entry at the cursor in view, also if the height of the pane changes.
   const height = rows.scrollRect?.height;
   useEffect(() => {
-    if (at >= 0) {
-      rows.scrollToIndex(at, { align: "auto" });
+    // All rows have one height. To ask the page for sizes would lay it out once more.
+    const to = at * ROW_PX;
+    const from = rows.scrollOffset ?? 0;
+    if (at < 0 || height === undefined || body.current === null) {
+      return;
+    }
+    if (to < from) {
+      body.current.scrollTop = to;
+    } else if (to + ROW_PX > from + height) {
+      body.current.scrollTop = to + ROW_PX - height;
     }
   }, [rows, at, height]);
 
@@ -155,7 +172,7 @@ export function EntriesPane({
       </section>
     </div>
   );
-}
+});
 
 /** The entries of the list, in its order, without an object for each. */
 interface List {

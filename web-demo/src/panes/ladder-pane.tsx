@@ -1,5 +1,5 @@
 // The ladder: every rule in order, with its result here, or under another edition or policy.
-import { Fragment, useEffect, useRef, useState } from "react";
+import { Fragment, memo, useEffect, useRef, useState } from "react";
 import type { Edition, Explanation, Spent } from "@package/payloads.js";
 
 import { EDITIONS, POLICY, POLICY_CHOICES, type PolicyField } from "../case/labels.ts";
@@ -9,7 +9,7 @@ import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
 /** All rules; the one that decided is kept in view. */
-export function LadderPane({
+export const LadderPane = memo(function LadderPane({
   explanation,
   supposed,
   suppose,
@@ -27,6 +27,7 @@ export function LadderPane({
   }, [fired, order]);
   return (
     <Pane title="Ladder" note={<Suppose supposed={supposed} suppose={suppose} />} body={body}>
+      <p className="note pad">The rules, in their order. The first one that holds decides.</p>
       <ol className="ladder">
         {rules.map((rule) => (
           <li key={rule.rule} className="rule" data-outcome={rule.outcome}>
@@ -48,7 +49,7 @@ export function LadderPane({
       </ol>
     </Pane>
   );
-}
+});
 
 /** A long name, which a narrow pane may break after its underscores. */
 function Breakable({ name }: { name: string }) {
@@ -109,12 +110,19 @@ function Suppose({
     <div className="suppose" data-supposed={supposed !== undefined}>
       <Choice
         says="Edition"
+        means="An edition is one version of the rules. Another one shows what it would decide."
         of={EDITIONS}
         value={edition}
         none="the recorded edition"
         choose={setEdition}
       />
-      <Choice says="Policy" of={POLICY} value={value} choose={(name) => setValue(name ?? value)} />
+      <Choice
+        says="Policy"
+        means="The policy has the agent's own limits. Another value shows what it would decide."
+        of={POLICY}
+        value={value}
+        choose={(name) => setValue(name ?? value)}
+      />
       {value in POLICY_CHOICES ? (
         <select
           aria-label={`policy: ${POLICY[value]}`}

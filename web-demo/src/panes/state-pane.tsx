@@ -1,5 +1,5 @@
 // The state: closure, posture, obligations, diagnostics, projection, and the raw state as a tree.
-import { useEffect, useState, type ReactNode } from "react";
+import { memo, useEffect, useState, type ReactNode } from "react";
 
 import type { Json } from "@guest/wakeful_web.js";
 import type { AgentSummary } from "@package/payloads.js";
@@ -18,7 +18,7 @@ import { SeqLink } from "../parts/seq-link.tsx";
 import { Budgets, Trigger } from "../parts/standing.tsx";
 
 /** The state at the cursor. */
-export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
+export const StatePane = memo(function StatePane({ open, seen }: { open: Open; seen: Seen }) {
   const { closure, posture, projection, obligations, diagnostics, head, status, next_wake } =
     seen.explanation;
   const now = useRows(open, [seen.look.seq]).get(seen.look.seq)?.at ?? "1970-01-01T00:00:00Z";
@@ -45,7 +45,7 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
           </ul>
         </section>
       )}
-      <Group title="Closure">
+      <Group title="Closure" means="what the facts amount to between turns">
         <Row name="Outcome" value={closure.outcome} />
         <Row name="Waits for" value={closure.waiting_reason} />
         <Row
@@ -54,12 +54,12 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
         />
         <Row name="Runtime" value={closure.runtime_posture} />
       </Group>
-      <Group title="Posture">
+      <Group title="Posture" means="the agent in one word">
         <Row name="Status" value={status} />
         <Row name="Posture" value={posture.posture} />
         <Row name="Because" value={posture.reason} prose />
       </Group>
-      <Group title="Obligations">
+      <Group title="Obligations" means="what must still happen">
         <Row name="Next wake" value={next_wake == null ? null : clockTime(next_wake, now)} />
         {obligations.length === 0 && <Row name="Obligation" value={null} />}
         {obligations.map((owed) => (
@@ -70,7 +70,7 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
         ))}
       </Group>
       <Standing summary={seen.summary} now={now} />
-      <Group title="Projection" narrow>
+      <Group title="Projection" means="what the rules read, folded from all entries" narrow>
         {Object.entries(projection).map(([name, value]) => (
           <Row key={name} name={words(name)} value={scalar(value)} />
         ))}
@@ -78,7 +78,7 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
       <RawState open={open} seq={seen.look.seq} />
     </Pane>
   );
-}
+});
 
 /** What the agent used and may use, and who can wake it from outside. */
 function Standing({ summary, now }: { summary: AgentSummary; now: string }) {
@@ -146,16 +146,20 @@ function RawState({ open, seq }: { open: Open; seq: number }) {
 /** Names and values; a narrow group has short values, at the right. */
 function Group({
   title,
+  means,
   narrow = false,
   children,
 }: {
   title: string;
+  means: string;
   narrow?: boolean;
   children: ReactNode;
 }) {
   return (
     <section className={narrow ? "group group-narrow" : "group"}>
-      <h3>{title}</h3>
+      <h3>
+        {title} <span className="note">{means}</span>
+      </h3>
       <dl>{children}</dl>
     </section>
   );

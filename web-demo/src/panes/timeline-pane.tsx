@@ -1,6 +1,6 @@
 // The timeline: lanes with a bar from the first entry about a thing to its last, and the changes of
 // the decision. uPlot has the scale and the zoom; this file draws on it.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { memo, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
@@ -17,7 +17,7 @@ const NAMES_PX = 108;
 const HEIGHT = (LANES.length + 1) * LANE_PX + AXIS_PX;
 
 /** The lanes, the cursor and the mark; a click goes to an entry, a drag zooms. */
-export function TimelinePane({
+export const TimelinePane = memo(function TimelinePane({
   open,
   seq,
   mark,
@@ -132,7 +132,7 @@ export function TimelinePane({
       </div>
     </section>
   );
-}
+});
 
 /** What is drawn. The bars are null until something is indexed. */
 interface Drawn {

@@ -15,9 +15,19 @@ export interface Address {
   view: View;
 }
 
+/**
+ * How long the cursor rests before the address names its entry, in milliseconds. A browser that is
+ * told of another address fetches the icon of the page again, and Safari refuses more than 100 of
+ * them in 30 seconds.
+ */
+const RESTS_MS = 150;
+
+/** The fragment that the browser is not told of yet. */
+let waiting: { fragment: string; timer: ReturnType<typeof setTimeout> } | null = null;
+
 /** Reads the address. */
 export function readAddress(): Address {
-  const [name = "", seq = "", view = ""] = location.hash.slice(1).split("/").map(decoded);
+  const [name = "", seq = "", view = ""] = newest().slice(1).split("/").map(decoded);
   const number = /^\d+$/.test(seq) ? Number(seq) : null;
   return {
     name: name === "" ? null : name,
@@ -45,17 +55,40 @@ export function fragment(address: { name: string; seq: number; view: View }, pac
  * browser's history, and so is a jump; a move is not.
  */
 export function writeAddress(address: { name: string; seq: number; view: View }, isJump = false) {
-  const [before = "", , , packed] = location.hash.slice(1).split("/");
+  const [before = "", , , packed] = newest().slice(1).split("/");
   const isSame = before === encodeURIComponent(address.name);
   const next = fragment(address, isSame ? packed : "");
-  if (next === location.hash) {
+  if (next === newest()) {
     return;
   }
   if (before !== "" && (!isSame || isJump)) {
+    tell();
     history.pushState(null, "", next);
+  } else if (isSame) {
+    forget();
+    waiting = { fragment: next, timer: setTimeout(tell, RESTS_MS) };
   } else {
     history.replaceState(null, "", next);
   }
+}
+
+/** The newest fragment, which the browser may not have yet. */
+function newest(): string {
+  return waiting?.fragment ?? location.hash;
+}
+
+/** Tells the browser of the newest fragment. */
+function tell() {
+  if (waiting !== null) {
+    const { fragment } = waiting;
+    forget();
+    history.replaceState(null, "", fragment);
+  }
+}
+
+function forget() {
+  clearTimeout(waiting?.timer);
+  waiting = null;
 }
 
 /**
@@ -63,7 +96,11 @@ export function writeAddress(address: { name: string; seq: number; view: View },
  * ends it.
  */
 export function onAddress(changed: (address: Address) => void): () => void {
-  const hear = () => changed(readAddress());
+  const hear = () => {
+    // A person who goes elsewhere comes first.
+    forget();
+    changed(readAddress());
+  };
   window.addEventListener("hashchange", hear);
   return () => window.removeEventListener("hashchange", hear);
 }

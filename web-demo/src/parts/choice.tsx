@@ -2,7 +2,8 @@
 import { names } from "../case/labels.ts";
 
 /**
- * A select with a label. `none` is the text of the empty choice, if that is allowed.
+ * A select with a label. `none` is the text of the empty choice, if that is allowed; `means` says
+ * what is chosen.
  */
 export function Choice<K extends string>(props: {
   says: string;
@@ -11,10 +12,11 @@ export function Choice<K extends string>(props: {
   none?: string;
   choose: (name: K | undefined) => void;
   className?: string;
+  means?: string;
 }) {
   const { says, of, value, none, choose } = props;
   return (
-    <label className={props.className}>
+    <label className={props.className} title={props.means}>
       {says}{" "}
       <select
         value={value ?? ""}

@@ -1,7 +1,7 @@
 // A store: its agents by state, those that need a person first.
 import { useState } from "react";
 
-import { dateAndTime } from "../case/clock.ts";
+import { dateAndTime, lasts } from "../case/clock.ts";
 import { counted } from "../case/words.ts";
 import type { Store } from "../document/source.ts";
 import { Said } from "../parts/said.tsx";
@@ -19,15 +19,21 @@ export function StoreView({ store, open }: { store: Store; open: (at: number) =>
     .filter(({ agent, found }) =>
       `${agent.id} ${found?.says ?? ""}`.toLowerCase().includes(wanted),
     );
+  // Whoever has been still for the longest comes first. An agent without entries has no time.
   const of = (state: AgentState) =>
-    listed.filter(({ found }) => (found?.state ?? "unknown") === state);
+    listed
+      .filter(({ found }) => (found?.state ?? "unknown") === state)
+      .sort((left, right) => (left.agent.newestAt < right.agent.newestAt ? -1 : 1));
   return (
     <section className="store" aria-label={`agents of ${visible(store.name)}`}>
       <header className="heading">
         <h1 className="sentence" tabIndex={-1}>
           {counted(store.agents.length, "agent")} in {visible(shortened(store.name))}
         </h1>
-        <p className="shows">Choose one. Those that need you come first.</p>
+        <p className="shows">
+          Choose one. Those that need you come first, and of those the one that has been still for
+          the longest.
+        </p>
         <input
           type="search"
           aria-label="search the agents"
@@ -78,12 +84,18 @@ function AgentButton(props: {
   open: () => void;
 }) {
   const { id, entries, newestAt, found } = props;
+  const still = Date.now() - Date.parse(newestAt);
   return (
     <button type="button" className="store-agent" data-agent={id} onClick={props.open}>
       <strong title={visible(id)}>{visible(shortened(id))}</strong>
       <span className="note">
         {counted(entries, "entry", "entries")}
-        {newestAt !== "" && `, the newest at ${dateAndTime(newestAt.slice(0, 19))}`}
+        {newestAt !== "" && (
+          <span title={`the newest entry is of ${dateAndTime(newestAt.slice(0, 19))} UTC`}>
+            {still >= 0 ? `, still for ${lasts(still)}` : ", its newest entry is in the future"}
+          </span>
+        )}
+        {found?.act != null && <span className="store-act">{found.act}</span>}
       </span>
       <span className="store-says">
         {found === undefined ? "" : <Said sentence={visible(found.says)} />}

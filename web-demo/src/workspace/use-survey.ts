@@ -6,6 +6,7 @@ import { LISTED_AS } from "../case/labels.ts";
 import type { Document } from "../document/messages.ts";
 import type { Store, StoreAgent } from "../document/source.ts";
 import { startWorker } from "../document/use-document.ts";
+import { labelOf } from "../frame/acts.ts";
 
 /** The most agents of a store that are looked at by themselves. */
 export const MOST_LOOKED_AT = 500;
@@ -29,6 +30,8 @@ export interface Surveyed {
   state: AgentState;
   /** The most urgent notice, or else the sentence about the agent. */
   says: string;
+  /** What a person can do about it, if it needs one. */
+  act: string | null;
 }
 
 /** What is known of the agents of a store, by position. */
@@ -67,19 +70,21 @@ async function look(
     proxy(() => {}),
   );
   if ("error" in opened) {
-    return { state: "broken", says: opened.error.message };
+    return { state: "broken", says: opened.error.message, act: null };
   }
   const now = new Date().toISOString();
   const seen = await document.see({ seq: opened.ok.length, now });
   if ("error" in seen) {
-    return { state: "broken", says: seen.error.message };
+    return { state: "broken", says: seen.error.message, act: null };
   }
   const { explanation, headline } = seen.ok;
   const [first] = headline.notices;
   const isStopped = first?.kind === "stopped" || first?.kind === "shut_down";
   const needs = (first !== undefined && !isStopped) || headline.next?.kind === "answer";
+  const act = first?.act ?? headline.next;
   return {
     state: needs ? "needs" : (LISTED_AS[explanation.decision.decision] ?? "works"),
     says: first?.says ?? explanation.sentence,
+    act: needs && act != null ? labelOf({ act, notice: first?.kind ?? null }) : null,
   };
 }
