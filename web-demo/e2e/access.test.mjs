@@ -249,7 +249,7 @@ for (const [name, options] of VIEWS) {
         await page.waitForFunction(() => document.querySelector(".timeline-note") === null);
         await shoot(page, file);
         const found = [];
-        for (const tab of ["Ladder", "Why not", "Diff", "State", "Live"]) {
+        for (const tab of ["Ladder", "Why not", "Diff", "Odd", "Notes", "State", "Live"]) {
           await page.getByRole("tab", { name: tab }).click();
           await page.waitForTimeout(150);
           found.push(...(await axe(page)).map((violation) => `${tab}: ${violation}`));
@@ -265,6 +265,14 @@ for (const [name, options] of VIEWS) {
         await shoot(page, `${file}-palette`);
         found.push(...(await axe(page)).map((violation) => `palette: ${violation}`));
         assert.equal(await overflow(page), 0, "palette");
+        await page.keyboard.press("Escape");
+        await openFile(page, "bad.jsonl", "{");
+        await page.locator(".alarm").waitFor();
+        await page.keyboard.press("?");
+        await page.getByRole("dialog").waitFor();
+        await shoot(page, `${file}-keys`);
+        found.push(...(await axe(page)).map((violation) => `alarm and keys: ${violation}`));
+        assert.equal(await overflow(page), 0, "keys");
         assert.deepEqual([...new Set(found)], []);
       },
       { viewport: { width: 1440, height: 900 }, ...options },

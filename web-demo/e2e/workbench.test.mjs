@@ -14,7 +14,6 @@ import {
   overflow,
   shoot,
   visit,
-  withStanding,
 } from "./page.mjs";
 
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
@@ -469,30 +468,6 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
   ));
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`axe finds nothing in any panel, ${colorScheme}`, () =>
-    onPage(
-      async (page) => {
-        await choose(page, "heartbeat");
-        const found = await axe(page);
-        for (const tab of ["Why not", "Diff", "Ladder", "Live", "State"]) {
-          await page.getByRole("tab", { name: tab }).click();
-          await page.waitForTimeout(200);
-          found.push(...(await axe(page)).map((violation) => `${tab}: ${violation}`));
-        }
-        await withStanding(page);
-        found.push(...(await axe(page)).map((violation) => `a live agent: ${violation}`));
-        await shoot(page, `live-${colorScheme}`);
-        await openFile(page, "bad.jsonl", "{");
-        await page.locator(".alarm").waitFor();
-        found.push(...(await axe(page)).map((violation) => `alarm: ${violation}`));
-        await page.keyboard.press("?");
-        await page.getByRole("dialog").waitFor();
-        found.push(...(await axe(page)).map((violation) => `keys: ${violation}`));
-        assert.deepEqual([...new Set(found)], []);
-      },
-      { colorScheme },
-    ));
-
   for (const [width, height] of [
     [1440, 900],
     [1280, 800],

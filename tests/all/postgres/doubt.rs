@@ -1,12 +1,18 @@
 //! Leases that could not be renewed for a while, and claims of before.
 
 use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use wakeful_core::id::AgentId;
-use wakeful_host::ledger::{Claim, PostgresStore, Worker};
+use wakeful_host::ledger::{Address, Claim, PostgresStore, Worker, WorkerOptions};
 use wakeful_tests::fleet::Server;
 
 use super::{append, join, server, store, until};
@@ -51,6 +57,90 @@ fn an_append_waits_while_the_lease_is_in_doubt() {
         server.crash_and_start().expect("it starts again");
         assert!(appended.join().expect("it ends"), "it was renewed first");
     });
+}
+
+#[test]
+fn a_host_that_takes_connections_and_never_answers_keeps_nobody_from_the_next_one() {
+    // The system takes a connection for whoever listens.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("its port").port();
+    let address = server().address("silent_host");
+    let both = address.shown().replacen('@', &format!("@127.0.0.1:{port},"), 1);
+    let began = Instant::now();
+    let store = PostgresStore::open(&Address::parse(&both).expect("an address"));
+    store.expect("a store").heads().expect("an answer");
+    assert!(began.elapsed() < Duration::from_secs(4), "it took {:?}", began.elapsed());
+}
+
+#[test]
+fn a_renewal_whose_answer_is_lost_does_not_cost_the_lease() {
+    let way = Way::to(&server().address("lost_answer"));
+    let store = PostgresStore::open(&way.address).expect("a store");
+    let lease = Duration::from_secs(6);
+    let worker = store.join(&WorkerOptions { lease, ..WorkerOptions::default() });
+    let worker = worker.expect("it joins");
+    // Many connections, so that the renewal does not have to make one.
+    let asked = Barrier::new(12);
+    thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| (asked.wait(), store.heads().expect("an answer")));
+        }
+    });
+    way.lose();
+    let began = Instant::now();
+    while began.elapsed() < lease * 5 / 4 {
+        assert!(worker.is_sure(), "it is in doubt after {:?}", began.elapsed());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A way to a server, whose connections can be lost without a word, as by a firewall that forgets
+/// them.
+struct Way {
+    address: Address,
+    /// Counts the losses. A connection of an earlier one carries nothing.
+    losses: Arc<AtomicUsize>,
+}
+
+impl Way {
+    fn to(address: &Address) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its port").port();
+        let (before, rest) = address.shown().split_once('@').expect("a user");
+        let (host, rest) = rest.split_once('/').expect("a host");
+        let (host, losses) = (host.to_owned(), Arc::<AtomicUsize>::default());
+        let way = format!("{before}@127.0.0.1:{port}/{rest}");
+        let address = Address::parse(&way).expect("an address");
+        let now = Arc::clone(&losses);
+        thread::spawn(move || {
+            for here in listener.incoming().flatten() {
+                let there = TcpStream::connect(&host).expect("the server");
+                let ends =
+                    || (here.try_clone().expect("a copy"), there.try_clone().expect("a copy"));
+                let of = now.load(Ordering::Acquire);
+                let ((one, other), (other_too, one_too)) = (ends(), ends());
+                for (from, to) in [(one, other), (one_too, other_too)] {
+                    let now = Arc::clone(&now);
+                    thread::spawn(move || carry(from, to, || now.load(Ordering::Acquire) == of));
+                }
+            }
+        });
+        Self { address, losses }
+    }
+
+    fn lose(&self) {
+        self.losses.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Carries bytes while the connection is not lost. After that it takes them, and says nothing.
+fn carry(mut from: TcpStream, mut to: TcpStream, is_there: impl Fn() -> bool) {
+    let mut bytes = [0; 4 << 10];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if is_there() && to.write_all(&bytes[..count]).is_err() {
+            return;
+        }
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ import { copyText } from "../parts/clipboard.ts";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { useSearchField } from "../parts/search.ts";
+import { beginAround, MOST_ROWS } from "./scrolled.ts";
 
 const ROW_PX = 24;
 
@@ -51,39 +52,42 @@ export const EntriesPane = memo(function EntriesPane({
     name: "Search the entries",
     keys: ["f"],
   });
+  const at = list.indexOf(seq);
+  const from = beginAround(at, list.length);
+  const count = Math.min(MOST_ROWS, list.length - from);
   const rows = useVirtualizer({
-    count: list.length,
+    count,
     getScrollElement: () => body.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
     // Else each move of the list is drawn by itself, beside what else has changed.
     useFlushSync: false,
   });
-  const at = list.indexOf(seq);
   const items = rows.getVirtualItems();
   const first = Math.floor((items[0]?.index ?? 0) / ASKED);
   const last = Math.floor((items.at(-1)?.index ?? 0) / ASKED);
   const seqs = useMemo(() => {
-    const end = Math.min(list.length, (last + 1) * ASKED);
-    return Array.from({ length: end - first * ASKED }, (_, at) => list.seqAt(first * ASKED + at));
-  }, [list, first, last]);
+    const begin = from + first * ASKED;
+    const end = Math.min(list.length, from + (last + 1) * ASKED);
+    return Array.from({ length: Math.max(0, end - begin) }, (_, at) => list.seqAt(begin + at));
+  }, [list, from, first, last]);
   const known = useRows(open, seqs);
 
   // Keep the entry at the cursor in view, also if the height of the pane changes.
   const height = rows.scrollRect?.height;
   useEffect(() => {
     // All rows have one height. To ask the page for sizes would lay it out once more.
-    const to = at * ROW_PX;
-    const from = rows.scrollOffset ?? 0;
+    const to = (at - from) * ROW_PX;
+    const top = rows.scrollOffset ?? 0;
     if (at < 0 || height === undefined || body.current === null) {
       return;
     }
-    if (to < from) {
+    if (to < top) {
       body.current.scrollTop = to;
-    } else if (to + ROW_PX > from + height) {
+    } else if (to + ROW_PX > top + height) {
       body.current.scrollTop = to + ROW_PX - height;
     }
-  }, [rows, at, height]);
+  }, [rows, at, from, height]);
 
   const walk = (event: KeyboardEvent) => {
     const to = destination(event.key, at, list.length);
@@ -118,6 +122,12 @@ export const EntriesPane = memo(function EntriesPane({
           ? `${open.length.toLocaleString("en")} entries`
           : `${found.seqs.length.toLocaleString("en")} of ${open.length.toLocaleString("en")}`}
       </span>
+      {count < list.length && (
+        <span className="note" title="Move the cursor to see others">
+          Here are #{list.seqAt(from).toLocaleString("en")} to #
+          {list.seqAt(from + count - 1).toLocaleString("en")}.
+        </span>
+      )}
     </>
   );
   return (
@@ -138,7 +148,7 @@ export const EntriesPane = memo(function EntriesPane({
           onKeyDown={walk}
         >
           {items.map(({ index, start }) => {
-            const one = list.seqAt(index);
+            const one = list.seqAt(from + index);
             const row = known.get(one);
             return (
               <div
@@ -148,7 +158,7 @@ export const EntriesPane = memo(function EntriesPane({
                 role="option"
                 aria-selected={one === seq}
                 aria-setsize={list.length}
-                aria-posinset={index + 1}
+                aria-posinset={from + index + 1}
                 data-future={one > seq}
                 style={{ transform: `translateY(${start}px)` }}
                 onClick={() => goTo(one)}

@@ -39,7 +39,7 @@ pub struct Address(Arc<Inner>);
 struct Inner {
     shown: String,
     schema: String,
-    config: Config,
+    hosts: Vec<Config>,
 }
 
 impl fmt::Debug for Address {
@@ -75,11 +75,14 @@ impl Address {
             return Err(wrong("it does not begin with `postgres://`".to_owned()));
         }
         let (plain, schema, has_mode) = taken_apart(text).map_err(wrong)?;
-        let mut config = Config::from_str(&plain).map_err(|why| {
-            // Its source says which part.
-            let source = std::error::Error::source(&why).map(ToString::to_string);
-            wrong(source.unwrap_or_else(|| why.to_string()))
-        })?;
+        let read = |text: &str| {
+            Config::from_str(text).map_err(|why| {
+                // Its source says which part.
+                let source = std::error::Error::source(&why).map(ToString::to_string);
+                wrong(source.unwrap_or_else(|| why.to_string()))
+            })
+        };
+        let config = read(&plain)?;
         if config.get_password().is_some() {
             return Err(failed(Fault::PasswordInAddress));
         }
@@ -89,23 +92,32 @@ impl Address {
         if config.get_dbname().is_none() {
             return Err(wrong("it has no database".to_owned()));
         }
-        if let Some(password) = password(&config) {
-            config.password(password);
+        let password = password(&config);
+        let is_here = config.get_hosts().iter().all(is_here);
+        let mut hosts =
+            each_host(&plain).iter().map(|one| read(one)).collect::<Result<Vec<_>, _>>()?;
+        // Hosts may also be parameters. Then they are tried one after the other.
+        if hosts.len() != config.get_hosts().len() || !config.get_hostaddrs().is_empty() {
+            hosts = vec![config];
         }
-        if !has_mode {
-            // Over a network, an address must not lead to plain text unless it says so.
-            let is_here = config.get_hosts().iter().all(is_here);
-            config.ssl_mode(if is_here { SslMode::Disable } else { SslMode::Require });
+        for config in &mut hosts {
+            if let Some(password) = &password {
+                config.password(password);
+            }
+            if !has_mode {
+                // Over a network, an address must not lead to plain text unless it says so.
+                config.ssl_mode(if is_here { SslMode::Disable } else { SslMode::Require });
+            }
+            if config.get_connect_timeout().is_none() {
+                config.connect_timeout(CONNECT);
+            }
+            // A standby lags behind, and takes no appends.
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+            if config.get_application_name().is_none() {
+                config.application_name(concat!("wakeful/", env!("CARGO_PKG_VERSION")));
+            }
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
-        }
-        // A standby lags behind, and takes no appends.
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        if config.get_application_name().is_none() {
-            config.application_name(concat!("wakeful/", env!("CARGO_PKG_VERSION")));
-        }
-        Ok(Self(Arc::new(Inner { shown: text.to_owned(), schema, config })))
+        Ok(Self(Arc::new(Inner { shown: text.to_owned(), schema, hosts })))
     }
 
     /// The address as text. It has no password.
@@ -126,8 +138,9 @@ impl Address {
         format!("\"{}\"", self.0.schema)
     }
 
-    pub(super) fn config(&self) -> &Config {
-        &self.0.config
+    /// Its hosts, in their order.
+    pub(super) fn hosts(&self) -> &[Config] {
+        &self.0.hosts
     }
 
     /// How connections are encrypted: the certificate of the server must be one that the system
@@ -158,6 +171,17 @@ impl Address {
         };
         Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
     }
+}
+
+/// An address for each host of an address.
+fn each_host(text: &str) -> Vec<String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("postgres", text));
+    let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (user, hosts) = match authority.rsplit_once('@') {
+        Some((user, hosts)) => (format!("{user}@"), hosts),
+        None => (String::new(), authority),
+    };
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{tail}")).collect()
 }
 
 /// An address without its own parameter, the schema, and whether it says how it is encrypted.
@@ -282,13 +306,26 @@ mod tests {
         let address = Address::parse("postgres://me@10.0.0.7:5433,10.0.0.8/fleet?schema=test_1");
         let address = address.expect("an address");
         assert_eq!(address.schema(), "test_1");
-        assert_eq!(address.config().get_hosts().len(), 2);
-        assert_eq!(address.config().get_dbname(), Some("fleet"));
-        assert_eq!(address.config().get_ssl_mode(), SslMode::Require);
+        let hosts: Vec<_> =
+            address.hosts().iter().map(|it| (it.get_hosts(), it.get_ports())).collect();
+        let [one, other] = ["10.0.0.7", "10.0.0.8"].map(|host| [Host::Tcp(host.to_owned())]);
+        assert_eq!(hosts, [(&one[..], &[5433][..]), (&other[..], &[5432][..])]);
+        for together in [
+            "postgres:///fleet?host=10.0.0.7,10.0.0.8",
+            "postgres://h1,h2/f?hostaddr=1.1.1.1,1.1.1.2",
+        ] {
+            assert_eq!(
+                Address::parse(together).expect("an address").hosts().len(),
+                1,
+                "{together}"
+            );
+        }
+        assert_eq!(address.hosts()[0].get_dbname(), Some("fleet"));
+        assert_eq!(address.hosts()[0].get_ssl_mode(), SslMode::Require);
         let here = Address::parse("postgresql://me@localhost/fleet").expect("an address");
-        assert_eq!((here.schema(), here.config().get_ssl_mode()), ("wakeful", SslMode::Disable));
+        assert_eq!((here.schema(), here.hosts()[0].get_ssl_mode()), ("wakeful", SslMode::Disable));
         let asked = Address::parse("postgres://me@127.0.0.1/fleet?sslmode=require");
-        assert_eq!(asked.expect("an address").config().get_ssl_mode(), SslMode::Require);
+        assert_eq!(asked.expect("an address").hosts()[0].get_ssl_mode(), SslMode::Require);
     }
 
     #[test]

@@ -32,9 +32,10 @@ use std::{
 use tokio::{
     runtime::{self, Runtime},
     sync::Semaphore,
+    task::JoinSet,
     time,
 };
-use tokio_postgres::{Client, Row, Statement, types::ToSql};
+use tokio_postgres::{Client, Row, Socket, Statement, tls::MakeTlsConnect, types::ToSql};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use wakeful_core::{AgentId, Chain, Head, Seq};
 
@@ -69,6 +70,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the first connection is tried. A person who mistyped the address must not wait.
 const OPENING: Duration = Duration::from_secs(3);
+
+/// The time without an answer of a host after which the next one is tried too.
+const SILENCE: Duration = Duration::from_millis(250);
 
 /// The pause before the first new attempt. It doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -120,6 +124,12 @@ impl fmt::Debug for PostgresStore {
         f.debug_tuple("PostgresStore").field(&self.shared.address.shown()).finish()
     }
 }
+
+/// A new connection: to call it, and what must be polled for that.
+type Connected = (
+    Client,
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>,
+);
 
 /// One connection, with the statements that it has prepared.
 pub(super) struct Connection {
@@ -467,20 +477,49 @@ impl PostgresStore {
 
     async fn connect(&self, answer: Duration, doing: &'static str) -> Result<Connection, Meaning> {
         let address = &self.shared.address;
-        let connected = address.config().connect(self.shared.tls.clone());
-        let (client, connection) = time::timeout(answer, connected)
+        let connected = async {
+            let (client, connection) = self.connect_to_any().await?;
+            tokio::spawn(async move {
+                // The calls that it serves learn how it ends.
+                let _ = connection.await;
+            });
+            let path = format!("SET search_path TO {}", address.quoted_schema());
+            client.batch_execute(&path).await?;
+            Ok(Connection { client, statements: HashMap::new() })
+        };
+        time::timeout(answer, connected)
             .await
             .map_err(|_| Meaning::Lost("no connection was made in time".to_owned()))?
-            .map_err(|why| meaning(doing, &why))?;
-        tokio::spawn(async move {
-            // The calls that it serves learn how it ends.
-            let _ = connection.await;
-        });
-        client
-            .batch_execute(&format!("SET search_path TO {}", address.quoted_schema()))
-            .await
-            .map_err(|why| meaning(doing, &why))?;
-        Ok(Connection { client, statements: HashMap::new() })
+            .map_err(|why: tokio_postgres::Error| meaning(doing, &why))
+    }
+
+    /// A connection to the host that takes writes. A host that refuses leads to the next one at
+    /// once, and one that is silent after a while: it may take connections and never answer, as
+    /// while its machine is stopped, and the next host may be the new primary.
+    async fn connect_to_any(&self) -> Result<Connected, tokio_postgres::Error> {
+        let mut hosts = self.shared.address.hosts().iter();
+        let mut attempts = JoinSet::new();
+        let mut refused = None;
+        loop {
+            if let Some(host) = hosts.next().cloned() {
+                let tls = self.shared.tls.clone();
+                attempts.spawn(async move { host.connect(tls).await });
+            }
+            let ended = match hosts.len() {
+                0 => attempts.join_next().await,
+                _ => match time::timeout(SILENCE, attempts.join_next()).await {
+                    Ok(ended) => ended,
+                    Err(_) => continue,
+                },
+            };
+            match (ended, refused.take()) {
+                // The attempts that are left are given up.
+                (Some(Ok(Ok(connected))), _) => return Ok(connected),
+                (Some(Ok(Err(why))), _) => refused = Some(why),
+                (None, Some(why)) => return Err(why),
+                (Some(Err(_)) | None, _) => unreachable!("there is a host, and no attempt panics"),
+            }
+        }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {

@@ -196,8 +196,7 @@ impl PostgresStore {
         let pause = worker.shared.options.lease / RENEWALS;
         let renewed = worker.beat("wakeful-lease", pause, move |worker, _| {
             // What fails is tried again; how long it may is asked by `is_sure`.
-            let _ = worker.renew();
-            pause
+            worker.renew().map_or(LOOK, |()| pause)
         });
         renewed.map_err(no_thread)?;
         // On a thread of its own: it may wait for others, and a renewal must not.
@@ -427,8 +426,9 @@ impl Worker {
     fn renew(&self) -> Result<(), PostgresError> {
         let (store, shared, id) = (self.store(), &self.shared, self.id());
         let seconds = shared.options.lease.as_secs_f64();
-        // One that has no answer is asked again, so that one lost answer does not cost the lease.
-        let answer = shared.options.lease / RENEWALS;
+        // One that has no answer is asked again, in time before the worker is unsure: one lost
+        // answer does not cost the lease.
+        let answer = shared.options.lease / RENEWALS / 2;
         let (row, asked, began) =
             store.call_first(answer, "renew the lease", async |connection| {
                 let (asked, began) = (Instant::now(), SystemClock.now());

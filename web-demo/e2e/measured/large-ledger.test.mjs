@@ -9,8 +9,8 @@ import { after, before, test } from "node:test";
 
 import init from "@sqlite.org/sqlite-wasm";
 
-import { largerLedger } from "./large.mjs";
-import { goTo, median, openWorkbench, resident, visit } from "./page.mjs";
+import { largerLedger } from "../large.mjs";
+import { goTo, median, openWorkbench, resident, visit } from "../page.mjs";
 
 const ENTRIES = Number(process.env.MEASURED ?? 100_000);
 const scale = ENTRIES / 1_000_000;
@@ -154,7 +154,9 @@ test("a ledger of lines opens with progress, and can be cancelled", { timeout: 6
     await page
       .locator(".pane-state .pane-head", { hasText: `head #${Math.floor(ENTRIES / 2)}` })
       .waitFor({ timeout: 120_000 });
+    await page.locator(`#entry-${Math.floor(ENTRIES / 2)}`).waitFor();
     const took = await steps(page, 40);
+    await page.locator(`#entry-${Math.floor(ENTRIES / 2) + 40}`).waitFor();
     await page.getByLabel("search entries").fill("look at number 77");
     const typed = performance.now();
     await page.locator(".entry-summary", { hasText: "look at number 77" }).first().waitFor();
