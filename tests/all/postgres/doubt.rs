@@ -73,6 +73,29 @@ fn a_host_that_takes_connections_and_never_answers_keeps_nobody_from_the_next_on
 }
 
 #[test]
+fn a_store_is_opened_while_its_cluster_fails_over() {
+    // Longer than one waits for a server that does not answer at all.
+    const FAILOVER: Duration = Duration::from_secs(5);
+    let began = Instant::now();
+    let way = Way::through(&server().address("failing_over"), move |here| {
+        if began.elapsed() < FAILOVER {
+            // It closes the connection after this.
+            drop((&*here).write_all(STARTING_UP));
+        }
+        began.elapsed() >= FAILOVER
+    });
+    // Nobody listens at the port of the other host.
+    let both = way.address.shown().replacen('@', "@127.0.0.1:1,", 1);
+    let store = PostgresStore::open(&Address::parse(&both).expect("an address"));
+    store.expect("a store").heads().expect("an answer");
+    assert!(began.elapsed() >= FAILOVER);
+}
+
+/// What a standby says before it is the primary, as a message of the protocol.
+const STARTING_UP: &[u8] =
+    b"E\0\0\0\x3eSFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0";
+
+#[test]
 fn a_renewal_whose_answer_is_lost_does_not_cost_the_lease() {
     let way = Way::to(&server().address("lost_answer"));
     let store = PostgresStore::open(&way.address).expect("a store");
@@ -104,6 +127,11 @@ struct Way {
 
 impl Way {
     fn to(address: &Address) -> Self {
+        Self::through(address, |_| true)
+    }
+
+    /// A way on which only some connections get to the server.
+    fn through(address: &Address, lets: impl Fn(&TcpStream) -> bool + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("its port").port();
         let (before, rest) = address.shown().split_once('@').expect("a user");
@@ -113,7 +141,7 @@ impl Way {
         let address = Address::parse(&way).expect("an address");
         let now = Arc::clone(&losses);
         thread::spawn(move || {
-            for here in listener.incoming().flatten() {
+            for here in listener.incoming().flatten().filter(lets) {
                 let there = TcpStream::connect(&host).expect("the server");
                 let ends =
                     || (here.try_clone().expect("a copy"), there.try_clone().expect("a copy"));

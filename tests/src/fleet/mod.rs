@@ -5,6 +5,7 @@ mod cluster;
 mod model;
 mod network;
 mod patroni;
+mod probe;
 mod processes;
 mod server;
 mod workers;

@@ -34,6 +34,7 @@ use super::{
     model::{Asked, Model, Question},
     network::Network,
     patroni::Patroni,
+    probe::Probe,
     workers::{LEASE, Worker},
 };
 use crate::load::{Found, Wrong, client::Client, held};
@@ -67,6 +68,9 @@ const UPGRADE: &str = "upgrade";
 
 /// The time after the lease in which the agents of a dead server must be driven again.
 const TAKEOVER: Duration = Duration::from_secs(2);
+
+/// What happens to a store that does not commit, for whatever reason.
+const OUTAGE: &str = "outage of the store";
 
 /// The time after the faults in which all that waits must be done.
 const SETTLE: Duration = Duration::from_secs(120);
@@ -153,6 +157,7 @@ pub fn run(
         hosting: AtomicBool::new(true),
     };
     let store = PostgresStore::open(&Address::parse(&address)?)?;
+    let probe = Probe::start(cluster.ports())?;
     let faults = RwLock::new(Vec::new());
     let quiet_until = Instant::now() + size.quiet;
     let workers = workers.into_iter().map(Mutex::new).collect::<Vec<_>>();
@@ -186,7 +191,18 @@ pub fn run(
             return Err(why);
         }
     };
-    let faults = faults.into_inner().unwrap_or_default();
+    let mut faults = faults.into_inner().unwrap_or_default();
+    // Those in which a renewal has no answer before it is asked again.
+    let shortest = LEASE / 6;
+    let outages = probe.outages(shortest);
+    let longest = outages.iter().map(|(from, until)| *until - *from).max().unwrap_or_default();
+    found.say(format!(
+        "the store did not commit for more than {:.1} s at {} times, for up to {:.1} s",
+        shortest.as_secs_f64(),
+        outages.len(),
+        longest.as_secs_f64()
+    ));
+    faults.extend(outages.into_iter().map(|(from, until)| Fault { what: OUTAGE, from, until }));
     let count = |what: &str| faults.iter().filter(|fault| fault.what == what).count();
     found.say(format!(
         "{} kills, {} cuts and {} pauses of servers, {} kills of the primary, in {} s",
@@ -572,7 +588,9 @@ fn turns(world: &World, told: &Told, faults: &[Fault], quiet_until: Instant, fou
                 found.say(format!("{mark} ran in two places after a {}", fault.what));
             }
             let is_away = |other: &Fault| {
-                other.what == "primary" && other.from <= second.asked && other.until >= fault.from
+                ["primary", OUTAGE].contains(&other.what)
+                    && other.from <= second.asked
+                    && other.until >= fault.from
             };
             if fault.what == "kill" && fault.from >= first.asked && !faults.iter().any(is_away) {
                 slowest = slowest.max(Some(second.asked - fault.from));

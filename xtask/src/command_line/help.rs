@@ -210,12 +210,12 @@ Runs agents on three servers of one store: a PostgreSQL with two synchronous sta
 question; hosts run the turns of the others. Clients deliver to any server, and repeat what was not
 acknowledged. Servers are killed, or paused for longer than their lease, and the primary is killed.
 At the end each ledger is verified: nothing acknowledged may be lost, nothing recorded twice, each
-message has a completed turn, no turn runs twice but those that were open at a fault, and the turns
-of a dead server run again within its lease and two seconds. `cargo xtask test` does a small part
-of this.
+message has a completed turn, no turn runs twice but those that were open at a fault or while the
+store did not commit, and the turns of a dead server run again within its lease and two seconds.
+`cargo xtask test` does a small part of this.
 
   --agents N        agents of the store; by default 1000
-  --rate N          deliveries in a second; by default 50
+  --rate N          deliveries in a second; by default 40
   --quiet N         seconds before the first fault; by default 30
   --seconds N       seconds with faults; by default 600
   --faults-each N   seconds between two faults of servers; by default 20

@@ -250,6 +250,15 @@ pub(super) fn meaning(doing: &'static str, why: &tokio_postgres::Error) -> Meani
     }
 }
 
+/// Whether a server said it while a connection was made, and not the network.
+pub(super) fn is_of_a_server(why: &tokio_postgres::Error) -> bool {
+    // The driver asks a server whether it takes writes, and says itself that it does not.
+    let is_read_only = std::error::Error::source(why)
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .is_some_and(|why| why.kind() == io::ErrorKind::PermissionDenied);
+    why.code().is_some() || is_read_only
+}
+
 /// Whether a value does not fit its statement. Trying again would not help, and the driver has no
 /// code for it.
 fn is_of_this_program(why: &tokio_postgres::Error) -> bool {

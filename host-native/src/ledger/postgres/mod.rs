@@ -24,7 +24,10 @@ mod worker;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -41,7 +44,7 @@ use wakeful_core::{AgentId, Chain, Head, Seq};
 
 use self::{
     append::Group,
-    error::{Meaning, meaning},
+    error::{Meaning, is_of_a_server, meaning},
 };
 use crate::waiting;
 
@@ -68,7 +71,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// How long a call tries again by default while the server is away, as during a failover.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the first connection is tried. A person who mistyped the address must not wait.
+/// How long the first connection is tried, unless a host of several answers and takes no writes: then
+/// a failover may go on. A person who mistyped the address must not wait.
 const OPENING: Duration = Duration::from_secs(3);
 
 /// The time without an answer of a host after which the next one is tried too.
@@ -97,6 +101,8 @@ struct Shared {
     reserved: Semaphore,
     group: Group,
     patience: Duration,
+    /// Whether a host of several answered once, and took no writes.
+    fails_over: AtomicBool,
 }
 
 /// How a call is made.
@@ -235,10 +241,15 @@ impl PostgresStore {
                 reserved: Semaphore::new(RESERVED),
                 group: Group::default(),
                 patience,
+                fails_over: AtomicBool::new(false),
             }),
         };
         let manner = Manner { patience: OPENING.min(patience), ..store.manner() };
-        let reached = store.call_in(manner, "connect", async |_| Ok(()));
+        let mut reached = store.call_in(manner, "connect", async |_| Ok(()));
+        let is_away = reached.as_ref().is_err_and(|why| matches!(why.fault, Fault::Away { .. }));
+        if is_away && store.shared.fails_over.load(Ordering::Relaxed) {
+            reached = store.call("connect", async |_| Ok(()));
+        }
         reached.map_err(|why| match why.fault {
             Fault::Away { why, .. } => PostgresError::new(address, Fault::Unreachable { why }),
             _ => why,
@@ -515,7 +526,13 @@ impl PostgresStore {
             match (ended, refused.take()) {
                 // The attempts that are left are given up.
                 (Some(Ok(Ok(connected))), _) => return Ok(connected),
-                (Some(Ok(Err(why))), _) => refused = Some(why),
+                (Some(Ok(Err(why))), before) => {
+                    if self.shared.address.hosts().len() > 1 && is_of_a_server(&why) {
+                        self.shared.fails_over.store(true, Ordering::Relaxed);
+                    }
+                    // What a server says tells more than that another one is away.
+                    refused = before.filter(|_| !is_of_a_server(&why)).or(Some(why));
+                }
                 (None, Some(why)) => return Err(why),
                 (Some(Err(_)) | None, _) => unreachable!("there is a host, and no attempt panics"),
             }
