@@ -84,11 +84,9 @@ impl Past {
     ) -> Result<&Machine, SchedulerError> {
         self.near = asked;
         let kept = self.kept.at_or_before(&asked).map_or(Seq::default(), |(seq, _)| *seq);
-        let goes_on = |machine: &Box<Machine>| (kept..=asked).contains(&machine.head().seq);
-        let machine = match self.asked.take().filter(goes_on) {
-            Some(machine) => *machine,
-            None => self.nearest(options, asked),
-        };
+        let last = self.asked.take();
+        let goes_on = last.filter(|machine| (kept..=asked).contains(&machine.head().seq));
+        let machine = goes_on.map_or_else(|| self.nearest(options, asked), |machine| *machine);
         let machine = self.walk(machine, ledger, asked..=asked, &mut Nobody)?;
         Ok(self.asked.insert(Box::new(machine)))
     }

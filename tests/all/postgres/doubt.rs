@@ -61,7 +61,7 @@ fn an_append_waits_while_the_lease_is_in_doubt() {
 
 #[test]
 fn a_host_that_takes_connections_and_never_answers_keeps_nobody_from_the_next_one() {
-    // The system takes a connection for whoever listens.
+    // The system takes connections for a program that only listens.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("its port").port();
     let address = server().address("silent_host");

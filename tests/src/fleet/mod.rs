@@ -2,6 +2,7 @@
 //! own, and servers of the program over one store, which are killed and paused.
 
 mod cluster;
+mod judged;
 mod model;
 mod network;
 mod patroni;

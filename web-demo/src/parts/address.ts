@@ -16,13 +16,13 @@ export interface Address {
 }
 
 /**
- * How long the cursor rests before the address names its entry, in milliseconds. A browser that is
- * told of another address fetches the icon of the page again, and Safari refuses more than 100 of
- * them in 30 seconds.
+ * How long the cursor rests before the address names its entry, in milliseconds. A browser fetches
+ * the icon of the page again with each address, and Safari takes no more than 100 of them in 30
+ * seconds.
  */
 const RESTS_MS = 150;
 
-/** The fragment that the browser is not told of yet. */
+/** The fragment that the browser does not have yet. */
 let waiting: { fragment: string; timer: ReturnType<typeof setTimeout> } | null = null;
 
 /** Reads the address. */

@@ -19,7 +19,7 @@ export function StoreView({ store, open }: { store: Store; open: (at: number) =>
     .filter(({ agent, found }) =>
       `${agent.id} ${found?.says ?? ""}`.toLowerCase().includes(wanted),
     );
-  // Whoever has been still for the longest comes first. An agent without entries has no time.
+  // The agent that has been still for the longest comes first. One without entries has no time.
   const of = (state: AgentState) =>
     listed
       .filter(({ found }) => (found?.state ?? "unknown") === state)

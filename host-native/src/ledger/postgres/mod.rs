@@ -71,8 +71,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// How long a call tries again by default while the server is away, as during a failover.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the first connection is tried, unless a host of several answers and takes no writes: then
-/// a failover may go on. A person who mistyped the address must not wait.
+/// How long the first connection is tried, because a person who mistyped the address must not
+/// wait. It does not count if a host of several answers and takes no writes, as during a failover.
 const OPENING: Duration = Duration::from_secs(3);
 
 /// The time without an answer of a host after which the next one is tried too.
@@ -505,8 +505,8 @@ impl PostgresStore {
     }
 
     /// A connection to the host that takes writes. A host that refuses leads to the next one at
-    /// once, and one that is silent after a while: it may take connections and never answer, as
-    /// while its machine is stopped, and the next host may be the new primary.
+    /// once, and one that is silent after a while. A machine that is stopped takes connections and
+    /// never answers, and the next host may be the new primary.
     async fn connect_to_any(&self) -> Result<Connected, tokio_postgres::Error> {
         let mut hosts = self.shared.address.hosts().iter();
         let mut attempts = JoinSet::new();

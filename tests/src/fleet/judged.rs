@@ -1,0 +1,118 @@
+//! What the faults of a run excuse: how often turns were run, and how soon after a fault.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant, SystemTime},
+};
+
+use wakeful_core::time::Timestamp;
+
+use super::{
+    model::{Asked, Question},
+    workers::LEASE,
+};
+use crate::load::Found;
+
+/// The time after the lease in which the agents of a dead server must be driven again.
+pub(super) const TAKEOVER: Duration = Duration::from_secs(2);
+
+/// What happens to a store that does not commit, for whatever reason.
+pub(super) const OUTAGE: &str = "outage of the store";
+
+/// A fault: from when to when it lasted.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) what: &'static str,
+    pub(super) from: Instant,
+    pub(super) until: Instant,
+}
+
+/// When the runs of each delivery began, by its text.
+pub(super) type Begun = HashMap<String, Vec<Timestamp>>;
+
+/// What is known of the turns with a model.
+pub(super) struct Told {
+    pub(super) asked: Asked,
+    pub(super) begun: Begun,
+}
+
+impl Told {
+    /// When the turn of a question began: when its server recorded that, or else when it asked. On
+    /// a busy machine it asks a while later, and a fault may lie between.
+    fn began(&self, mark: &str, question: &Question) -> Instant {
+        let runs = self.begun.get(mark).map(Vec::as_slice).unwrap_or_default();
+        let (now, time) = (Instant::now(), SystemTime::now());
+        let instants = runs.iter().filter_map(|at| {
+            let nanos = u64::try_from(at.as_nanos()).ok()?;
+            let at = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
+            now.checked_sub(time.duration_since(at).ok()?)
+        });
+        instants.filter(|at| *at <= question.asked).max().unwrap_or(question.asked)
+    }
+}
+
+/// Judges how often turns were run, and how soon after a fault.
+/// `hosted` is the number of turns that hosts have run.
+pub(super) fn turns(
+    hosted: usize,
+    told: &Told,
+    faults: &[Fault],
+    quiet_until: Instant,
+    found: &mut Found,
+) {
+    let asked = &told.asked;
+    let (mut quiet, mut in_vain, mut for_nothing, mut at_once) = (0, 0, 0, 0);
+    let mut slowest: Option<Duration> = None;
+    for (mark, questions) in asked {
+        for pair in questions.windows(2) {
+            let [first, second] = pair else { continue };
+            if second.asked < quiet_until {
+                quiet += 1;
+                continue;
+            }
+            in_vain += 1;
+            // The turn was open when something failed.
+            let began = told.began(mark, first);
+            let fault =
+                faults.iter().find(|fault| began <= fault.until && fault.from <= second.asked);
+            let Some(fault) = fault else {
+                for_nothing += 1;
+                let last = faults.iter().rfind(|fault| fault.until < began);
+                found.say(format!(
+                    "{mark} began {:.1} s after a {}, was asked {:.1} s later, and again after \
+                     {:.1} s",
+                    last.map_or(0.0, |last| (began - last.until).as_secs_f64()),
+                    last.map_or("start", |last| last.what),
+                    (first.asked - began).as_secs_f64(),
+                    (second.asked - first.asked).as_secs_f64()
+                ));
+                continue;
+            };
+            // A paused process cannot end its turns. One that is cut off must, in time.
+            let has_ended = first.ended.is_some_and(|ended| ended <= second.asked);
+            if !has_ended && fault.what != "pause" {
+                at_once += 1;
+                found.say(format!("{mark} ran in two places after a {}", fault.what));
+            }
+            let is_away = |other: &Fault| {
+                ["primary", OUTAGE].contains(&other.what)
+                    && other.from <= second.asked
+                    && other.until >= fault.from
+            };
+            if fault.what == "kill" && fault.from >= first.asked && !faults.iter().any(is_away) {
+                slowest = slowest.max(Some(second.asked - fault.from));
+            }
+        }
+    }
+    let turns = asked.len() + hosted;
+    found.say(format!("{turns} turns were run, {in_vain} of them once more after a fault"));
+    found.none("turns run twice before the first fault", quiet);
+    found.none("turns run twice that were not open at a fault", for_nothing);
+    found.none("turns that ran in two places at once, but for pauses", at_once);
+    let most = (LEASE + TAKEOVER).as_secs_f64();
+    let what = "from the death of a server until its open turns run again";
+    match slowest {
+        Some(slowest) => found.figure(what, slowest.as_secs_f64(), "s", most),
+        None => found.say(format!("{what}: not measured, no kill met an open turn")),
+    }
+}
