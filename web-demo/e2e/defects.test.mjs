@@ -281,11 +281,8 @@ test("the commands that the page prints about a file with two agents are right",
       await page
         .locator('input[aria-label="file to open"]')
         .setInputFiles([path, `${path}-wal`].filter((part) => existsSync(part)));
-      const ada = page.locator('.store-agent[data-agent="ada"]');
-      assert.equal(await ada.locator(".store-act").innerText(), "Start its process");
-      await ada.click();
+      await page.getByRole("button", { name: "Start its process: ada" }).click();
       await opened(page, "ada in two agents.sqlite");
-      await page.locator('.notice .act[data-act="start"]').first().click();
       const said = page.getByRole("dialog", { name: "Start its process" }).locator(".command");
       assert.equal(await said.innerText(), "wakeful serve --store 'two agents.sqlite'");
       run(`${await said.innerText()} --help`);

@@ -70,6 +70,11 @@ export async function shoot(page, name) {
 
 /** Chooses a case and waits until it is open. */
 export async function choose(page, name) {
+  // Beside documents, the examples are folded away.
+  const folded = page.locator(".case-group:not([open]) > summary");
+  while ((await folded.count()) > 0) {
+    await folded.first().click();
+  }
   await page.click(`button[data-case="${name}"]`);
   await opened(page, name);
 }

@@ -41,6 +41,8 @@ export function Workbench() {
   const [chosen, setChosen] = useState<string | null>(null);
   /** The store whose agents are listed; null while a document is shown. */
   const [store, setStore] = useState<Store | null>(null);
+  /** Whether the document that opens was chosen for what to do about its agent. */
+  const acts = useRef(false);
   /** The source that was shown last. */
   const shown = useRef<Source | null>(null);
   /** The case that was opened last, and what is open or opening. */
@@ -98,6 +100,7 @@ export function Workbench() {
   );
   const openKept = useCallback(
     (name: string) => {
+      acts.current = false;
       setChosen(name);
       workspace.source(name).then(
         (source) =>
@@ -111,6 +114,7 @@ export function Workbench() {
   );
   const choose = useCallback(
     (name: string) => {
+      acts.current = false;
       const entry = cases?.find((known) => known.case === name);
       // An open document stays; one that failed or was cancelled is opened again.
       if (entry !== undefined && (bundled.current !== name || there.current !== name)) {
@@ -122,6 +126,7 @@ export function Workbench() {
   );
   const openFiles = useCallback(
     (name: string, files: Files) => {
+      acts.current = false;
       recognise(name, files).then(openNew, (error: unknown) => fail(name, error));
     },
     [openNew, fail],
@@ -302,6 +307,7 @@ export function Workbench() {
         openFiles={openFiles}
         fail={fail}
         open={open}
+        hasOwn={(documents?.length ?? 0) > 0 || isServed}
         documents={(search) => (
           <WorkspaceTree
             workspace={workspace}
@@ -326,9 +332,10 @@ export function Workbench() {
         {store !== null && (
           <StoreView
             store={store}
-            open={(at) => {
+            open={(at, isToAct) => {
               const agent = store.agents[at];
               if (agent !== undefined) {
+                acts.current = isToAct;
                 const name = nameInStore(agent, store);
                 openNew({ ...agent.source, name }, { parent: store.name });
               }
@@ -349,6 +356,7 @@ export function Workbench() {
             notes={kept?.notes ?? NO_NOTES}
             annotate={annotate}
             place={placeOf(open, kept)}
+            isToAct={acts}
           />
         )}
       </main>

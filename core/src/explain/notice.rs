@@ -310,8 +310,8 @@ fn silent(state: &State, decision: &Decision, now: Timestamp) -> Option<Notice> 
     }
     let what = task.record.summary.as_ref().map_or_else(String::new, |what| format!(" ({what})"));
     let says = format!(
-        "No news of task `{}`{what}: look whether it still runs. If it was lost, its host will not \
-         report it, and an operator must.",
+        "No news of task `{}`{what}: look whether it still runs. If it was lost, say so: nobody \
+         else will.",
         task.record.id
     );
     let give_up = act_on(ActKind::GiveUp, &task.record.id);

@@ -17,7 +17,7 @@ const LABELS: Record<ActKind, string> = {
   start: "Start it",
   deliver: "Deliver",
   grant: "Grant more",
-  give_up: "It is lost",
+  give_up: "Say it is lost",
   look: "Look at it",
 };
 

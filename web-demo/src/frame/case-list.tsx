@@ -32,6 +32,8 @@ export function CaseList(props: {
   served: ((search: string) => ReactNode) | null;
   /** The documents of the workspace that match a search. */
   documents: (search: string) => ReactNode;
+  /** Whether there is something of one's own, beside which the examples are folded away. */
+  hasOwn: boolean;
 }) {
   const { cases, chosen, choose, open } = props;
   const [search, setSearch] = useState("");
@@ -40,6 +42,7 @@ export function CaseList(props: {
     useDeferredValue(search),
     ({ case: name, shows }) => `${name} ${words(name)} ${shows}`,
   );
+  const isExample = (cases ?? []).some((line) => line.case === chosen);
   const field = useSearchField({
     id: "cases.search",
     name: "Search the cases",
@@ -102,6 +105,7 @@ export function CaseList(props: {
             lines={found.filter((line) => line.kind === kind)}
             chosen={chosen}
             choose={choose}
+            isFolded={props.hasOwn && !isExample && search === ""}
           />
         ))}
       </div>
@@ -179,15 +183,28 @@ function CaseGroup(props: {
   lines: CaseLine[];
   chosen: string | null;
   choose: (name: string) => void;
+  /** Whether it is folded away until somebody unfolds it. */
+  isFolded: boolean;
 }) {
+  const [unfolded, setUnfolded] = useState(false);
   if (props.lines.length === 0) {
     return null;
   }
+  const isOpen = unfolded || !props.isFolded;
   return (
-    <section>
-      <h2>
-        {props.title} <span className="note">{props.lines.length}</span>
-      </h2>
+    <details
+      className="case-group"
+      open={isOpen}
+      onToggle={({ currentTarget }) =>
+        // Else the page itself has folded it.
+        currentTarget.open !== isOpen && setUnfolded(currentTarget.open)
+      }
+    >
+      <summary>
+        <h2>
+          {props.title} <span className="note">{props.lines.length}</span>
+        </h2>
+      </summary>
       <ul>
         {props.lines.map((line) => (
           <li key={line.case}>
@@ -204,7 +221,7 @@ function CaseGroup(props: {
           </li>
         ))}
       </ul>
-    </section>
+    </details>
   );
 }
 

@@ -1,6 +1,6 @@
 // What must be known first: notices, the sentence about the agent, since when, and the next act.
 import { Dialog } from "radix-ui";
-import { useRef, useState, type RefObject } from "react";
+import { useEffect, useRef, useState, type RefObject } from "react";
 import type { Act, Notice } from "@package/payloads.js";
 
 import { clockTime, lasts } from "../case/clock.ts";
@@ -32,6 +32,8 @@ export interface Spoken {
   /** The time of the reader, if the document is about now; else null. */
   now: number | null;
   place: Place;
+  /** Whether the document was opened for the next act. It is so once. */
+  isToAct: RefObject<boolean>;
   /** What the document shows. */
   shows: string;
   goTo: (seq: number) => void;
@@ -72,6 +74,18 @@ export function Headline(spoken: Spoken) {
       setAsked({ act, notice: notice?.kind ?? null });
     }
   };
+  const isSeen = seen !== null;
+  useEffect(() => {
+    const [first] = notices;
+    const act = first?.act ?? next;
+    if (isSeen && spoken.isToAct.current) {
+      spoken.isToAct.current = false;
+      if (act != null) {
+        took(act, first ?? null);
+      }
+    }
+    // Only the first look at the document counts.
+  }, [isSeen]);
   return (
     <>
       {notices.length > 0 && (

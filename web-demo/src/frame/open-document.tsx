@@ -1,5 +1,13 @@
 // An open document: its headline, the cursor, the timeline and the panes.
-import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import {
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+  type RefObject,
+} from "react";
 
 import { EDITIONS, names } from "../case/labels.ts";
 import type { Look, Seen, Supposed } from "../document/messages.ts";
@@ -46,6 +54,8 @@ export interface Shown {
   annotate: (notes: Note[]) => void;
   /** The place in which its agent lives. */
   place: Place;
+  /** Whether it was opened for the next act. It is so once. */
+  isToAct: RefObject<boolean>;
 }
 
 /** The document. */
@@ -166,6 +176,7 @@ export function OpenDocument(shown: Shown) {
           decided={decided}
           now={now}
           place={shown.place}
+          isToAct={shown.isToAct}
           shows={open.shows}
           goTo={jumpTo}
           fork={fork}

@@ -9,8 +9,17 @@ import { shortened, visible } from "../parts/visible.ts";
 import { nameInStore } from "./use-workspace.ts";
 import { STATES, useSurvey, type AgentState, type Surveyed } from "./use-survey.ts";
 
-/** The agents of a store. A click opens one as a document. */
-export function StoreView({ store, open }: { store: Store; open: (at: number) => void }) {
+/**
+ * The agents of a store. A click opens one as a document; `acts` says that it was on what to do
+ * about it.
+ */
+export function StoreView({
+  store,
+  open,
+}: {
+  store: Store;
+  open: (at: number, acts: boolean) => void;
+}) {
   const known = useSurvey(store);
   const [search, setSearch] = useState("");
   const wanted = search.trim().toLowerCase();
@@ -62,7 +71,7 @@ export function StoreView({ store, open }: { store: Store; open: (at: number) =>
                         entries={agent.entries}
                         newestAt={agent.newestAt}
                         found={found}
-                        open={() => open(at)}
+                        open={(acts) => open(at, acts)}
                       />
                     </li>
                   ))}
@@ -81,25 +90,41 @@ function AgentButton(props: {
   entries: number;
   newestAt: string;
   found: Surveyed | undefined;
-  open: () => void;
+  open: (acts: boolean) => void;
 }) {
   const { id, entries, newestAt, found } = props;
   const still = Date.now() - Date.parse(newestAt);
   return (
-    <button type="button" className="store-agent" data-agent={id} onClick={props.open}>
-      <strong title={visible(id)}>{visible(shortened(id))}</strong>
-      <span className="note">
-        {counted(entries, "entry", "entries")}
-        {newestAt !== "" && (
-          <span title={`the newest entry is of ${dateAndTime(newestAt.slice(0, 19))} UTC`}>
-            {still >= 0 ? `, still for ${lasts(still)}` : ", its newest entry is in the future"}
-          </span>
-        )}
-        {found?.act != null && <span className="store-act">{found.act}</span>}
-      </span>
-      <span className="store-says">
-        {found === undefined ? "" : <Said sentence={visible(found.says)} />}
-      </span>
-    </button>
+    <div className="store-row">
+      <button
+        type="button"
+        className="store-agent"
+        data-agent={id}
+        onClick={() => props.open(false)}
+      >
+        <strong title={visible(id)}>{visible(shortened(id))}</strong>
+        <span className="note">
+          {counted(entries, "entry", "entries")}
+          {newestAt !== "" && (
+            <span title={`the newest entry is of ${dateAndTime(newestAt.slice(0, 19))} UTC`}>
+              {still >= 0 ? `, still for ${lasts(still)}` : ", its newest entry is in the future"}
+            </span>
+          )}
+        </span>
+        <span className="store-says">
+          {found === undefined ? "" : <Said sentence={visible(found.says)} />}
+        </span>
+      </button>
+      {found?.act != null && (
+        <button
+          type="button"
+          className="act"
+          aria-label={`${found.act}: ${visible(shortened(id))}`}
+          onClick={() => props.open(true)}
+        >
+          {found.act}
+        </button>
+      )}
+    </div>
   );
 }
