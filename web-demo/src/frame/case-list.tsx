@@ -183,7 +183,7 @@ function CaseGroup(props: {
   lines: CaseLine[];
   chosen: string | null;
   choose: (name: string) => void;
-  /** Whether it is folded away until somebody unfolds it. */
+  /** Whether it is folded away until a person unfolds it. */
   isFolded: boolean;
 }) {
   const [unfolded, setUnfolded] = useState(false);
