@@ -123,7 +123,7 @@ fn with_agent<T>(call: impl FnOnce(&mut Agent) -> Result<T, SchedulerError>) -> 
 }
 
 /// Asks the machine as it was at an entry.
-fn at<T>(seq: u64, ask: impl FnOnce(Machine) -> T) -> Result<T, Error> {
+fn at<T>(seq: u64, ask: impl FnOnce(&Machine) -> T) -> Result<T, Error> {
     with_agent(|agent| agent.at(Seq(seq)).map(ask))
 }
 
