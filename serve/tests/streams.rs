@@ -35,6 +35,12 @@ fn the_stream_has_the_stored_bytes_and_goes_on_after_any_entry() {
         let path = format!("/v1/agents/ada/entries?until=head&after={after}");
         assert_eq!(events(place.get(&path, &place.operator)), all[after..]);
     }
+    for wrong in ["", "-1", "x", "1.5"] {
+        let asked = place.client.get(place.url("/v1/agents/ada/entries?until=head"));
+        let asked = asked.header("authorization", format!("Bearer {}", place.operator));
+        let answer = asked.header("last-event-id", wrong).call().expect("an answer");
+        assert_eq!(answer.status(), 400, "`{wrong}`");
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(crate) fn stream(
     let cell = asked.cell()?;
     // Read in any case, so that a wrong one is told.
     let named = asked.number("after")?.unwrap_or(0);
-    let after = match asked.header("last-event-id").filter(|named| !named.is_empty()) {
+    let after = match asked.header("last-event-id") {
         None => named,
         Some(after) => asked::number("Last-Event-ID", after)?,
     };
