@@ -60,12 +60,14 @@ export const EntriesPane = memo(function EntriesPane({
     getScrollElement: () => body.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
+    // It begins at the cursor, because an old entry of a file is read together with all others.
+    initialOffset: () => Math.max(0, at - from) * ROW_PX,
     // Else each move of the list is drawn by itself, beside what else has changed.
     useFlushSync: false,
   });
   const items = rows.getVirtualItems();
   const first = Math.floor((items[0]?.index ?? 0) / ASKED);
-  const last = Math.floor((items.at(-1)?.index ?? 0) / ASKED);
+  const last = Math.floor((items.at(-1)?.index ?? -1) / ASKED);
   const seqs = useMemo(() => {
     const begin = from + first * ASKED;
     const end = Math.min(list.length, from + (last + 1) * ASKED);
