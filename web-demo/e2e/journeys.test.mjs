@@ -20,6 +20,7 @@ import {
   openWorkbench,
   resident,
   shoot,
+  steps,
   visit,
 } from "./page.mjs";
 
@@ -212,33 +213,14 @@ test(`time travel on ${LARGE} entries`, async () => {
     await page
       .locator(".pane-state .pane-head", { hasText: "head #50000" })
       .waitFor({ timeout: 60_000 });
-    const steps = [];
-    for (let step = 0; step < 40; step += 1) {
-      steps.push(
-        await page.evaluate(
-          () =>
-            new Promise((done) => {
-              const pane = document.querySelector(".pane-state .pane-head");
-              const started = performance.now();
-              const seen = new MutationObserver(() => {
-                seen.disconnect();
-                done(performance.now() - started);
-              });
-              seen.observe(pane, { subtree: true, childList: true, characterData: true });
-              document.body.dispatchEvent(
-                new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }),
-              );
-            }),
-        ),
-      );
-    }
+    const stepped = await steps(page, 40);
     await page.keyboard.press("+");
     await shoot(page, "journey-time-travel");
     const memory = Math.round((await resident(workbench.browser)) / 1e6);
     console.log(
-      `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), ${memory} MB resident in page and worker`,
+      `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(stepped).toFixed(1)} ms (median of ${stepped.length}), ${memory} MB resident in page and worker`,
     );
-    assert.ok(median(steps) < 50, `a step takes ${median(steps)} ms`);
+    assert.ok(median(stepped) < 50, `a step takes ${median(stepped)} ms`);
     // The goal is 3 s; a busy machine may need more.
     assert.ok(took < 6_000, `opening takes ${took} ms`);
   });

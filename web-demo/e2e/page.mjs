@@ -193,3 +193,28 @@ export async function resident(browser) {
 /** The number in the middle. */
 export const median = (numbers) =>
   numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
+
+/** The times from an arrow key to the next frame after the panes changed. */
+export async function steps(page, count) {
+  const took = [];
+  for (let step = 0; step < count; step += 1) {
+    took.push(
+      await page.evaluate(
+        () =>
+          new Promise((done) => {
+            const pane = document.querySelector(".pane-state .pane-head");
+            const started = performance.now();
+            const seen = new MutationObserver(() => {
+              seen.disconnect();
+              requestAnimationFrame(() => setTimeout(() => done(performance.now() - started)));
+            });
+            seen.observe(pane, { subtree: true, childList: true, characterData: true });
+            document.body.dispatchEvent(
+              new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }),
+            );
+          }),
+      ),
+    );
+  }
+  return took;
+}

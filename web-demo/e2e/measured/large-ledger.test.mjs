@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import init from "@sqlite.org/sqlite-wasm";
 
 import { largerLedger } from "../large.mjs";
-import { goTo, median, openWorkbench, resident, visit } from "../page.mjs";
+import { goTo, median, openWorkbench, resident, steps, visit } from "../page.mjs";
 
 const ENTRIES = Number(process.env.MEASURED ?? 100_000);
 const scale = ENTRIES / 1_000_000;
@@ -91,31 +91,6 @@ async function generate() {
   await writeFile(sqlite, capi.sqlite3_js_db_export(database));
   database.close();
   return size;
-}
-
-/** The times from an arrow key to the next frame after the panes changed. */
-async function steps(page, count) {
-  const took = [];
-  for (let step = 0; step < count; step += 1) {
-    took.push(
-      await page.evaluate(
-        () =>
-          new Promise((done) => {
-            const pane = document.querySelector(".pane-state .pane-head");
-            const started = performance.now();
-            const seen = new MutationObserver(() => {
-              seen.disconnect();
-              requestAnimationFrame(() => setTimeout(() => done(performance.now() - started)));
-            });
-            seen.observe(pane, { subtree: true, childList: true, characterData: true });
-            document.body.dispatchEvent(
-              new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }),
-            );
-          }),
-      ),
-    );
-  }
-  return took;
 }
 
 const choose = (page, path) => page.locator('input[aria-label="file to open"]').setInputFiles(path);
