@@ -19,7 +19,7 @@ use wakeful_core::{
         obligation::{Obligation, ObligationKind},
     },
     fact::{Fact, context::TranscriptAppended},
-    id::TimerId,
+    id::{AgentId, TimerId},
     json::RawJson,
     ladder::owed,
     record::{
@@ -104,6 +104,14 @@ pub enum AgentError {
         /// The system's error.
         why: io::Error,
     },
+    /// Another worker of the store drives the agent, or may do so soon.
+    #[error("this process no longer drives the agent `{agent}`: another one goes on ({why})")]
+    Lost {
+        /// The agent.
+        agent: AgentId,
+        /// How that was found.
+        why: Box<Self>,
+    },
 }
 
 /// What an agent said last.
@@ -179,7 +187,7 @@ impl Agent {
         if !context.is_child {
             not_enforced
                 .iter()
-                .for_each(|missing| context.audience.notice(&context.agent_id, missing));
+                .for_each(|missing| context.audience.not_enforced(&context.agent_id, missing));
         }
         self.say(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data }));
     }
@@ -250,13 +258,21 @@ impl Agent {
     /// and one that was shut down is free for others. To let it live again, open it again.
     ///
     /// # Errors
-    /// If the ledger fails, or another driver takes over.
+    /// If the ledger fails, or another driver takes over. [`AgentError::Lost`] if that is another
+    /// worker of the store.
     pub fn live(&mut self, until: Until) -> Result<Ending, AgentError> {
         let ending = self.live_on(until);
         // Also after a failure: nothing that runs for an agent may outlive it.
         self.actor.close(&self.mailbox);
         self.collector.stop();
-        let (owned, ending) = (self.owned.take(), ending?);
+        let owned = self.owned.take();
+        let is_lost = owned.as_ref().is_some_and(|owned| !owned.is_sure());
+        let ending = ending.map_err(|why| match is_lost {
+            true => {
+                AgentError::Lost { agent: self.actor.context.agent_id.clone(), why: Box::new(why) }
+            }
+            false => why,
+        })?;
         let Some(owned) = owned else { return Ok(ending) };
         match ending {
             Ending::ShutDown => owned.release()?,

@@ -36,6 +36,12 @@ pub trait Audience: Send + Sync {
 
     /// Called with a message for people that no entry records.
     fn notice(&self, agent: &AgentId, notice: &str);
+
+    /// Called with each part of the policy that is not enforced here, when an agent begins. By
+    /// default this is a notice.
+    fn not_enforced(&self, agent: &AgentId, missing: &str) {
+        self.notice(agent, missing);
+    }
 }
 
 /// What a host provides for an agent.

@@ -1,7 +1,12 @@
 //! Agents with a model in this process: each is opened when it has something to do, and dropped
 //! when it rests.
 
-use std::{fs, io, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::runner::{Runner, RunnerError, Watch};
 use wakeful_agent::{
@@ -17,11 +22,19 @@ use wakeful_core::{
 
 /// Runs the turns of agents with a model.
 pub struct Models {
-    /// The setup of every agent, apart from its id, its audience and, with [`Folders::Each`], its
-    /// workspace.
-    pub setup: Setup,
-    /// The folders in which the commands of the agents work.
-    pub folders: Folders,
+    setup: Setup,
+    folders: Folders,
+    /// What was said to be not enforced. It is the same for all agents of this process.
+    not_enforced: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Models {
+    /// Runs agents with this setup, apart from the id of each, its audience and, with
+    /// [`Folders::Each`], its workspace. The commands of the agents work in these folders.
+    #[must_use]
+    pub fn new(setup: Setup, folders: Folders) -> Self {
+        Self { setup, folders, not_enforced: Arc::default() }
+    }
 }
 
 /// The folders in which the commands of agents work.
@@ -56,7 +69,10 @@ impl Runner for Models {
             agent_id: agent.clone(),
             lost: lost.clone(),
             workspace,
-            audience: Arc::new(Heard(Arc::clone(&watch))),
+            audience: Arc::new(Heard {
+                watch: Arc::clone(&watch),
+                not_enforced: Arc::clone(&self.not_enforced),
+            }),
             ..self.setup.clone()
         };
         let mut living = Agent::open(setup).map_err(|why| match why {
@@ -71,27 +87,40 @@ impl Runner for Models {
         }));
         let handle = living.handle();
         watch.hears_by(Arc::new(move |fact| handle.report(fact).ok()));
-        living.live(Until::Idle).map_err(|why| failed(&why))?;
+        living.live(Until::Idle).map_err(|why| match why {
+            why @ AgentError::Lost { .. } => RunnerError::Driven(why.to_string()),
+            why => failed(&why),
+        })?;
         Ok(living.state().head())
     }
 }
 
 /// Passes on to the server what an agent and its children do.
-struct Heard(Arc<dyn Watch>);
+struct Heard {
+    watch: Arc<dyn Watch>,
+    not_enforced: Arc<Mutex<BTreeSet<String>>>,
+}
 
 impl Audience for Heard {
     fn entry(&self, agent: &AgentId, entry: &Entry, _: &EntryBytes) {
-        self.0.appended(agent, Seq(entry.seq.0));
+        self.watch.appended(agent, Seq(entry.seq.0));
     }
 
     fn text(&self, agent: &AgentId, delta: &str) {
-        self.0.text(agent, delta);
+        self.watch.text(agent, delta);
     }
 
     fn calls(&self, _: &AgentId, _: &str) {}
 
     fn notice(&self, agent: &AgentId, notice: &str) {
-        self.0.notice(agent, notice);
+        self.watch.notice(agent, notice);
+    }
+
+    fn not_enforced(&self, agent: &AgentId, missing: &str) {
+        let mut known = self.not_enforced.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.insert(missing.to_owned()) {
+            self.watch.notice(agent, &format!("{missing} (for all agents of this server)"));
+        }
     }
 }
 

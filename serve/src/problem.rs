@@ -37,6 +37,9 @@ pub struct Problem {
 /// The seconds after which a client that was refused for a limit may come again.
 const AGAIN: HeaderValue = HeaderValue::from_static("1");
 
+/// The code for an agent that another process drives.
+const DRIVEN: &str = "driven";
+
 /// The code for a token that no trigger has.
 const NO_SUCH_TOKEN: &str = "no_such_token";
 
@@ -149,7 +152,12 @@ impl Problem {
     }
 
     pub(crate) fn driven(why: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, "driven", why)
+        Self::new(StatusCode::CONFLICT, DRIVEN, why)
+    }
+
+    /// Whether it is [`Problem::driven`].
+    pub(crate) fn is_driven(&self) -> bool {
+        self.code == DRIVEN
     }
 
     pub(crate) fn broken(why: impl Display) -> Self {

@@ -67,6 +67,35 @@ test("an agent that waits for its operator offers the answer", () =>
     await page.waitForFunction(() => document.activeElement?.dataset.act === "answer");
   }));
 
+/** An agent that asks in the report at the end of its turn, as one with a model does. */
+const ASKS = `story = "publisher"
+agent_id = "publisher"
+starts_at = 2026-05-27T09:00:00Z
+
+[[script]]
+prompt = "Publish the post."
+
+[[turns]]
+moves = [
+  { create = "post", objective = "Publish the post", plan = "needs_input" },
+  { pick = "post" },
+  { brief = "It is written. May I publish it now, or on Monday?" },
+]
+`;
+
+test("the answer stands beside what the agent reported last", () =>
+  onPage(async (page) => {
+    await openFile(page, "publisher.toml", ASKS);
+    await opened(page, "publisher.toml");
+    await page.locator('.act[data-act="answer"]').click();
+    const dialog = page.getByRole("dialog", { name: "Answer" });
+    const report = dialog.getByLabel("its report");
+    assert.equal(await report.innerText(), "It is written. May I publish it now, or on Monday?");
+    const words = dialog.getByLabel("Your words");
+    await words.fill("On Monday.");
+    await dialog.getByText("'On Monday.'").waitFor();
+  }));
+
 test("what is odd is listed by the core, and each oddity leads to its entry", () =>
   onPage(async (page) => {
     await choose(page, "budget");

@@ -156,6 +156,34 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         found_by: &[FoundBy { method: "fleet", run: Tests("all", "postgres::"), says: "FAILED" }],
     },
     Mistake {
+        name: "a primary that was replaced is asked as if it were the new one",
+        layer: Shells,
+        changes: &[Change {
+            file: "host-native/src/ledger/postgres/connection.rs",
+            from: "self.system == newest.system && self.timeline < newest.timeline",
+            to: "self.system == newest.system && self.timeline < 0",
+        }],
+        found_by: &[FoundBy {
+            method: "fleet",
+            run: Tests("lib", "fleet::cluster::"),
+            says: "FAILED",
+        }],
+    },
+    Mistake {
+        name: "what a primary shows after a crash counts as stored, also if no standby has it",
+        layer: Shells,
+        changes: &[Change {
+            file: "host-native/src/ledger/postgres/append.rs",
+            from: "            self.call(\"append\", async |it| it.execute(CONFIRM, &[&agent]).await)?;\n",
+            to: "",
+        }],
+        found_by: &[FoundBy {
+            method: "fleet",
+            run: Tests("lib", "fleet::cluster::"),
+            says: "FAILED",
+        }],
+    },
+    Mistake {
         name: "the workbench compares a trace with itself",
         layer: Shells,
         changes: &[Change {

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_must_find_a_mistake_is_a_method() {
+    fn what_must_find_a_mistake_is_a_method() {
         for found in MISTAKES.iter().flat_map(|mistake| mistake.found_by) {
             assert!(METHODS.iter().any(|method| method.name == found.method), "{}", found.method);
         }

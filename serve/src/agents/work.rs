@@ -177,7 +177,9 @@ impl Agents {
             inner.scheduler = None;
             (inner.failures == 0, again_ms(&mut inner))
         };
-        if is_first {
+        // In a store that servers share, many an agent is another's by now.
+        let is_usual = self.is_shared() && problem.is_driven();
+        if is_first && !is_usual {
             (self.notice)(&format!("{}: {}", cell.agent, problem.detail));
         }
         let brief = Brief::clone(&cell.brief());

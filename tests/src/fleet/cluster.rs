@@ -224,3 +224,93 @@ impl Drop for Cluster {
         self.nodes.iter_mut().for_each(Node::kill);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Pid, Signal, kill_process};
+    use wakeful_core::{
+        host::Ledger,
+        id::Seq,
+        record::{
+            Record,
+            chain::Head,
+            control::{ControlRecord, Marker},
+            entry::{self, EntryBytes},
+        },
+        time::Timestamp,
+    };
+    use wakeful_host::ledger::{Address, PostgresStore};
+
+    use super::*;
+    use crate::fleet::children;
+
+    fn entry(after: Head) -> (Head, Vec<EntryBytes>) {
+        let record = Record::Control(ControlRecord::StartRequested(Marker {}));
+        let (entries, batch) = entry::seal_all(after, Timestamp::from_nanos(0), vec![record]);
+        (entries[0].head(), batch)
+    }
+
+    fn store(cluster: &Cluster) -> PostgresStore {
+        let address = address("127.0.0.1", &cluster.ports());
+        PostgresStore::open(&Address::parse(&address).expect("an address")).expect("a store")
+    }
+
+    fn signal(server: u32, signal: Signal) {
+        let own = Pid::from_raw(i32::try_from(server).expect("a number"));
+        for process in own.into_iter().chain(children(server).into_iter().map(|it| it.0)) {
+            kill_process(process, signal).expect("it is a process");
+        }
+    }
+
+    /// A machine that was stopped for a while goes on as the primary that it was.
+    #[test]
+    fn an_old_primary_that_goes_on_is_not_asked_any_more() {
+        let mut cluster = Cluster::start().expect("a cluster");
+        let (first, batch) = entry(Head::START);
+        store(&cluster).ledger(&"a".into()).append(&Head::START, &batch).expect("it is new");
+        let old = cluster.primary().expect("a primary");
+        signal(old, Signal::STOP);
+        let [next, other] = [1, 2];
+        cluster.ask(next, "SELECT pg_promote()").expect("it is promoted");
+        cluster.nodes[other].kill();
+        cluster.serve(other, Some(next)).expect("it follows the new primary");
+        let store = store(&cluster);
+        let (second, batch) = entry(first);
+        store.ledger(&"a".into()).append(&first, &batch).expect("the new primary takes it");
+        signal(old, Signal::CONT);
+        assert_eq!(cluster.ask(0, "SELECT pg_is_in_recovery()").expect("it goes on").trim(), "f");
+        for _ in 0..3 {
+            // The next connection tries the hosts in their order, and the old primary is the first.
+            let own = "pid <> pg_backend_pid() AND backend_type = 'client backend'";
+            let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {own}");
+            cluster.ask(next, &end).expect("they end");
+            assert_eq!(store.heads().expect("the heads"), [("a".into(), second)]);
+        }
+    }
+
+    /// After a crash a primary shows what it had committed, also if no standby has it.
+    #[test]
+    fn an_append_without_an_answer_waits_for_a_standby_after_a_crash_too() {
+        let mut cluster = Cluster::start().expect("a cluster");
+        let mut ledger = store(&cluster).ledger(&"a".into());
+        let (first, batch) = entry(Head::START);
+        ledger.append(&Head::START, &batch).expect("it is new");
+        cluster.nodes[1].kill();
+        cluster.nodes[2].kill();
+        thread::scope(|scope| {
+            let (second, batch) = entry(first);
+            let appended = scope.spawn(move || ledger.append(&first, &batch));
+            thread::sleep(Duration::from_secs(1));
+            cluster.nodes[0].kill();
+            cluster.serve(0, None).expect("it starts again");
+            let shown = "SELECT max(seq) FROM wakeful.entries";
+            let shown = cluster.ask(0, shown).expect("it can be read");
+            assert_eq!(shown.trim(), second.seq.to_string(), "it is committed");
+            thread::sleep(Duration::from_secs(2));
+            assert!(!appended.is_finished(), "no standby has it");
+            cluster.heal().expect("the standbys are back");
+            appended.join().expect("it ends").expect("a standby has it");
+        });
+        assert_eq!(store(&cluster).ledger(&"a".into()).head().expect("a head").seq, Seq(2));
+    }
+}

@@ -27,7 +27,12 @@ pub(crate) struct Worker {
     log: PathBuf,
     pub(crate) client: Client,
     process: Option<Child>,
+    /// How often it ended while it started, and was started once more.
+    pub(super) restarts: u32,
 }
+
+/// The time in which it must be ready, with one outage of the store meanwhile.
+const READY: Duration = Duration::from_secs(90);
 
 impl Worker {
     /// Starts a server of this number.
@@ -87,13 +92,37 @@ impl Worker {
             log: own.join("log"),
             client: Client::patient(&url, token, PATIENCE),
             process: None,
+            restarts: 0,
         };
         worker.again()?;
         Ok(worker)
     }
 
-    /// Starts it again, and waits until it is ready.
+    /// Starts it again, and waits until it is ready. One that ends meanwhile, because the store was
+    /// away for longer than it waits, is started once more, as a supervisor does.
     pub(super) fn again(&mut self) -> io::Result<()> {
+        self.spawn()?;
+        let began = Instant::now();
+        while self.client.get("/readyz").is_none_or(|(status, _)| status != 200) {
+            if began.elapsed() > READY {
+                let said = fs::read_to_string(&self.log).unwrap_or_default();
+                return Err(io::Error::other(format!("a server does not start: {said}")));
+            }
+            let has_ended = match &mut self.process {
+                Some(process) => process.try_wait()?.is_some(),
+                None => true,
+            };
+            if has_ended {
+                self.restarts += 1;
+                thread::sleep(Duration::from_secs(1));
+                self.spawn()?;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self) -> io::Result<()> {
         let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
         let process = self
             .network
@@ -104,18 +133,6 @@ impl Worker {
             .stderr(log)
             .spawn()?;
         self.process = Some(process);
-        let began = Instant::now();
-        while self.client.get("/readyz").is_none_or(|(status, _)| status != 200) {
-            let has_ended = match &mut self.process {
-                Some(process) => process.try_wait()?.is_some(),
-                None => true,
-            };
-            if has_ended || began.elapsed() > Duration::from_secs(60) {
-                let said = fs::read_to_string(&self.log).unwrap_or_default();
-                return Err(io::Error::other(format!("a server does not start: {said}")));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
         Ok(())
     }
 

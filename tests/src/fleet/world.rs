@@ -64,6 +64,9 @@ pub struct Size {
 /// The servers.
 const WORKERS: usize = 3;
 
+/// What a server says of an agent of which it knows more than the store.
+const SET_BACK: &str = "the ledger no longer has entry";
+
 /// What is done to a server that gets another program.
 const UPGRADE: &str = "upgrade";
 
@@ -204,6 +207,11 @@ pub fn run(
         found.say(format!("{replaced} servers were replaced by those of the newer program"));
         found.none("servers of the older program at the end", (WORKERS - replaced) as u64);
     }
+    let logs: Vec<_> = workers.iter().map(|worker| held(worker).said()).collect();
+    let set_back = logs.iter().flat_map(|log| log.lines()).filter(|it| it.contains(SET_BACK));
+    found.none("agents whose ledger a server took for set back", set_back.count() as u64);
+    let restarts: u32 = workers.iter().map(|worker| held(worker).restarts).sum();
+    found.say(format!("{restarts} starts of servers ended, because the store was away for long"));
     found.say(format!("{} deliveries were tried again", world.again.load(Ordering::Relaxed)));
     let told = Told { asked: model.asked(), begun };
     let hosted = held(&world.runs).len();

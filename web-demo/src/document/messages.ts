@@ -105,6 +105,12 @@ export interface History {
   oddities: Oddity[];
 }
 
+/** What the agent reported: a brief. */
+export interface Report {
+  seq: number;
+  text: string;
+}
+
 /** The worker of one document. */
 export interface Document {
   /** Opens a source. It calls back with the progress. */
@@ -129,6 +135,8 @@ export interface Document {
   state(seq: number): Promise<Answer<Json>>;
   /** A stored line. */
   line(seq: number): Promise<string>;
+  /** What the agent reported last up to an entry; null if none of the entries before it has it. */
+  lastReport(seq: number): Promise<Report | null>;
   /** What would have to change for another decision. */
   whyNot(seq: number, boundary: Boundary, decision: DecisionKind): Promise<Answer<WhyNot>>;
   /** The entries of a range at which the decision changes, and what is odd in it. */

@@ -6,11 +6,20 @@ import type { ErrorReport } from "@package/payloads.js";
 import { trace } from "@shell/play.mjs";
 
 import { compare } from "../case/compare.ts";
-import type { Trace, Verdict } from "../case/trace.ts";
+import type { Entry, Trace, Verdict } from "../case/trace.ts";
 import { visible, visibleIn } from "../parts/visible.ts";
 import type { Part } from "./index.ts";
 import { Lines, readLines } from "./lines.ts";
-import type { Answer, Document, Look, Opened, Progress, Said, Trouble } from "./messages.ts";
+import type {
+  Answer,
+  Document,
+  Look,
+  Opened,
+  Progress,
+  Report,
+  Said,
+  Trouble,
+} from "./messages.ts";
 import { agentOf, observed } from "./reading.ts";
 import { importOf, Indexer, rowOf, rowText, wordsOf } from "./rows.ts";
 import type { Kind, Source } from "./source.ts";
@@ -146,6 +155,9 @@ export function documentOver(
     },
     async line(seq) {
       return lines.line(seq - 1);
+    },
+    async lastReport(seq) {
+      return reportBefore(lines, seq);
     },
     async whyNot(seq, boundary, decision) {
       return answer(() => visibleIn(folded().whyNotAt(boundary, decision, seq)));
@@ -326,6 +338,25 @@ class Refused extends Error {
     super(report.message);
     this.report = report;
   }
+}
+
+/** The entries that are looked through for a report. An older one is not about the present. */
+const RECENT = 1_000;
+
+/** The newest brief up to an entry. */
+function reportBefore(lines: Lines, seq: number): Report | null {
+  for (let at = seq; at > Math.max(0, seq - RECENT); at -= 1) {
+    const line = lines.line(at - 1);
+    // Most lines have no brief, and need not be read as JSON.
+    if (line.includes('"briefs"')) {
+      const entry = JSON.parse(line) as Entry;
+      const { text } = entry.record;
+      if (entry.class === "briefs" && typeof text === "string") {
+        return { seq: at, text: visible(text) };
+      }
+    }
+  }
+  return null;
 }
 
 /** The result, or the report of the error. */

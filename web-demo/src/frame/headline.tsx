@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, type RefObject } from "react";
 import type { Act, Notice } from "@package/payloads.js";
 
 import { clockTime, lasts } from "../case/clock.ts";
-import type { Seen } from "../document/messages.ts";
+import type { Report, Seen } from "../document/messages.ts";
 import { holdsAt, type Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
 import { useRows } from "../document/use-rows.ts";
@@ -190,6 +190,28 @@ function ActButton({ asked, take }: { asked: Asked; take: () => void }) {
   );
 }
 
+/** What the agent reported last, in which it may have asked. */
+function LastReport({ spoken: { open, seq } }: { spoken: Spoken }) {
+  const [report, setReport] = useState<Report | null>(null);
+  useEffect(() => {
+    let stays = true;
+    void open.document.lastReport(seq).then((found) => stays && setReport(found));
+    return () => {
+      stays = false;
+    };
+  }, [open, seq]);
+  return (
+    report !== null && (
+      <figure className="dialog-report">
+        <figcaption>What it reported last, at #{report.seq}:</figcaption>
+        <blockquote tabIndex={0} aria-label="its report">
+          {report.text}
+        </blockquote>
+      </figure>
+    )
+  );
+}
+
 /** How an act is done: with a command, or tried in a fork. */
 function ActDialog({
   asked,
@@ -227,6 +249,7 @@ function ActDialog({
         >
           <Dialog.Title>{labelOf(asked)}</Dialog.Title>
           <p>{adviceFor(asked)}</p>
+          {asked.act.kind === "answer" && <LastReport spoken={spoken} />}
           {needsWords(asked) && (
             <label className="dialog-words">
               Your words

@@ -191,7 +191,7 @@ impl ModelsArgs {
             audience: Arc::new(Silent),
         };
         let setup = self.model.setup(checked, place)?;
-        Ok(Some(Arc::new(Models { setup, folders })))
+        Ok(Some(Arc::new(Models::new(setup, folders))))
     }
 }
 

@@ -126,6 +126,9 @@ const LOOK: &str = "
     FROM agents LEFT JOIN entries ON entries.agent = agents.agent AND entries.seq = $2
     WHERE agents.agent_id = $1";
 
+/// Changes nothing of an agent, and is committed.
+const CONFIRM: &str = "UPDATE agents SET head_seq = head_seq WHERE agent = $1";
+
 impl PostgresStore {
     /// Stores a batch after the expected head, possibly together with batches of other threads. The
     /// batch has entries.
@@ -279,7 +282,11 @@ impl PostgresStore {
         let stored: Option<Vec<u8>> = self.column(&row, 4)?;
         let is_own = stored.is_some_and(|chain| chain == bytes(&append.becomes.chain));
         if is_own && append.sent.load(Ordering::Relaxed) > 1 {
-            return Ok(Appended::By(self.column(&row, 0)?));
+            let agent: i64 = self.column(&row, 0)?;
+            // After a crash of the primary, what it had committed is seen also if no standby has
+            // it yet. The commit of this statement has an answer when one has both.
+            self.call("append", async |it| it.execute(CONFIRM, &[&agent]).await)?;
+            return Ok(Appended::By(agent));
         }
         if let Some(goes_on_in) = self.column(&row, 3)? {
             return Ok(Appended::Moved(goes_on_in));

@@ -11,6 +11,7 @@ mod archive;
 mod claim;
 mod claiming;
 mod clusters;
+mod connection;
 mod error;
 mod inbox;
 mod kept;
@@ -22,7 +23,6 @@ mod snapshots;
 mod worker;
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -35,16 +35,16 @@ use std::{
 use tokio::{
     runtime::{self, Runtime},
     sync::Semaphore,
-    task::JoinSet,
     time,
 };
-use tokio_postgres::{Client, Row, Socket, Statement, tls::MakeTlsConnect, types::ToSql};
+use tokio_postgres::Row;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use wakeful_core::{AgentId, Chain, Head, Seq};
 
 use self::{
     append::Group,
-    error::{Meaning, is_of_a_server, meaning},
+    connection::{Connection, History, REPLACED},
+    error::{Meaning, meaning},
 };
 use crate::waiting;
 
@@ -75,9 +75,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// wait. It does not count if a host of several answers and takes no writes, as during a failover.
 const OPENING: Duration = Duration::from_secs(3);
 
-/// The time without an answer of a host after which the next one is tried too.
-const SILENCE: Duration = Duration::from_millis(250);
-
 /// The pause before the first new attempt. It doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -103,6 +100,8 @@ struct Shared {
     patience: Duration,
     /// Whether a host of several answered once, and took no writes.
     fails_over: AtomicBool,
+    /// The newest history that a connection led to.
+    newest: Mutex<Option<History>>,
 }
 
 /// How a call is made.
@@ -128,56 +127,6 @@ impl Drop for Shared {
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PostgresStore").field(&self.shared.address.shown()).finish()
-    }
-}
-
-/// A new connection: to call it, and what must be polled for that.
-type Connected = (
-    Client,
-    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>,
-);
-
-/// One connection, with the statements that it has prepared.
-pub(super) struct Connection {
-    client: Client,
-    statements: HashMap<&'static str, Statement>,
-}
-
-impl Connection {
-    async fn statement(&mut self, text: &'static str) -> Result<Statement, tokio_postgres::Error> {
-        if let Some(statement) = self.statements.get(text) {
-            return Ok(statement.clone());
-        }
-        let statement = self.client.prepare(text).await?;
-        self.statements.insert(text, statement.clone());
-        Ok(statement)
-    }
-
-    async fn rows(
-        &mut self,
-        text: &'static str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let statement = self.statement(text).await?;
-        self.client.query(&statement, values).await
-    }
-
-    async fn row(
-        &mut self,
-        text: &'static str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<Row>, tokio_postgres::Error> {
-        let statement = self.statement(text).await?;
-        self.client.query_opt(&statement, values).await
-    }
-
-    async fn execute(
-        &mut self,
-        text: &'static str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, tokio_postgres::Error> {
-        let statement = self.statement(text).await?;
-        self.client.execute(&statement, values).await
     }
 }
 
@@ -242,6 +191,7 @@ impl PostgresStore {
                 group: Group::default(),
                 patience,
                 fails_over: AtomicBool::new(false),
+                newest: Mutex::default(),
             }),
         };
         let manner = Manner { patience: OPENING.min(patience), ..store.manner() };
@@ -460,12 +410,20 @@ impl PostgresStore {
             false => &self.shared.places,
         };
         let Ok(_place) = places.acquire().await else { unreachable!("nothing closes it") };
-        let known = self.idle().pop().filter(|it| !it.client.is_closed());
+        let known = {
+            let mut idle = self.idle();
+            idle.retain(|it| !it.client.is_closed() && self.is_current(it.history));
+            idle.pop()
+        };
         let mut connection = match known {
             Some(connection) => connection,
             None => self.connect(manner.answer, doing).await?,
         };
         match time::timeout(manner.answer, call(&mut connection)).await {
+            // Another connection may have found the new primary meanwhile.
+            Ok(Ok(_)) if !self.is_current(connection.history) => {
+                Err(Meaning::Lost(REPLACED.to_owned()))
+            }
             Ok(Ok(done)) => {
                 self.idle().push(connection);
                 Ok(done)
@@ -482,59 +440,6 @@ impl PostgresStore {
             Err(_) => {
                 self.idle().clear();
                 Err(Meaning::Lost(format!("no answer within {:.1} s", manner.answer.as_secs_f64())))
-            }
-        }
-    }
-
-    async fn connect(&self, answer: Duration, doing: &'static str) -> Result<Connection, Meaning> {
-        let address = &self.shared.address;
-        let connected = async {
-            let (client, connection) = self.connect_to_any().await?;
-            tokio::spawn(async move {
-                // The calls that it serves learn how it ends.
-                let _ = connection.await;
-            });
-            let path = format!("SET search_path TO {}", address.quoted_schema());
-            client.batch_execute(&path).await?;
-            Ok(Connection { client, statements: HashMap::new() })
-        };
-        time::timeout(answer, connected)
-            .await
-            .map_err(|_| Meaning::Lost("no connection was made in time".to_owned()))?
-            .map_err(|why: tokio_postgres::Error| meaning(doing, &why))
-    }
-
-    /// A connection to the host that takes writes. A host that refuses leads to the next one at
-    /// once, and one that is silent after a while. A machine that is stopped takes connections and
-    /// never answers, and the next host may be the new primary.
-    async fn connect_to_any(&self) -> Result<Connected, tokio_postgres::Error> {
-        let mut hosts = self.shared.address.hosts().iter();
-        let mut attempts = JoinSet::new();
-        let mut refused = None;
-        loop {
-            if let Some(host) = hosts.next().cloned() {
-                let tls = self.shared.tls.clone();
-                attempts.spawn(async move { host.connect(tls).await });
-            }
-            let ended = match hosts.len() {
-                0 => attempts.join_next().await,
-                _ => match time::timeout(SILENCE, attempts.join_next()).await {
-                    Ok(ended) => ended,
-                    Err(_) => continue,
-                },
-            };
-            match (ended, refused.take()) {
-                // The attempts that are left are given up.
-                (Some(Ok(Ok(connected))), _) => return Ok(connected),
-                (Some(Ok(Err(why))), before) => {
-                    if self.shared.address.hosts().len() > 1 && is_of_a_server(&why) {
-                        self.shared.fails_over.store(true, Ordering::Relaxed);
-                    }
-                    // What a server says tells more than that another one is away.
-                    refused = before.filter(|_| !is_of_a_server(&why)).or(Some(why));
-                }
-                (None, Some(why)) => return Err(why),
-                (Some(Err(_)) | None, _) => unreachable!("there is a host, and no attempt panics"),
             }
         }
     }
