@@ -27,7 +27,8 @@ const HISTORY: &str = "
         ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
     FROM pg_control_system()";
 
-/// Where a connection leads: which cluster, and how often a standby of it was promoted.
+/// The history that a connection leads to: of which cluster, and how often a standby of it was
+/// promoted.
 ///
 /// A primary that was stopped for a while takes itself for the primary still when it goes on. It
 /// commits nothing, as no standby follows it, but it answers what is read, without the newest
@@ -49,7 +50,7 @@ impl History {
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: HashMap<&'static str, Statement>,
-    /// Where it leads; `None` if the server does not tell.
+    /// The history that it leads to; `None` if the server does not tell.
     pub(super) history: Option<History>,
 }
 
@@ -185,7 +186,7 @@ impl PostgresStore {
         }
     }
 
-    /// Whether a new connection leads to the newest history that is known, which its own may become.
+    /// Whether a new connection leads to the newest history that is known. Its own may become that.
     fn leads(&self, connection: &Connection) -> bool {
         let mut newest = self.shared.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(own), known) = (connection.history, *newest) else { return true };
