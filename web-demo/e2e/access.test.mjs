@@ -93,7 +93,11 @@ test("by keyboard alone: from a case to a fork, its export, and back", () =>
       await page.keyboard.press("Enter");
       assert.match((await download).suggestedFilename(), /\.zip$/);
       await page.getByRole("menu").waitFor({ state: "detached" });
-      assert.match(await focused(page), /^Export/, "a menu gives the focus back");
+      const dialog = page.getByRole("dialog", { name: "The test is saved" });
+      await dialog.waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      assert.match(await focused(page), /^Export/, "the dialog gives the focus back");
       await command(page, "open heartbeat");
       await opened(page, "heartbeat");
       await command(page, "#7");

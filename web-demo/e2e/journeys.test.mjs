@@ -243,13 +243,20 @@ test("from why not, to a fork, to a fixture that the native core replays", () =>
     const download = page.waitForEvent("download");
     await page.getByRole("menuitem", { name: /Test of what it decide(s now|d after)/ }).click();
     const archive = unzipSync(new Uint8Array(await readFile(await (await download).path())));
-    const folder = join(scratch, "fixture");
+    const dialog = page.getByRole("dialog", { name: "The test is saved" });
+    await dialog.getByText("expects the decision StartModelTurn").waitFor();
+    const command = await dialog.locator(".command").innerText();
+    const [, folder] = /^unzip \S+\.zip && wakeful replay (\S+)$/.exec(command) ?? [];
+    assert.ok(folder, command);
+    await dialog.getByRole("button", { name: "Close" }).click();
     for (const [path, bytes] of Object.entries(archive)) {
-      await mkdir(dirname(join(folder, path)), { recursive: true });
-      await writeFile(join(folder, path), bytes);
+      await mkdir(dirname(join(scratch, path)), { recursive: true });
+      await writeFile(join(scratch, path), bytes);
     }
-    assert.ok("expected.json" in archive);
-    execFileSync(process.env.WAKEFUL, ["replay", folder], { stdio: "pipe" });
+    assert.ok(`${folder}/expected.json` in archive);
+    // The command of the page, without the unpacking.
+    const options = { stdio: "pipe", cwd: scratch };
+    execFileSync(process.env.WAKEFUL, ["replay", folder], options);
     await page.getByRole("button", { name: "Export" }).click();
     const second = page.waitForEvent("download");
     await page.getByRole("menuitem", { name: /Ledger/ }).click();

@@ -69,6 +69,7 @@ test("an agent that waits for its operator offers the answer", () =>
 
 /** An agent that asks in the report at the end of its turn, as one with a model does. */
 const ASKS = `story = "publisher"
+shows = "An agent that asks."
 agent_id = "publisher"
 starts_at = 2026-05-27T09:00:00Z
 
@@ -93,7 +94,9 @@ test("the answer stands beside what the agent reported last", () =>
     assert.equal(await report.innerText(), "It is written. May I publish it now, or on Monday?");
     const words = dialog.getByLabel("Your words");
     await words.fill("On Monday.");
-    await dialog.getByText("'On Monday.'").waitFor();
+    await dialog.getByRole("button", { name: "Try it in a fork" }).click();
+    await page.locator(".kind-fork").waitFor();
+    await page.locator(".entry-summary", { hasText: "On Monday." }).waitFor();
   }));
 
 test("what is odd is listed by the core, and each oddity leads to its entry", () =>
@@ -167,9 +170,10 @@ test("notes go along with the exported ledger, and as text with the exported tes
         return readFile(await (await download).path());
       };
       const test = unzipSync(new Uint8Array(await exported(/Test of what it decides now/)));
-      const told = strFromU8(test["notes.md"]);
+      const told = strFromU8(test["a/notes.md"]);
       assert.match(told, /^## Entry 12 \(\w+, 2026-05-27T09:\S+Z\): .*\n\nhere it began$/m);
-      assert.ok("expected.json" in test && !("notes.json" in test));
+      assert.ok("a/expected.json" in test && !("a/notes.json" in test));
+      await page.keyboard.press("Escape");
 
       const buffer = await exported(/Ledger with the notes/);
       await page.getByRole("status").getByText("Saved a.zip").waitFor();
