@@ -170,9 +170,9 @@ test("notes go along with the exported ledger, and as text with the exported tes
         return readFile(await (await download).path());
       };
       const test = unzipSync(new Uint8Array(await exported(/Test of what it decides now/)));
-      const told = strFromU8(test["a/notes.md"]);
+      const told = strFromU8(test["a-after-46/notes.md"]);
       assert.match(told, /^## Entry 12 \(\w+, 2026-05-27T09:\S+Z\): .*\n\nhere it began$/m);
-      assert.ok("a/expected.json" in test && !("a/notes.json" in test));
+      assert.ok("a-after-46/expected.json" in test && !("a-after-46/notes.json" in test));
       await page.keyboard.press("Escape");
 
       const buffer = await exported(/Ledger with the notes/);

@@ -45,10 +45,11 @@ export function Export({
       throw new Error(answer.error.message);
     }
     const files = { ...answer.ok, ...(await toldNotes(upTo)) };
-    // In a folder, so that it can be unpacked anywhere.
-    const inFolder = Object.entries(files).map(([path, text]) => [`${name}/${path}`, text]);
-    saved(`${name}.zip`, zipped(Object.fromEntries(inFolder)));
-    setTest({ folder: name, seq: upTo, expected: answer.ok["expected.json"] ?? "{}" });
+    // In a folder of its own, so that it can be unpacked beside others.
+    const own = `${name}-after-${upTo}`;
+    const inFolder = Object.entries(files).map(([path, text]) => [`${own}/${path}`, text]);
+    saved(`${own}.zip`, zipped(Object.fromEntries(inFolder)));
+    setTest({ folder: own, seq: upTo, expected: answer.ok["expected.json"] ?? "{}" });
   };
   /** The notes as text: in a folder, entries have other numbers, because it is sorted by class. */
   const toldNotes = async (upTo: number): Promise<Record<string, string>> => {

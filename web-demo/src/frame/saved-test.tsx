@@ -63,8 +63,8 @@ export function SavedTest({
             <code>{command}</code>
           </pre>
           <p>
-            It ends with 0 if this is decided, and with 1 if not. Several such folders in one folder
-            are checked together. If something else should be decided, write that into{" "}
+            It ends with 0 if this is decided, and with 1 if not. Of several such folders, name the
+            one that has them. If something else should be decided, write that into{" "}
             <code>expected.json</code>: then the test fails until it is.
           </p>
           <p className="dialog-buttons">
