@@ -38,6 +38,8 @@ await picture("time-travel", LARGE, "light", async (page) => {
     buffer: Buffer.from(lines.join("\n")),
   });
   await opened(page, "large.jsonl");
+  // The note says how far decisions are known, until all are.
+  await page.locator(".timeline-note").waitFor({ state: "detached" });
   await goTo(page, "large.jsonl", Math.floor(lines.length / 2));
 });
 await picture("fixture", SMALL, "dark", async (page) => {

@@ -226,6 +226,42 @@ fn an_agent_has_one_owner_and_only_its_owner_appends() {
     append(next).expect("it is the owner's");
 }
 
+/// An append that is alone has another statement than those that go together, or that are the first
+/// of their agent.
+#[test]
+fn earlier_claims_append_nothing_together_either() {
+    let store = store("earlier_claims");
+    let worker = join(&store);
+    for has_entries in [false, true] {
+        let claim = |number: usize| {
+            let agent = AgentId::from(format!("agent-{has_entries}-{number}"));
+            let claim = worker.claim(&agent).expect("a claim");
+            if has_entries {
+                append(&claim).expect("it is the owner's");
+            }
+            let ledger = claim.ledger();
+            claim.hand_over().expect("it is free");
+            ledger
+        };
+        let earlier: Vec<_> = (0..32).map(claim).collect();
+        let claims = worker.claim_due(64).expect("claims");
+        assert_eq!(claims.len(), 32);
+        thread::scope(|scope| {
+            for mut ledger in earlier {
+                scope.spawn(move || {
+                    let head = ledger.head().expect("a head");
+                    let why = ledger.append(&head, &batch(head, 1).1).expect_err("it is stale");
+                    assert!(why.to_string().contains("no longer owns"), "{why}");
+                });
+            }
+        });
+        for claim in &claims {
+            assert_eq!(claim.ledger().head().expect("a head").seq, Seq(u64::from(has_entries)));
+            append(claim).expect("it is the owner's");
+        }
+    }
+}
+
 #[test]
 fn an_agent_that_a_lost_answer_left_to_its_worker_is_found_again() {
     let store = store("strays");
@@ -383,8 +419,9 @@ fn a_database_that_crashes_during_claims_strands_nobody() {
     }
     thread::scope(|scope| {
         let claimed = scope.spawn(|| {
-            let mut claims = Vec::new();
+            let (mut claims, began) = (Vec::new(), Instant::now());
             while claims.len() < 200 {
+                assert!(began.elapsed() < Duration::from_secs(40), "{} claims", claims.len());
                 claims.extend(worker.claim_due(3).expect("it waits for the server"));
                 thread::sleep(Duration::from_millis(5));
             }
@@ -395,7 +432,11 @@ fn a_database_that_crashes_during_claims_strands_nobody() {
         let claims = claimed.join().expect("it ends");
         let agents: std::collections::BTreeSet<_> = claims.iter().map(Claim::agent).collect();
         assert_eq!(agents.len(), 200);
-        claims.iter().for_each(|claim| append(claim).expect("it is the owner's"));
+        let began = Instant::now();
+        for claim in &claims {
+            append(claim).expect("it is the owner's");
+            assert!(began.elapsed() < Duration::from_secs(40), "each append waits for the lease");
+        }
     });
 }
 
