@@ -138,7 +138,48 @@ fn file_name(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::file_name;
+    use super::*;
+    use crate::runner::Hear;
+
+    /// Notes what it is told.
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Watch for Notes {
+        fn appended(&self, _: &AgentId, _: Seq) {}
+
+        fn text(&self, _: &AgentId, _: &str) {}
+
+        fn notice(&self, agent: &AgentId, notice: &str) {
+            self.0.lock().expect("it is whole").push(format!("{agent}: {notice}"));
+        }
+
+        fn ends_by(&self, _: Box<dyn Fn() + Send + Sync>) {}
+
+        fn cut_by(&self, _: Box<dyn Fn() + Send + Sync>) {}
+
+        fn hears_by(&self, _: Arc<Hear>) {}
+    }
+
+    #[test]
+    fn what_is_not_enforced_is_said_once_for_all_agents() {
+        let (notes, not_enforced) = (Arc::<Notes>::default(), Arc::<Mutex<BTreeSet<_>>>::default());
+        for agent in ["a", "b"] {
+            let heard = Heard {
+                watch: Arc::clone(&notes) as Arc<dyn Watch>,
+                not_enforced: Arc::clone(&not_enforced),
+            };
+            heard.not_enforced(&agent.into(), "commands can use UDP");
+            heard.notice(&agent.into(), "it is slow");
+        }
+        let said = notes.0.lock().expect("it is whole");
+        let expected = [
+            "a: commands can use UDP (for all agents of this server)",
+            "a: it is slow",
+            "b: it is slow",
+        ];
+        assert_eq!(*said, expected);
+    }
 
     #[test]
     fn the_folder_of_an_agent_is_a_plain_name_of_its_own() {

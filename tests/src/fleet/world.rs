@@ -522,3 +522,20 @@ fn settle(store: &PostgresStore, world: &World, found: &mut Found) -> Result<Beg
     }
     Ok(begun)
 }
+
+#[cfg(test)]
+mod tests {
+    use wakeful_core::machine::OpenError;
+    use wakeful_host::driver::DriveError;
+
+    use super::*;
+
+    #[test]
+    fn a_server_says_of_each_ledger_that_was_set_back_what_is_looked_for() {
+        let (by_driver, by_core) =
+            (DriveError::SetBack { at: Seq(7) }, OpenError::SetBack { head: Seq(7) });
+        for said in [by_driver.to_string(), by_core.to_string()] {
+            assert!(said.contains(SET_BACK), "{said}");
+        }
+    }
+}

@@ -135,7 +135,7 @@ export interface Document {
   state(seq: number): Promise<Answer<Json>>;
   /** A stored line. */
   line(seq: number): Promise<string>;
-  /** What the agent reported last up to an entry; null if none of the entries before it has it. */
+  /** The newest report among the last thousand entries up to one; null if they have none. */
   lastReport(seq: number): Promise<Report | null>;
   /** What would have to change for another decision. */
   whyNot(seq: number, boundary: Boundary, decision: DecisionKind): Promise<Answer<WhyNot>>;
