@@ -5,13 +5,16 @@ import { after, before, test } from "node:test";
 import {
   axe,
   choose,
+  focused,
   goTo,
   opened,
   openFile,
   openWorkbench,
   overflow,
   shoot,
+  tabTo,
   visit,
+  waitForFocus,
   withStanding,
 } from "./page.mjs";
 
@@ -23,29 +26,6 @@ before(async () => {
 after(() => workbench?.close());
 
 const onPage = (use, options) => visit(workbench, use, options);
-
-/** The name of the focused element. */
-const focused = (page) =>
-  page.evaluate(() => {
-    const has = document.activeElement;
-    return (
-      has?.getAttribute("aria-label") ??
-      has?.labels?.[0]?.textContent ??
-      has?.textContent?.trim() ??
-      ""
-    );
-  });
-
-/** Presses Tab until an element whose name begins so has the focus. */
-async function tabTo(page, wanted, key = "Tab") {
-  for (let presses = 0; presses < 120; presses += 1) {
-    if ((await focused(page)).startsWith(wanted)) {
-      return;
-    }
-    await page.keyboard.press(key);
-  }
-  assert.fail(`the key ${key} does not reach \`${wanted}\``);
-}
 
 /** Runs a command from the palette. */
 async function command(page, words) {
@@ -97,7 +77,7 @@ test("by keyboard alone: from a case to a fork, its export, and back", () =>
       await dialog.waitFor();
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
-      assert.match(await focused(page), /^Export/, "the dialog gives the focus back");
+      await waitForFocus(page, "Export");
       await command(page, "open heartbeat");
       await opened(page, "heartbeat");
       await command(page, "#7");
@@ -120,13 +100,13 @@ test("the palette finds commands, entries and cases, and gives the focus back", 
     await dialog.getByRole("option", { name: "Open heartbeat" }).first().waitFor();
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
-    assert.equal(await focused(page), "search entries");
+    await waitForFocus(page, "search entries");
     await command(page, "14");
     await page.locator(".cursor-count strong", { hasText: /^#14$/ }).waitFor();
     await command(page, "dark theme");
     await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
     await command(page, "search the entries");
-    assert.equal(await focused(page), "search entries");
+    await waitForFocus(page, "search entries");
     await page.keyboard.type("?m 0");
     assert.equal(await page.getByLabel("search entries").inputValue(), "?m 0");
     assert.equal(await page.getByRole("dialog").count(), 0, "a field keeps its keys");
@@ -135,6 +115,7 @@ test("the palette finds commands, entries and cases, and gives the focus back", 
 test("the help lists the keys of all commands that have some", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
+    await page.getByRole("button", { name: "previous entry" }).focus();
     await page.keyboard.press("?");
     const dialog = page.getByRole("dialog", { name: "Keys" });
     for (const name of [
@@ -155,6 +136,7 @@ test("the help lists the keys of all commands that have some", () =>
     await dialog.waitFor({ state: "detached" });
     const [at, of] = (await page.locator(".cursor-count").innerText()).match(/[\d,]+/g);
     assert.equal(at, of, "a dialog takes the keys");
+    await waitForFocus(page, "previous entry");
   }));
 
 test("the buttons at the beginning lead to the parts of the page", () =>

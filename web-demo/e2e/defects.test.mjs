@@ -98,6 +98,12 @@ test("without a clipboard, copying says what is missing", () =>
     await page.getByRole("button", { name: "Copy line" }).click();
     await page.getByRole("button", { name: "Not allowed" }).waitFor();
     await page.getByRole("button", { name: "Export" }).click();
+    await page.getByRole("menuitem", { name: /^Test of what it decides now/ }).click();
+    const dialog = page.getByRole("dialog", { name: "The test is saved" });
+    await dialog.getByRole("button", { name: "Copy" }).click();
+    await dialog.getByRole("button", { name: "Not allowed" }).waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("button", { name: "Export" }).click();
     await page.getByRole("menuitem", { name: /Copy a link/ }).click();
     await page
       .getByRole("alert")

@@ -21,6 +21,7 @@ import {
   resident,
   shoot,
   steps,
+  tabTo,
   visit,
 } from "./page.mjs";
 
@@ -311,38 +312,22 @@ test("an agent runs in the page, crashes, and continues after a reload", () =>
 
 test("by keyboard alone: a case, its past, another edition", () =>
   journey(async (page) => {
-    const focused = () =>
-      page.evaluate(() => {
-        const has = document.activeElement;
-        return (
-          has?.getAttribute("aria-label") ?? has?.labels?.[0]?.textContent ?? has?.textContent ?? ""
-        );
-      });
-    const tabTo = async (wanted) => {
-      for (let presses = 0; presses < 80; presses += 1) {
-        if ((await focused()).startsWith(wanted)) {
-          return;
-        }
-        await page.keyboard.press("Tab");
-      }
-      assert.fail(`the key Tab does not reach \`${wanted}\``);
-    };
     await page.keyboard.press("/");
     await page.keyboard.type("heartbeat");
     await page.waitForFunction(() => document.querySelectorAll("button.case").length === 1);
     await page.keyboard.press("ArrowDown");
     await opened(page, "heartbeat");
-    await tabTo("previous entry");
+    await tabTo(page, "previous entry");
     await page.keyboard.press("Enter");
     await page.keyboard.press("Shift+ArrowLeft");
-    await tabTo("Ladder");
+    await tabTo(page, "Ladder");
     await page.keyboard.press("ArrowRight");
     await page.locator(".pane-why-not").waitFor();
     const outlined = await page.evaluate(
       () => getComputedStyle(document.activeElement).outlineStyle,
     );
     assert.equal(outlined, "solid", "the focus is visible");
-    await tabTo("Expected decision");
+    await tabTo(page, "Expected decision");
     await shoot(page, "journey-keyboard");
   }));
 

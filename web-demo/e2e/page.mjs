@@ -1,5 +1,5 @@
 // The built page in a real browser: serves dist on a free port and opens it. CHROME is the path of
-// the browser.
+// the browser. SLOW=6 makes the page six times as slow, which finds tests that do not wait.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -45,6 +45,10 @@ export async function openWorkbench() {
 export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
+  if (process.env.SLOW) {
+    const rate = Number(process.env.SLOW);
+    await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate });
+  }
   const troubles = [];
   page.on(
     "console",
@@ -109,6 +113,36 @@ export async function openFile(page, name, text) {
 export async function goTo(page, name, seq) {
   await page.evaluate((to) => void (location.hash = to), `#${encodeURIComponent(name)}/${seq}`);
   await page.locator(".cursor-count strong", { hasText: `#${seq.toLocaleString("en")}` }).waitFor();
+}
+
+/** The name of the focused element. */
+export const focused = (page) =>
+  page.evaluate(() => {
+    const has = document.activeElement;
+    return (
+      has?.getAttribute("aria-label") ??
+      has?.labels?.[0]?.textContent ??
+      has?.textContent?.trim() ??
+      ""
+    );
+  });
+
+/** Waits until an element whose name begins so has the focus. Dialogs give it back a bit later. */
+export const waitForFocus = (page, wanted) =>
+  untilFocused(page, wanted, () => page.waitForTimeout(20));
+
+/** Presses Tab until an element whose name begins so has the focus, also if it appears late. */
+export const tabTo = (page, wanted, key = "Tab") =>
+  untilFocused(page, wanted, () => page.keyboard.press(key));
+
+async function untilFocused(page, wanted, meanwhile) {
+  const until = Date.now() + 15_000;
+  let has = await focused(page);
+  while (!has.startsWith(wanted)) {
+    assert.ok(Date.now() < until, `\`${has.slice(0, 80)}\` has the focus, not \`${wanted}\``);
+    await meanwhile();
+    has = await focused(page);
+  }
 }
 
 /** The findings of axe-core about the current page, in words. */

@@ -71,7 +71,7 @@ test("the page lists the agents of its server and shows new entries as they come
     assert.equal(await overflow(page), 0);
     await agents.getByRole("button", { name: "bob" }).click();
     await opened(page, "agent bob");
-    assert.match(decodeURIComponent(page.url()), /#agent bob\//);
+    await page.waitForURL(({ hash }) => decodeURIComponent(hash).startsWith("#agent bob/"));
     await page.reload();
     await opened(page, "agent bob");
     const workers = await page.evaluate(() => navigator.serviceWorker.getRegistrations());

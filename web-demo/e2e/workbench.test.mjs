@@ -88,7 +88,8 @@ test("the heartbeat is walked with the keys, and every pane follows", () =>
       await page.keyboard.press("ArrowRight");
     }
     await page.keyboard.press("End");
-    assert.match(page.url(), new RegExp(`#heartbeat/${count}$`));
+    // The address follows when the cursor rests.
+    await page.waitForURL(new RegExp(`#heartbeat/${count}$`));
   }));
 
 test("a ledger that is opened again while it is asked about answers still", () =>
@@ -112,6 +113,22 @@ test("a ledger that is opened again while it is asked about answers still", () =
       await page
         .locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${seq}$`) })
         .waitFor({ timeout: 5_000 });
+    }
+  }));
+
+test("a link is followed although the page writes its address before it hears of the link", () =>
+  onPage(async (page) => {
+    await choose(page, "heartbeat");
+    for (const link of ["heartbeat/3", "release/5"]) {
+      await page.evaluate((to) => {
+        const own = location.hash;
+        location.hash = to;
+        history.replaceState(null, "", own);
+      }, link);
+      const [name, seq] = link.split("/");
+      await opened(page, name);
+      await page.locator(".cursor-count strong", { hasText: new RegExp(`^#${seq}$`) }).waitFor();
+      await page.waitForURL(({ hash }) => hash === `#${link}`);
     }
   }));
 

@@ -172,17 +172,16 @@ impl Agents {
 
     /// An agent failed: it is tried again later, and meanwhile those who ask are told why.
     pub(super) fn failed(&self, cell: &Arc<Cell>, problem: &Problem) {
+        let brief = Brief::clone(&cell.brief());
         let (is_first, after) = {
             let mut inner = cell.inner();
             inner.scheduler = None;
             (inner.failures == 0, again_ms(&mut inner))
         };
-        // In a store that servers share, many an agent is another's by now.
-        let is_usual = self.is_shared() && problem.is_driven();
-        if is_first && !is_usual {
+        let before = if is_first { None } else { brief.problem.as_deref() };
+        if is_told(problem, before, self.is_shared()) {
             (self.notice)(&format!("{}: {}", cell.agent, problem.detail));
         }
-        let brief = Brief::clone(&cell.brief());
         self.index(cell, brief.broken(problem.clone()));
         if !self.has_ended.load(Ordering::Acquire) {
             self.agenda.set(cell.number, Some(self.now().plus_ms(after)));
@@ -197,6 +196,13 @@ impl Agents {
         drop(inner);
         self.agenda.now(cell.number);
     }
+}
+
+/// Whether the log has the problem of an agent: each kind once until the agent works again, but not
+/// that it is another's by now, which is usual in a store that servers share.
+fn is_told(problem: &Problem, before: Option<&Problem>, is_shared: bool) -> bool {
+    let is_usual = is_shared && problem.is_driven();
+    !is_usual && before.is_none_or(|before| before.code != problem.code)
 }
 
 /// The time until the agent is tried again, which doubles each time, in milliseconds.
@@ -216,5 +222,20 @@ pub(super) fn safe_point(fact: &str) -> Option<Boundary> {
         }
         "tool_round_completed" => Some(Boundary::AfterToolResults),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Problem, is_told};
+
+    #[test]
+    fn each_kind_of_problem_is_told_once_and_a_usual_one_hides_none() {
+        let (driven, broken) = (Problem::driven("it is another's"), Problem::broken("it broke"));
+        assert!(is_told(&broken, None, true) && is_told(&broken, None, false));
+        assert!(!is_told(&broken, Some(&broken), true), "it is known");
+        assert!(!is_told(&driven, None, true), "servers share the store");
+        assert!(is_told(&driven, None, false), "only this server should drive it");
+        assert!(is_told(&broken, Some(&driven), true), "nothing was told yet");
     }
 }

@@ -1,6 +1,5 @@
 // What must be known first: notices, the sentence about the agent, since when, and the next act.
-import { Dialog } from "radix-ui";
-import { useEffect, useRef, useState, type RefObject } from "react";
+import { useEffect, useState, type RefObject } from "react";
 import type { Act, Notice } from "@package/payloads.js";
 
 import { clockTime, lasts } from "../case/clock.ts";
@@ -8,7 +7,8 @@ import type { Report, Seen } from "../document/messages.ts";
 import { holdsAt, type Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
 import { useRows } from "../document/use-rows.ts";
-import { copyText } from "../parts/clipboard.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { Modal, ModalButtons } from "../parts/modal.tsx";
 import { Said } from "../parts/said.tsx";
 import { SeqLinks } from "../parts/seq-link.tsx";
 import { visible } from "../parts/visible.ts";
@@ -62,15 +62,12 @@ export function Headline(spoken: Spoken) {
   const here = at(seq);
   // What the sentence expects has not come, so it must not read as if it were still to come.
   const isStale = spoken.now !== null && notices.some((notice) => notice.kind === "overdue");
-  /** What opened the dialog, to which the focus returns. */
-  const opener = useRef<Element | null>(null);
   const took = (act: Act, notice: Notice | null) => {
     if (act.kind === "look") {
       spoken.goTo(Number(act.id ?? notice?.seqs[0] ?? seq));
     } else if (spoken.act !== null) {
       spoken.act();
     } else {
-      opener.current = document.activeElement;
       setAsked({ act, notice: notice?.kind ?? null });
     }
   };
@@ -142,9 +139,7 @@ export function Headline(spoken: Spoken) {
           {spoken.shows}
         </p>
       </div>
-      {asked !== null && (
-        <ActDialog asked={asked} spoken={spoken} close={() => setAsked(null)} opener={opener} />
-      )}
+      {asked !== null && <ActDialog asked={asked} spoken={spoken} close={() => setAsked(null)} />}
     </>
   );
 }
@@ -213,92 +208,50 @@ function LastReport({ spoken: { open, seq } }: { spoken: Spoken }) {
 }
 
 /** How an act is done: with a command, or tried in a fork. */
-function ActDialog({
-  asked,
-  spoken,
-  close,
-  opener,
-}: {
-  asked: Asked;
-  spoken: Spoken;
-  close: () => void;
-  opener: RefObject<Element | null>;
-}) {
-  const [copied, setCopied] = useState(false);
+function ActDialog({ asked, spoken, close }: { asked: Asked; spoken: Spoken; close: () => void }) {
   const [typed, setTyped] = useState("");
   const words = typed.trim() === "" ? undefined : typed;
   const command = commandFor(asked, spoken.place, words);
   const facts = factsFor(asked, spoken.seq, words);
-  const copy = () => {
-    copyText(command ?? "").then(
-      () => setCopied(true),
-      () => setCopied(false),
-    );
-  };
   return (
-    <Dialog.Root open onOpenChange={(open) => !open && close()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="overlay" />
-        <Dialog.Content
-          className="dialog"
-          aria-describedby={undefined}
-          onCloseAutoFocus={(event) => {
-            event.preventDefault();
-            (opener.current as HTMLElement | null)?.focus();
-          }}
-        >
-          <Dialog.Title>{labelOf(asked)}</Dialog.Title>
-          <p>{adviceFor(asked)}</p>
-          {asked.act.kind === "answer" && <LastReport spoken={spoken} />}
-          {needsWords(asked) && (
-            <label className="dialog-words">
-              Your words
-              <textarea
-                rows={2}
-                value={typed}
-                onChange={(event) => {
-                  setTyped(event.target.value);
-                  setCopied(false);
-                }}
-              />
-            </label>
-          )}
-          {command === null ? (
-            <p>
-              This page has a copy of the ledger and cannot reach the agent. Act on the agent where
-              it lives.
-            </p>
-          ) : (
-            <>
-              <p>This page has a copy of the ledger. Where the agent lives, type:</p>
-              <pre className="command">
-                <code>{command}</code>
-              </pre>
-            </>
-          )}
-          <p className="dialog-buttons">
-            {command !== null && (
-              <button type="button" className="quiet" onClick={copy}>
-                {copied ? "Copied" : "Copy"}
-              </button>
-            )}
-            {facts !== null && (
-              <button
-                type="button"
-                className="quiet"
-                title="Copy the entries up to here, and see what the agent would do"
-                onClick={() => {
-                  spoken.fork(facts);
-                  close();
-                }}
-              >
-                Try it in a fork
-              </button>
-            )}
-            <Dialog.Close className="quiet">Close</Dialog.Close>
-          </p>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal title={labelOf(asked)} setOpen={close}>
+      <p>{adviceFor(asked)}</p>
+      {asked.act.kind === "answer" && <LastReport spoken={spoken} />}
+      {needsWords(asked) && (
+        <label className="dialog-words">
+          Your words
+          <textarea rows={2} value={typed} onChange={(event) => setTyped(event.target.value)} />
+        </label>
+      )}
+      {command === null ? (
+        <p>
+          This page has a copy of the ledger and cannot reach the agent. Act on the agent where it
+          lives.
+        </p>
+      ) : (
+        <>
+          <p>This page has a copy of the ledger. Where the agent lives, type:</p>
+          <pre className="command">
+            <code>{command}</code>
+          </pre>
+        </>
+      )}
+      <ModalButtons>
+        {command !== null && <CopyButton text={command} />}
+        {facts !== null && (
+          <button
+            type="button"
+            className="quiet"
+            title="Copy the entries up to here, and see what the agent would do"
+            onClick={() => {
+              spoken.fork(facts);
+              close();
+            }}
+          >
+            Try it in a fork
+          </button>
+        )}
+      </ModalButtons>
+    </Modal>
   );
 }

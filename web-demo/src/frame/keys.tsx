@@ -1,10 +1,10 @@
 // The listener of keys, the list of them that `?` opens, and the palette of all commands. All three
 // read the registry of commands.
-import { Dialog } from "radix-ui";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 
 import { available, grouped, keyName, type Command } from "../parts/commands.ts";
 import { focusOn, PARTS, type Part } from "../parts/focus.ts";
+import { Modal, ModalButtons } from "../parts/modal.tsx";
 import { useAll, useCommands, useKeyListener } from "../parts/use-commands.ts";
 
 const Palette = lazy(() => import("./palette.tsx"));
@@ -17,9 +17,7 @@ export function Keys() {
   useKeyListener();
   const [shown, setShown] = useState<"nothing" | "keys" | "palette">("nothing");
   const [wasPaletteShown, setPaletteShown] = useState(false);
-  const from = useRef<Element | null>(null);
   const showPalette = () => {
-    from.current = document.activeElement;
     setPaletteShown(true);
     setShown("palette");
   };
@@ -53,7 +51,7 @@ export function Keys() {
       <KeyList isOpen={shown === "keys"} setOpen={change("keys")} />
       {wasPaletteShown && (
         <Suspense>
-          <Palette isOpen={shown === "palette"} setOpen={change("palette")} from={from} />
+          <Palette isOpen={shown === "palette"} setOpen={change("palette")} />
         </Suspense>
       )}
     </>
@@ -62,16 +60,10 @@ export function Keys() {
 
 function KeyList({ isOpen, setOpen }: { isOpen: boolean; setOpen: (isOpen: boolean) => void }) {
   return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="overlay" />
-        <Dialog.Content className="dialog" aria-describedby={undefined}>
-          <Dialog.Title>Keys</Dialog.Title>
-          <KeyGroups />
-          <Dialog.Close className="quiet">Close</Dialog.Close>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal title="Keys" isOpen={isOpen} setOpen={setOpen}>
+      <KeyGroups />
+      <ModalButtons />
+    </Modal>
   );
 }
 

@@ -1,9 +1,9 @@
 // The palette: all commands, found by words. It is loaded when it is opened for the first time.
 import { Command as Menu } from "cmdk";
-import { Dialog } from "radix-ui";
-import { useRef, useState, type RefObject } from "react";
+import { useRef, useState } from "react";
 
 import { grouped, keyName, suggested, type Command } from "../parts/commands.ts";
+import { Modal } from "../parts/modal.tsx";
 import { matching } from "../parts/search.ts";
 import { useAll } from "../parts/use-commands.ts";
 import { visible } from "../parts/visible.ts";
@@ -11,43 +11,35 @@ import { visible } from "../parts/visible.ts";
 /** The most commands of a group that are listed; more words find the others. */
 const MOST = 40;
 
-/** The dialog. `from` had the focus before and gets it back, before the chosen command runs. */
+/** The dialog. What had the focus before gets it back before the chosen command runs. */
 export default function Palette({
   isOpen,
   setOpen,
-  from,
 }: {
   isOpen: boolean;
   setOpen: (isOpen: boolean) => void;
-  from: RefObject<Element | null>;
 }) {
   const chosen = useRef<Command | null>(null);
   const choose = (command: Command) => {
     chosen.current = command;
     setOpen(false);
   };
+  const run = () => {
+    const command = chosen.current;
+    chosen.current = null;
+    command?.run();
+  };
   return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="overlay" />
-        <Dialog.Content
-          className="dialog palette"
-          aria-describedby={undefined}
-          onCloseAutoFocus={(event) => {
-            event.preventDefault();
-            if (from.current instanceof HTMLElement && from.current.isConnected) {
-              from.current.focus();
-            }
-            const command = chosen.current;
-            chosen.current = null;
-            command?.run();
-          }}
-        >
-          <Dialog.Title className="unseen">Commands</Dialog.Title>
-          <Commands choose={choose} />
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal
+      title="Commands"
+      isTitleShown={false}
+      isOpen={isOpen}
+      setOpen={setOpen}
+      closed={run}
+      look="palette"
+    >
+      <Commands choose={choose} />
+    </Modal>
   );
 }
 

@@ -1,8 +1,8 @@
 // What to do with a test that was just saved: what it checks, and the command that checks it.
-import { Dialog } from "radix-ui";
-import { useState, type RefObject } from "react";
+import type { RefObject } from "react";
 
-import { copyText } from "../parts/clipboard.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { Modal, ModalButtons } from "../parts/modal.tsx";
 import { quoted } from "../parts/shell.ts";
 import { visible } from "../parts/visible.ts";
 
@@ -26,55 +26,32 @@ export function SavedTest({
   close: () => void;
   opener: RefObject<HTMLElement | null>;
 }) {
-  const [copied, setCopied] = useState(false);
   const { decision, rule } = JSON.parse(expected) as { decision?: string; rule?: string };
   const command = `unzip ${quoted(`${folder}.zip`)} && wakeful replay ${quoted(folder)}`;
-  const copy = () => {
-    copyText(command).then(
-      () => setCopied(true),
-      () => setCopied(false),
-    );
-  };
   return (
-    <Dialog.Root open onOpenChange={(open) => !open && close()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="overlay" />
-        <Dialog.Content
-          className="dialog"
-          aria-describedby={undefined}
-          onCloseAutoFocus={(event) => {
-            event.preventDefault();
-            opener.current?.focus();
-          }}
-        >
-          <Dialog.Title>The test is saved</Dialog.Title>
-          <p>
-            It has the ledger up to #{seq}, and expects the decision{" "}
-            <strong>{visible(decision ?? "")}</strong>
-            {rule !== undefined && (
-              <>
-                {" "}
-                by rule <code>{visible(rule)}</code>
-              </>
-            )}
-            . To check it, type:
-          </p>
-          <pre className="command">
-            <code>{command}</code>
-          </pre>
-          <p>
-            It ends with 0 if this is decided, and with 1 if not. Of several such folders, name the
-            one that has them. If something else should be decided, write that into{" "}
-            <code>expected.json</code>: then the test fails until it is.
-          </p>
-          <p className="dialog-buttons">
-            <button type="button" className="quiet" onClick={copy}>
-              {copied ? "Copied" : "Copy"}
-            </button>
-            <Dialog.Close className="quiet">Close</Dialog.Close>
-          </p>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal title="The test is saved" setOpen={close} opener={opener}>
+      <p>
+        It has the ledger up to #{seq}, and expects the decision{" "}
+        <strong>{visible(decision ?? "")}</strong>
+        {rule !== undefined && (
+          <>
+            {" "}
+            by rule <code>{visible(rule)}</code>
+          </>
+        )}
+        . To check it, type:
+      </p>
+      <pre className="command">
+        <code>{command}</code>
+      </pre>
+      <p>
+        It ends with 0 if this is decided, and with 1 if not. Of several such folders, name the one
+        that has them. If something else should be decided, write that into{" "}
+        <code>expected.json</code>: then the test fails until it is.
+      </p>
+      <ModalButtons>
+        <CopyButton text={command} />
+      </ModalButtons>
+    </Modal>
   );
 }

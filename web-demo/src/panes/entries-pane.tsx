@@ -14,7 +14,7 @@ import {
 import type { Entry } from "../case/trace.ts";
 import type { Open } from "../document/use-document.ts";
 import { useFound, useIndexed, useRows } from "../document/use-rows.ts";
-import { copyText } from "../parts/clipboard.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { useSearchField } from "../parts/search.ts";
@@ -250,10 +250,8 @@ function destination(key: string, at: number, count: number): number | null {
 
 function EntryDetail({ open, seq }: { open: Open; seq: number }) {
   const [line, setLine] = useState("");
-  const [copied, setCopied] = useState<"no" | "yes" | "refused">("no");
   useEffect(() => {
     let alive = true;
-    setCopied("no");
     void open.document.line(seq).then((stored) => alive && setLine(stored));
     return () => {
       alive = false;
@@ -263,12 +261,6 @@ function EntryDetail({ open, seq }: { open: Open; seq: number }) {
     return null;
   }
   const entry = JSON.parse(line) as Entry;
-  const copy = () => {
-    copyText(line).then(
-      () => setCopied("yes"),
-      () => setCopied("refused"),
-    );
-  };
   return (
     <>
       <header className="pane-head">
@@ -278,14 +270,7 @@ function EntryDetail({ open, seq }: { open: Open; seq: number }) {
         <code className="note chain" title={entry.chain}>
           {entry.chain.slice(0, 16)}
         </code>
-        <button
-          type="button"
-          className="quiet"
-          title="Copy the stored line, byte for byte"
-          onClick={copy}
-        >
-          {{ no: "Copy line", yes: "Copied", refused: "Not allowed" }[copied]}
-        </button>
+        <CopyButton text={line} label="Copy line" title="Copy the stored line, byte for byte" />
       </header>
       <div className="pane-body" tabIndex={0} role="group" aria-label="record">
         <JsonTree value={entry.record} depth={4} label={`record of entry ${entry.seq}`} />

@@ -96,9 +96,13 @@ function forget() {
  * ends it.
  */
 export function onAddress(changed: (address: Address) => void): () => void {
-  const hear = () => {
-    // A person who goes elsewhere comes first.
+  const hear = ({ newURL }: HashChangeEvent) => {
+    // A person who goes elsewhere comes first, also if the page wrote its address since then.
     forget();
+    const { hash } = new URL(newURL);
+    if (location.hash !== hash) {
+      history.replaceState(null, "", hash);
+    }
     changed(readAddress());
   };
   window.addEventListener("hashchange", hear);

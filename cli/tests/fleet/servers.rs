@@ -1,233 +1,28 @@
-//! A store in PostgreSQL from the command line: each command takes its address as it takes a file.
+//! Servers of one store, or of several, as processes of their own.
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Seek},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
-use wakeful_host::ledger::{PostgresStore, WorkerOptions};
+use wakeful_host::ledger::PostgresStore;
 
 use crate::{
-    postgres::{Guard, Server},
+    openai::{answer::Answer, server::Server as Model},
+    postgres::Server,
     program::{Ran, arg, source, wakeful},
 };
-
-/// A file with an agent that waits, moved into a store.
-fn moved(server: &Server, folder: &Path) -> String {
-    let store = server.address("wakeful").shown().to_owned();
-    let file = arg(&folder.join("a.sqlite"));
-    let story = arg(&source("docs/stories/nightly.toml"));
-    let run = [
-        "run",
-        "--ledger",
-        &file,
-        "--agent",
-        "night",
-        "--story",
-        &story,
-        "--virtual",
-        "--until-rest",
-    ];
-    assert_eq!(wakeful(run).code, 0);
-    let done = wakeful(["migrate", &file, &store, "--json"]);
-    assert_eq!(done.code, 0, "{}", done.err);
-    let done: Value = serde_json::from_str(&done.out).expect("JSON");
-    assert_eq!((&done["agent_id"], &done["copied"]), (&"night".into(), &done["head"]["seq"]));
-    store
-}
-
-#[test]
-fn commands_read_a_store_as_they_read_a_file() {
-    let server = Server::start().expect("a server");
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = moved(&server, folder.path());
-    let file = arg(&folder.path().join("a.sqlite"));
-    for command in ["log", "why", "items"] {
-        let (there, here) = (wakeful([command, &store]), wakeful([command, &file]));
-        assert_eq!((there.code, &there.out), (0, &here.out), "{command}: {}", there.err);
-    }
-    // This one says how to end the wait, with the place.
-    let waits = wakeful(["waits", &store]).out;
-    assert!(waits.contains("wakeful send --ledger") && waits.contains("postgres://"), "{waits}");
-    let listed = wakeful(["agents", &store]);
-    assert!(listed.out.contains("waiting for task"), "{}", listed.out);
-    let status = wakeful(["status", &store, "--agent", "night"]);
-    assert!(status.out.contains("awaiting task"), "{}", status.out);
-    let none = wakeful(["status", &store, "--agent", "day"]);
-    assert_eq!(none.code, 2);
-    assert!(none.err.contains("`night`"), "{}", none.err);
-}
-
-#[test]
-fn what_is_said_to_an_agent_goes_into_its_ledger_or_to_the_worker_that_drives_it() {
-    let server = Server::start().expect("a server");
-    let folder = tempfile::tempdir().expect("a folder");
-    let address = moved(&server, folder.path());
-    let send = |text: &str| wakeful(["send", "--ledger", &address, "prompt", text]);
-    let said = send("hello");
-    assert!(said.code == 0 && said.out.contains("accepted"), "{} {}", said.out, said.err);
-    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
-    let worker = store.join(&WorkerOptions::default()).expect("a worker");
-    let claim = worker.claim(&"night".into()).expect("a claim");
-    let said = send("and again");
-    assert!(said.code == 0 && said.out.contains("stored"), "{} {}", said.out, said.err);
-    let arrived = claim.arrived(9).expect("facts");
-    assert!(arrived[0].fact.contains("and again"), "{arrived:?}");
-    let listed = wakeful(["agents", &address, "--json"]);
-    let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
-    assert_eq!(listed["driven_by"]["worker"], *worker.id());
-    let back = wakeful(["migrate", &address, &arg(&folder.path().join("a.sqlite"))]);
-    assert_eq!(back.code, 2);
-    assert!(back.err.contains("is driven"), "{}", back.err);
-}
-
-#[test]
-fn an_agent_runs_in_a_store_and_is_given_back_when_it_rests() {
-    let server = Server::start().expect("a server");
-    let address = server.address("wakeful").shown().to_owned();
-    let folder = tempfile::tempdir().expect("a folder");
-    let story = folder.path().join("story.toml");
-    let text = "story = \"hello\"\nshows = \"A turn.\"\nagent_id = \"ada\"\n\
-                starts_at = 2026-01-01T00:00:00Z\n\n[[script]]\nprompt = \"hello\"\n";
-    std::fs::write(&story, text).expect("it writes");
-    let run = ["run", "--store", &address, "--story", &arg(&story), "--until-rest"];
-    let ran = wakeful(run);
-    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
-    assert_eq!(store.driver(&"ada".into()).expect("it reads"), None);
-    assert!(store.workers().expect("they").is_empty());
-    let ledger = wakeful(["log", &address, "--json"]).out;
-    assert!(ledger.contains("hello"), "{ledger}");
-    // What came meanwhile through another process is heard by the next run.
-    let worker = store.join(&WorkerOptions::default()).expect("a worker");
-    let claim = worker.claim(&"ada".into()).expect("a claim");
-    let said = wakeful(["send", "--ledger", &address, "prompt", "and again"]);
-    assert!(said.out.contains("stored"), "{} {}", said.out, said.err);
-    let driven = wakeful(run);
-    assert!(driven.code == 2 && driven.err.contains("is driven"), "{}", driven.err);
-    claim.hand_over().expect("it is given back");
-    let ran = wakeful(run);
-    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    assert!(wakeful(["log", &address, "--json"]).out.contains("and again"));
-    let ran = wakeful([&run[..], &["--virtual"]].concat());
-    assert!(ran.code == 2 && ran.err.contains("--virtual is for ledger files"), "{}", ran.err);
-}
-
-#[test]
-fn a_store_is_examined_and_its_old_entries_move_aside() {
-    let server = Server::start().expect("a server");
-    let folder = tempfile::tempdir().expect("a folder");
-    let address = moved(&server, folder.path());
-    let whole = wakeful(["log", &address, "--json"]).out;
-    let examined = wakeful(["doctor", &address]);
-    assert_eq!(examined.code, 0, "{}", examined.out);
-    assert!(examined.out.contains("intact, head"), "{}", examined.out);
-    let archived = wakeful(["archive", &address, "--before-snapshot"]);
-    assert!(archived.code == 2 && archived.err.contains("no snapshot"), "{}", archived.err);
-    let archived = wakeful(["archive", &address, "--before-now", "--to", "a.sqlite"]);
-    assert!(archived.code == 2 && archived.err.contains("--to is for ledger files"));
-    let archived = wakeful(["archive", &address, "--before-now", "--json"]);
-    assert_eq!(archived.code, 0, "{}", archived.err);
-    let told: Value = serde_json::from_str(&archived.out).expect("JSON");
-    assert_eq!(told["archive"], "archived");
-    let moved = told["moved"].as_u64().expect("a number");
-    assert!(moved > 9 && told["anchor"]["seq"] == moved, "{told}");
-    // Every command reads what it read before.
-    assert_eq!(wakeful(["log", &address, "--json"]).out, whole);
-    let examined = wakeful(["doctor", &address, "--thorough"]);
-    assert!(examined.code == 0 && examined.out.contains("equal to the log"), "{}", examined.out);
-    let again = wakeful(["archive", &address, "--before-snapshot"]);
-    assert!(again.code == 0 && again.out.contains("nothing to move"), "{}", again.out);
-    let back = wakeful(["migrate", &address, &arg(&folder.path().join("b.sqlite"))]);
-    assert_eq!(back.code, 0, "{}", back.err);
-    assert_eq!(wakeful(["log", &arg(&folder.path().join("b.sqlite")), "--json"]).out, whole);
-    let home = arg(&folder.path().join("home"));
-    let left = wakeful(["gc", &address, "--home", &home]);
-    assert!(left.code == 0 && left.out.contains("nothing to remove"), "{} {}", left.out, left.err);
-    assert!(wakeful(["gc", &address]).err.contains("--home"));
-}
-
-#[test]
-fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
-    let place = "postgres://me@127.0.0.1:1/fleet";
-    let ran = wakeful(["agents", place]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
-    let ran = wakeful(["agents", "postgres://me:hunter2@127.0.0.1:1/fleet"]);
-    assert!(ran.err.contains("PGPASSWORD") && !ran.err.contains("hunter2"), "{}", ran.err);
-    for command in [
-        &["serve", "--store", place][..],
-        &["token", "list", "--store", place],
-        &["doctor", place],
-        &["archive", place, "--before-now"],
-        &["gc", place, "--home", "home"],
-        &["run", "--ledger", place, "--story", &arg(&source("docs/stories/nightly.toml"))],
-    ] {
-        let ran = wakeful(command.iter().copied());
-        assert!(ran.code == 2 && ran.err.contains("cannot be reached"), "{command:?}: {}", ran.err);
-    }
-    // A password of the environment is used, and is not in an error either.
-    let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))
-        .args(["agents", place])
-        .env("PGPASSWORD", "hunter2")
-        .output()
-        .expect("it runs");
-    assert!(!String::from_utf8_lossy(&ran.stderr).contains("hunter2"));
-}
-
-#[test]
-fn a_guarded_server_is_reached_with_its_password_over_tls() {
-    const CERTIFICATE: &str = include_str!("server/localhost.pem");
-    let password = "correct horse";
-    let key = include_str!("server/localhost.key");
-    let guard = Guard { password, certificate: CERTIFICATE, key };
-    let server = Server::start_guarded(&guard).expect("a server");
-    let folder = tempfile::tempdir().expect("a folder");
-    let trusted = folder.path().join("ca.pem");
-    fs::write(&trusted, CERTIFICATE).expect("it writes");
-    let plain = server.address("wakeful").shown().to_owned();
-    let encrypted = format!("{plain}&sslmode=require");
-    let ask = |address: &str, variables: &[(&str, &str)]| {
-        let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))
-            .args(["agents", address])
-            .env_remove("PGPASSWORD")
-            .env("HOME", folder.path())
-            .envs(variables.iter().copied())
-            .output()
-            .expect("it runs");
-        (ran.status.code(), String::from_utf8(ran.stderr).expect("UTF-8"))
-    };
-    // A schema without a store is the answer of a server that lets one in.
-    let is_in = |(code, said): (Option<i32>, String)| {
-        assert_eq!(code, Some(2));
-        assert!(said.contains("there is no store"), "{said}");
-    };
-    let is_out = |(code, said): (Option<i32>, String), why: &str| {
-        assert_eq!(code, Some(2));
-        assert!(said.contains(why) && !said.contains(password), "{said}");
-    };
-    is_out(ask(&plain, &[]), "does not let this user in");
-    is_out(ask(&plain, &[("PGPASSWORD", "wrong")]), "does not let this user in");
-    is_in(ask(&plain, &[("PGPASSWORD", password)]));
-    is_out(ask(&encrypted, &[("PGPASSWORD", password)]), "no encrypted connection");
-    let trust = ("PGSSLROOTCERT", trusted.to_str().expect("text"));
-    is_in(ask(&encrypted, &[("PGPASSWORD", password), trust]));
-    let passfile = folder.path().join(".pgpass");
-    fs::write(&passfile, format!("127.0.0.1:*:postgres:postgres:{password}\n")).expect("it");
-    let mode = |mode| {
-        let mode = fs::Permissions::from_mode(mode);
-        fs::set_permissions(&passfile, mode).expect("a mode");
-    };
-    mode(0o644);
-    is_out(ask(&encrypted, &[trust]), "with the mode 0600");
-    mode(0o600);
-    is_in(ask(&encrypted, &[trust]));
+/// Makes a token for all that these tests ask.
+fn operator(store: &str) -> String {
+    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
+    let create = ["token", "create", "operator", "--store", store];
+    wakeful(create.into_iter().chain(scopes)).out.trim().to_owned()
 }
 
 /// A server of the store, as a process of its own.
@@ -235,6 +30,8 @@ struct Worker {
     process: Child,
     url: String,
     token: String,
+    /// What it writes on standard error.
+    log: fs::File,
 }
 
 impl Drop for Worker {
@@ -247,29 +44,32 @@ impl Drop for Worker {
 impl Worker {
     /// Starts one. Its leases are short, so that a test can wait for their end.
     fn start(store: &str, token: &str) -> Self {
-        Self::of(&[store], token)
+        Self::of(&[store], token, &[])
     }
 
-    /// Starts one of several stores.
-    fn of(stores: &[&str], token: &str) -> Self {
+    /// Starts one of these stores, with more arguments.
+    fn of(stores: &[&str], token: &str, more: &[&str]) -> Self {
         // The others must know its address before it listens.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = port.expect("a port").to_string();
         let url = format!("http://{address}");
+        let log = tempfile::tempfile().expect("a file");
         let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
             .args(["serve", "--listen", &address, "--public-url", &url])
             .args(stores.iter().flat_map(|store| ["--store", store]))
             .args(["--lease", "2", "--resident-idle", "2"])
+            .args(more)
+            .env("WAKEFUL_API_KEY", "sk-test-4c1f0b77a9d24e6b")
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log.try_clone().expect("the same file"))
             .spawn()
             .expect("it starts");
         let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines();
         let listens = lines.by_ref().map_while(Result::ok).any(|it| it.contains("listening on"));
-        assert!(listens, "it says where it listens");
+        let worker = Self { process, url, token: token.to_owned(), log };
+        assert!(listens, "it does not say where it listens: {}", worker.said());
         // It says more, and ends if nobody reads that.
         thread::spawn(move || lines.for_each(drop));
-        let worker = Self { process, url, token: token.to_owned() };
         until("the server is ready", || worker.ask("GET", "/readyz", "").0 == 200);
         worker
     }
@@ -287,6 +87,14 @@ impl Worker {
         };
         let text = answer.body_mut().read_to_string().unwrap_or_default();
         (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// What it wrote on standard error until now.
+    fn said(&self) -> String {
+        let mut said = String::new();
+        let mut log = &self.log;
+        log.rewind().and_then(|()| log.read_to_string(&mut said)).expect("it reads");
+        said
     }
 
     /// The open turn of an agent, once there is one.
@@ -325,9 +133,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     let database = Server::start().expect("a server");
     let store = database.address("wakeful").shown().to_owned();
-    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
-    let create = ["token", "create", "operator", "--store", &store];
-    let token = wakeful(create.into_iter().chain(scopes)).out.trim().to_owned();
+    let token = operator(&store);
     let [one, other] = [0, 1].map(|_| Worker::start(&store, &token));
     // Its owner is the server that makes it, and each server reads it and takes messages for it.
     let made = one.ask("PUT", "/v1/agents/ada", r#"{"turns":"elsewhere"}"#);
@@ -369,15 +175,60 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
 }
 
 #[test]
+fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now() {
+    // The first answer comes when the turn that asked for it is another server's.
+    let model = Model::scripted(|request| {
+        if !request.body.to_string().contains("runtime_restarted") {
+            thread::sleep(Duration::from_secs(8));
+        }
+        Answer::says("Done.")
+    });
+    let database = Server::start().expect("a server");
+    let store = database.address("wakeful").shown().to_owned();
+    let token = operator(&store);
+    let work = tempfile::tempdir().expect("a folder");
+    let url = model.url();
+    let [one, other] = ["one", "other"].map(|name| {
+        let own = ["home", "work"].map(|part| work.path().join(format!("{name}-{part}")));
+        fs::create_dir(&own[1]).expect("a folder");
+        let [home, folder] = own.each_ref().map(|path| arg(path));
+        let places = ["--home", &home, "--workspaces", &folder];
+        let model = ["--provider", "openai", "--model", "test", "--base-url", &url];
+        Worker::of(&[&store], &token, &[&model[..], &places].concat())
+    });
+    assert_eq!(one.ask("PUT", "/v1/agents/ada", "").0, 201);
+    let said = one.ask("POST", "/v1/agents/ada/messages", r#"{"text":"hello"}"#);
+    assert!(matches!(said.0, 200 | 202), "{said:?}");
+    until("the model was asked", || model.received().len() == 1);
+    let is_one = one.driver() == Some(one.url.clone());
+    let (stopped, other) = if is_one { (one, other) } else { (other, one) };
+    let signal = |name: &str| {
+        let pid = stopped.process.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().expect("it runs").success());
+    };
+    signal("-STOP");
+    until("the other one drives it", || other.driver() == Some(other.url.clone()));
+    signal("-CONT");
+    until("the agent has answered", || {
+        let (_, summary) = other.ask("GET", "/v1/agents/ada", "");
+        summary["last_turn_terminal"] == "completed"
+    });
+    // Long enough for the one that was stopped to lose it, and to try it again.
+    thread::sleep(Duration::from_secs(3));
+    for server in [stopped, other] {
+        let said = server.said();
+        assert!(!said.contains("driv"), "{said}");
+    }
+}
+
+#[test]
 fn each_of_several_stores_has_its_share_of_the_agents() {
     let database = Server::start().expect("a server");
     let addresses = ["one", "two"].map(|schema| database.address(schema).shown().to_owned());
     let stores = addresses.each_ref().map(String::as_str);
-    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
     // What belongs to no agent is in the first one.
-    let create = ["token", "create", "operator", "--store", stores[0]];
-    let token = wakeful(create.into_iter().chain(scopes)).out.trim().to_owned();
-    let [one, other] = [0, 1].map(|_| Worker::of(&stores, &token));
+    let token = operator(stores[0]);
+    let [one, other] = [0, 1].map(|_| Worker::of(&stores, &token, &[]));
     let names: Vec<_> = (10..30).map(|number| format!("agent-{number}")).collect();
     let mut paths = Vec::new();
     for name in &names {
@@ -444,10 +295,8 @@ fn each_of_several_stores_has_its_share_of_the_agents() {
 fn the_agents_of_one_store_go_on_while_another_one_is_away() {
     let mut databases = [(); 2].map(|()| Server::start().expect("a server"));
     let stores = databases.each_ref().map(|it| it.address("wakeful").shown().to_owned());
-    let scopes = ["read", "prompt", "operate", "ingress"].map(|it| ["--scope", it]).concat();
-    let create = ["token", "create", "operator", "--store", &stores[0]];
-    let token = wakeful(create.into_iter().chain(scopes)).out.trim().to_owned();
-    let server = Worker::of(&[&stores[0], &stores[1]], &token);
+    let token = operator(&stores[0]);
+    let server = Worker::of(&[&stores[0], &stores[1]], &token, &[]);
     let kept = PostgresStore::open(&databases[0].address("wakeful")).expect("a store");
     let mut agents = [None, None];
     for number in 0.. {
