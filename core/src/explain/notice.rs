@@ -310,8 +310,7 @@ fn silent(state: &State, decision: &Decision, now: Timestamp) -> Option<Notice> 
     }
     let what = task.record.summary.as_ref().map_or_else(String::new, |what| format!(" ({what})"));
     let says = format!(
-        "No news of task `{}`{what}: look whether it still runs. If it was lost, say so: nobody \
-         else will.",
+        "No news of task `{}`{what}: look whether it still runs, and say so if it was lost.",
         task.record.id
     );
     let give_up = act_on(ActKind::GiveUp, &task.record.id);

@@ -34,11 +34,16 @@ function needsProcess({ act, notice }: Asked): boolean {
   return act.kind === "start" && notice !== "stopped" && notice !== null;
 }
 
-/** An act, as the label of its button. An act that is newer than this page has its own name. */
+/** An act, as the label of what does it. An act that is newer than this page has its own name. */
 export function labelOf(asked: Asked): string {
   return needsProcess(asked)
     ? "Start its process"
     : (LABELS[asked.act.kind] ?? String(asked.act.kind));
+}
+
+/** The text of a button that opens a dialog about the act; to look at an entry needs none. */
+export function opensWith(asked: Asked): string {
+  return asked.act.kind === "look" ? labelOf(asked) : `${labelOf(asked)}…`;
 }
 
 /** Whether an act needs words of the operator. */
@@ -137,7 +142,7 @@ export function adviceFor(asked: Asked): string {
     case "grant":
       return "The agent rests until the budget begins anew, or is raised.";
     case "give_up":
-      return "Look at its machine first. If the task no longer runs, say that it was lost. The agent then goes on without its result.";
+      return "Look where it runs. If the process that drives the agent has ended, start that one again instead: it interrupts the task, and tells the agent. If only the task has ended, say that it was lost. The agent then goes on without its result.";
     default:
       return "";
   }

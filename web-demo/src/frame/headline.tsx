@@ -18,6 +18,7 @@ import {
   factsFor,
   labelOf,
   needsWords,
+  opensWith,
   type Asked,
   type Place,
 } from "./acts.ts";
@@ -71,6 +72,7 @@ export function Headline(spoken: Spoken) {
       setAsked({ act, notice: notice?.kind ?? null });
     }
   };
+  const isAsked = spoken.act === null;
   const isSeen = seen !== null;
   useEffect(() => {
     const [first] = notices;
@@ -96,6 +98,7 @@ export function Headline(spoken: Spoken) {
               </span>
               <ActButton
                 asked={{ act: notice.act, notice: notice.kind }}
+                isAsked={isAsked}
                 take={() => took(notice.act, notice)}
               />
             </li>
@@ -128,7 +131,11 @@ export function Headline(spoken: Spoken) {
           )}
         </span>
         {next !== null && next !== undefined && !isNamed(next, notices) && (
-          <ActButton asked={{ act: next, notice: null }} take={() => took(next, null)} />
+          <ActButton
+            asked={{ act: next, notice: null }}
+            isAsked={isAsked}
+            take={() => took(next, null)}
+          />
         )}
         {seen !== null && (
           <button type="button" className="link" onClick={spoken.askWhatElse}>
@@ -177,10 +184,19 @@ function Since({
   );
 }
 
-function ActButton({ asked, take }: { asked: Asked; take: () => void }) {
+function ActButton({
+  asked,
+  isAsked,
+  take,
+}: {
+  asked: Asked;
+  /** Whether a dialog asks first. */
+  isAsked: boolean;
+  take: () => void;
+}) {
   return (
     <button type="button" className="act" data-act={asked.act.kind} onClick={take}>
-      {labelOf(asked)}
+      {isAsked ? opensWith(asked) : labelOf(asked)}
     </button>
   );
 }

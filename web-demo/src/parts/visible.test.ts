@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { rowOf, subjectOf } from "../document/rows.ts";
-import { shortened, visible, visibleIn } from "./visible.ts";
+import { inSeconds, shortened, visible, visibleIn } from "./visible.ts";
 
 test("what a page obeys and a reader does not see is written out", () => {
   for (const [text, shown] of [
@@ -43,4 +43,10 @@ test("a long id keeps its beginning and its end", () => {
   assert.equal(shortened(id).length, 36);
   assert.ok(id.startsWith(shortened(id).split("…")[0] ?? "?"));
   assert.ok(id.endsWith(shortened(id).split("…")[1] ?? "?"));
+});
+
+test("instants are shown in seconds", () => {
+  const says = "a wake was due at 2026-11-28T04:37:50.249849511Z, version 1.25";
+  assert.equal(inSeconds(says), "a wake was due at 2026-11-28T04:37:50Z, version 1.25");
+  assert.equal(inSeconds("at 2026-05-27T09:20:00Z."), "at 2026-05-27T09:20:00Z.");
 });

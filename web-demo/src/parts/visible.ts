@@ -54,3 +54,10 @@ export function shortened(text: string, most = MOST): string {
   const end = Math.floor((most - 1) / 3);
   return `${text.slice(0, most - 1 - end)}…${text.slice(-end)}`;
 }
+
+const FINE = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z/g;
+
+/** The text with its instants in seconds. */
+export function inSeconds(text: string): string {
+  return text.replaceAll(FINE, "$1Z");
+}

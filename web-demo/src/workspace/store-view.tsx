@@ -4,6 +4,7 @@ import { useState } from "react";
 import { dateAndTime, lasts } from "../case/clock.ts";
 import { counted } from "../case/words.ts";
 import type { Store } from "../document/source.ts";
+import { labelOf, opensWith } from "../frame/acts.ts";
 import { Said } from "../parts/said.tsx";
 import { shortened, visible } from "../parts/visible.ts";
 import { nameInStore } from "./use-workspace.ts";
@@ -119,10 +120,10 @@ function AgentButton(props: {
         <button
           type="button"
           className="act"
-          aria-label={`${found.act}: ${visible(shortened(id))}`}
+          aria-label={`${labelOf(found.act)}: ${visible(shortened(id))}`}
           onClick={() => props.open(true)}
         >
-          {found.act}
+          {opensWith(found.act)}
         </button>
       )}
     </div>

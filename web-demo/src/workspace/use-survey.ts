@@ -6,7 +6,7 @@ import { LISTED_AS } from "../case/labels.ts";
 import type { Document } from "../document/messages.ts";
 import type { Store, StoreAgent } from "../document/source.ts";
 import { startWorker } from "../document/use-document.ts";
-import { labelOf } from "../frame/acts.ts";
+import type { Asked } from "../frame/acts.ts";
 
 /** The most agents of a store that are looked at by themselves. */
 export const MOST_LOOKED_AT = 500;
@@ -31,7 +31,7 @@ export interface Surveyed {
   /** The most urgent notice, or else the sentence about the agent. */
   says: string;
   /** What a person can do about it, if it needs one. */
-  act: string | null;
+  act: Asked | null;
 }
 
 /** What is known of the agents of a store, by position. */
@@ -85,6 +85,6 @@ async function look(
   return {
     state: needs ? "needs" : (LISTED_AS[explanation.decision.decision] ?? "works"),
     says: first?.says ?? explanation.sentence,
-    act: needs && act != null ? labelOf({ act, notice: first?.kind ?? null }) : null,
+    act: needs && act != null ? { act, notice: first?.kind ?? null } : null,
   };
 }
