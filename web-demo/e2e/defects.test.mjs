@@ -290,7 +290,8 @@ test("the commands that the page prints about a file with two agents are right",
       await page.getByRole("button", { name: "Start its process: ada" }).click();
       await opened(page, "ada in two agents.sqlite");
       const said = page.getByRole("dialog", { name: "Start its process" }).locator(".command");
-      assert.equal(await said.innerText(), "wakeful serve --store 'two agents.sqlite'");
+      const command = "wakeful run --ledger 'two agents.sqlite' --agent ada";
+      assert.equal(await said.innerText(), command);
       run(`${await said.innerText()} --help`);
     });
   } finally {

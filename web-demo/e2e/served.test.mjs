@@ -84,6 +84,27 @@ test("the page lists the agents of its server and shows new entries as they come
   }
 });
 
+test("a file of a server says that its server is to be started", async () => {
+  const { page, close } = await newPage(workbench.browser);
+  try {
+    // An hour later, at which nothing else has come.
+    await page.clock.setSystemTime(Date.now() + 3_600_000);
+    await page.goto(workbench.url);
+    await opened(page, "heartbeat");
+    const file = join(folder, "agents.sqlite");
+    await page.locator('input[aria-label="file to open"]').setInputFiles([file, `${file}-wal`]);
+    await page.getByRole("button", { name: "Start its process: ada" }).click();
+    const dialog = page.getByRole("dialog", { name: "Start its process" });
+    await dialog.getByText(/Your host that runs its turns goes on with them/).waitFor();
+    assert.equal(
+      await dialog.locator(".command").innerText(),
+      "wakeful serve --store agents.sqlite",
+    );
+  } finally {
+    await close();
+  }
+});
+
 test("without a token the page asks for one, and a wrong one is refused", async () => {
   const { page, close } = await newPage(workbench.browser);
   try {

@@ -28,7 +28,7 @@ const of = (name: string, files: Record<string, string | Uint8Array>): Promise<R
     Object.fromEntries(
       Object.entries(files).map(([path, content]) => [path, new Blob([content as BlobPart])]),
     ),
-    async () => [{ id: "stored", entries: 7, newestAt: "2026-05-27T09:00:00Z" }],
+    async () => [{ id: "stored", turns: null, entries: 7, newestAt: "2026-05-27T09:00:00Z" }],
   );
 
 const paths = (found: Recognised) =>

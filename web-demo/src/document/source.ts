@@ -4,7 +4,7 @@ import { strToU8, unzipSync } from "fflate";
 
 import type { Trace } from "../case/trace.ts";
 import { size, startOf, startsWith, textOf, type Files } from "./files.ts";
-import type { SqliteFiles, StoredAgent } from "./sqlite.ts";
+import type { SqliteFiles, StoredAgent, Turns } from "./sqlite.ts";
 import type { Note } from "../workspace/keeping.ts";
 import { NOTES_FILE, readNotes } from "../workspace/notes.ts";
 
@@ -13,7 +13,7 @@ export type Source = { name: string; shows: string; notes?: readonly Note[] } & 
   | { kind: "fixture"; files: Record<string, string>; trace?: Trace | null | undefined }
   | { kind: "story"; story: string; trace?: Trace | null | undefined }
   | { kind: "ledger"; lines: Blob }
-  | { kind: "sqlite"; files: SqliteFiles; agent: string }
+  | { kind: "sqlite"; files: SqliteFiles; agent: string; turns: Turns | null }
   | { kind: "fork"; of: string; after: number; lines: Blob; facts: string[] }
   | { kind: "live" | "served"; lines: string[] }
 );
@@ -152,7 +152,14 @@ async function storedIn(name: string, files: Files, agentsOf: AskAgents): Promis
     for (const agent of await agentsOf(of)) {
       agents.push({
         ...agent,
-        source: { kind: "sqlite", name: agent.id, shows, files: of, agent: agent.id },
+        source: {
+          kind: "sqlite",
+          name: agent.id,
+          shows,
+          files: of,
+          agent: agent.id,
+          turns: agent.turns,
+        },
       });
     }
   }
@@ -177,6 +184,7 @@ async function ledgersIn(files: Files): Promise<StoreAgent[]> {
     const newest = lastLine(await endOf(file));
     found.push({
       id,
+      turns: null,
       entries: Number(/"seq"\s*:\s*(\d+)/.exec(newest)?.[1] ?? 0),
       newestAt: /"at"\s*:\s*"([^"]*)"/.exec(newest)?.[1] ?? "",
       source: {

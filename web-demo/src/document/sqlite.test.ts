@@ -60,8 +60,8 @@ test("the agents of a file are listed, and each opens with its newest snapshot",
     ),
   );
   assert.deepEqual(await agentsOf(of), [
-    { id: "one", entries: 300, newestAt: "2026-05-27T09:00:00Z" },
-    { id: "two", entries: 2, newestAt: "2026-05-27T09:00:02Z" },
+    { id: "one", turns: null, entries: 300, newestAt: "2026-05-27T09:00:00Z" },
+    { id: "two", turns: null, entries: 2, newestAt: "2026-05-27T09:00:02Z" },
   ]);
   const one = await readAgent(of, "one", nothing);
   assert.deepEqual([one.snapshot, one.warnings], ["newer", []]);
@@ -71,6 +71,26 @@ test("the agents of a file are listed, and each opens with its newest snapshot",
   );
   const two = await readAgent(of, "two", nothing);
   assert.deepEqual([two.snapshot, two.lines.length], [null, 2]);
+});
+
+test("a server's file says who runs the turns of an agent", async () => {
+  const kept = (kind: string, name: string, value: string) =>
+    `INSERT INTO kept VALUES ('${kind}', '${name}', '${value}');`;
+  const of = files(
+    fileOf(
+      `CREATE TABLE kept (kind TEXT, name TEXT, value TEXT);
+       ${["one", "two", "three", "four"].map((id, at) => agent(at + 1, id)).join("")}
+       ${kept("agent", "one", '{"turns":"elsewhere"}')} ${kept("token", "two", '{"turns":"model"}')}
+       ${kept("agent", "three", '{"turns":"model","put_away":false}')} ${kept("agent", "four", "?")}`,
+    ),
+  );
+  const turns = (await agentsOf(of)).map((found) => [found.id, found.turns]);
+  assert.deepEqual(Object.fromEntries(turns), {
+    one: "elsewhere",
+    two: null,
+    three: "model",
+    four: null,
+  });
 });
 
 test("what comes before a late snapshot is read when a person asks for it", async () => {

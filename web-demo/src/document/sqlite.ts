@@ -16,9 +16,14 @@ export interface SqliteFiles {
   beside: Record<string, { file: Blob; wal: Blob | null }>;
 }
 
+/** Who runs the turns of an agent that a server drives: its model, or a host elsewhere. */
+export type Turns = "model" | "elsewhere";
+
 /** An agent of a ledger file. */
 export interface StoredAgent {
   id: string;
+  /** Null if no server has registered it. */
+  turns: Turns | null;
   entries: number;
   /** The instant of its newest entry, RFC 3339; empty if it has none. */
   newestAt: string;
@@ -53,6 +58,7 @@ export async function agentsOf(files: SqliteFiles): Promise<StoredAgent[]> {
       `SELECT agent, agent_id, ${isNew === undefined ? "NULL" : "goes_on_in"} AS goes_on_in
        FROM agents ORDER BY agent_id`,
     ) as { agent: number; agent_id: string; goes_on_in: string | null }[];
+    const turns = registered(database);
     // An archive that was opened together with the rest belongs to the agent there.
     const here = found.filter(
       ({ goes_on_in: rest }) => rest === null || files.beside[nameIn(rest)] === undefined,
@@ -62,7 +68,12 @@ export async function agentsOf(files: SqliteFiles): Promise<StoredAgent[]> {
         "SELECT seq, canonical FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1",
         [agent],
       ) as { seq: number; canonical: string }[];
-      return { id, entries: newest?.seq ?? 0, newestAt: instantOf(newest?.canonical) };
+      return {
+        id,
+        turns: turns.get(id) ?? null,
+        entries: newest?.seq ?? 0,
+        newestAt: instantOf(newest?.canonical),
+      };
     });
   });
   const [warning] = await missing(files);
@@ -70,6 +81,21 @@ export async function agentsOf(files: SqliteFiles): Promise<StoredAgent[]> {
     throw new Error(warning);
   }
   return listed;
+}
+
+/** What servers of the file keep of its agents. */
+function registered(database: Database): Map<string, Turns | null> {
+  const [hasTable] = database.selectValues("SELECT 1 FROM sqlite_master WHERE name = 'kept'");
+  const kept =
+    hasTable === undefined
+      ? []
+      : (database.selectObjects(
+          `SELECT name, value ->> '$.turns' AS turns FROM kept
+           WHERE kind = 'agent' AND json_valid(value)`,
+        ) as { name: string; turns: string | null }[]);
+  const known = (turns: string | null) =>
+    turns === "model" || turns === "elsewhere" ? turns : null;
+  return new Map(kept.map(({ name, turns }) => [name, known(turns)]));
 }
 
 /**

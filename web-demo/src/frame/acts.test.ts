@@ -5,7 +5,7 @@ import type { ActKind, NoticeKind } from "@package/payloads.js";
 
 import { adviceFor, commandFor, factsFor, labelOf, type Place } from "./acts.ts";
 
-const FILE: Place = { in: "file", file: "two agents.sqlite", agent: "bob" };
+const FILE: Place = { in: "file", file: "two agents.sqlite", agent: "bob", turns: null };
 const asked = (kind: ActKind, id: string | null = null, notice: NoticeKind | null = null) => ({
   act: { kind, id },
   notice,
@@ -17,7 +17,7 @@ test("each act has the command that does it to the agent of a file", () => {
     [asked("answer", "w"), `wakeful send ${at} prompt 'what you want to say'`],
     [asked("speak", null, "agent_parked"), `wakeful send ${at} prompt 'what you want to say'`],
     [asked("start", null, "stopped"), `wakeful send ${at} start`],
-    [asked("start", null, "overdue"), "wakeful serve --store 'two agents.sqlite'"],
+    [asked("start", null, "overdue"), `wakeful run ${at}`],
     [asked("deliver", "ci"), `wakeful send ${at} deliver ci 'what you want to say'`],
     [
       asked("give_up", "build", "task_silent"),
@@ -27,8 +27,24 @@ test("each act has the command that does it to the agent of a file", () => {
     [asked("grant", "w", "budget_spent"), `wakeful budget ${at} grant --tokens 10000 --item w`],
   ] as const) {
     assert.equal(commandFor(what, FILE), command);
-    assert.notEqual(adviceFor(what), "");
+    assert.notEqual(adviceFor(what, FILE), "");
   }
+});
+
+test("the process that drives an agent is the one that drove it", () => {
+  const overdue = asked("start", null, "overdue");
+  for (const [turns, command, says] of [
+    [null, /^wakeful run --ledger 'two agents.sqlite' --agent bob$/, /with the story or the model/],
+    ["model", /^wakeful serve --store 'two agents.sqlite'$/, /with the provider and the model/],
+    ["elsewhere", /^wakeful serve --store 'two agents.sqlite'$/, /Your host/],
+  ] as const) {
+    assert.match(commandFor(overdue, { ...FILE, turns }) ?? "", command);
+    assert.match(adviceFor(overdue, { ...FILE, turns }), says);
+  }
+  // Tasks of a host elsewhere outlive the server.
+  const silent = asked("give_up", "build", "task_silent");
+  assert.match(adviceFor(silent, FILE), /start that one again/);
+  assert.doesNotMatch(adviceFor(silent, { ...FILE, turns: "elsewhere" }), /start/);
 });
 
 test("a start of a process is not called the start of an agent", () => {

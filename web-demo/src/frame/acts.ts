@@ -2,11 +2,12 @@
 // The core says which act is next; nothing is decided here.
 import type { Act, ActKind, NoticeKind } from "@package/payloads.js";
 
+import type { Turns } from "../document/sqlite.ts";
 import { quoted } from "../parts/shell.ts";
 
 /** The place in which the agent of a document lives. */
 export type Place =
-  | { in: "file"; file: string; agent: string }
+  | { in: "file"; file: string; agent: string; turns: Turns | null }
   | { in: "server"; url: string; agent: string }
   /** Copies, examples and forks: there is no agent to act on. */
   | { in: "nowhere" };
@@ -69,11 +70,7 @@ export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string
     case "speak":
       return `wakeful send ${at} prompt ${quoted(words)}`;
     case "start":
-      return needsProcess(asked)
-        ? place.in === "file"
-          ? `wakeful serve --store ${quoted(place.file)}`
-          : null
-        : `wakeful send ${at} start`;
+      return needsProcess(asked) ? processOf(place) : `wakeful send ${at} start`;
     case "deliver":
       return `wakeful send ${at} deliver ${quoted(id ?? "TRIGGER")} ${quoted(words)}`;
     case "grant":
@@ -83,6 +80,16 @@ export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string
     default:
       return null;
   }
+}
+
+/** The command that drives an agent; its own message says which options it still needs. */
+function processOf(place: Place): string | null {
+  if (place.in !== "file") {
+    return null;
+  }
+  return place.turns === null
+    ? `wakeful run --ledger ${quoted(place.file)} --agent ${quoted(place.agent)}`
+    : `wakeful serve --store ${quoted(place.file)}`;
 }
 
 /** The fact that a task was lost. */
@@ -127,7 +134,8 @@ export function factsFor({ act, notice }: Asked, now: number, words = NO_WORDS):
 }
 
 /** What to know before it is done. */
-export function adviceFor(asked: Asked): string {
+export function adviceFor(asked: Asked, place: Place): string {
+  const turns = place.in === "file" ? place.turns : null;
   switch (asked.act.kind) {
     case "answer":
       return "The agent asks for your answer, and rests until it has one.";
@@ -135,18 +143,29 @@ export function adviceFor(asked: Asked): string {
       return "A parked agent goes on when a person speaks to it.";
     case "start":
       return needsProcess(asked)
-        ? "If this is not an older copy, no process drives the agent. Start the one that drove it before. It takes over each agent of its store that nobody drives, and interrupts their tasks."
+        ? `If this is not an older copy, no process drives the agent. ${STARTS[turns ?? "run"]}`
         : "The agent was stopped, and goes on when it is started.";
     case "deliver":
       return "The agent waits for this. If it has happened and nobody told it, deliver it.";
     case "grant":
       return "The agent rests until the budget begins anew, or is raised.";
     case "give_up":
+      if (turns === "elsewhere") {
+        return "Look where it runs. If the task has ended, say that it was lost. The agent then goes on without its result.";
+      }
       return "Look where it runs. If the process that drives the agent has ended, start that one again instead: it interrupts the task, and tells the agent. If only the task has ended, say that it was lost. The agent then goes on without its result.";
     default:
       return "";
   }
 }
+
+/** How a process is started that drives an agent. */
+const STARTS: Record<Turns | "run", string> = {
+  run: "Start the one that drove it before, with the story or the model that it had. It interrupts the tasks that the agent had.",
+  model:
+    "Start the server of its file, with the provider and the model that it had. It takes over each agent there that nobody drives, and interrupts their tasks.",
+  elsewhere: "Start the server of its file. Your host that runs its turns goes on with them.",
+};
 
 function fact(name: string, fields: Record<string, unknown>): string {
   return JSON.stringify({ fact: name, ...fields });

@@ -231,7 +231,7 @@ function ActDialog({ asked, spoken, close }: { asked: Asked; spoken: Spoken; clo
   const facts = factsFor(asked, spoken.seq, words);
   return (
     <Modal title={labelOf(asked)} setOpen={close}>
-      <p>{adviceFor(asked)}</p>
+      <p>{adviceFor(asked, spoken.place)}</p>
       {asked.act.kind === "answer" && <LastReport spoken={spoken} />}
       {needsWords(asked) && (
         <label className="dialog-words">

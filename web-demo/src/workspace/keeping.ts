@@ -3,6 +3,7 @@
 import { createStore, delMany, get, getMany, keys, setMany, type UseStore } from "idb-keyval";
 
 import type { Kind, Recognised } from "../document/source.ts";
+import type { Turns } from "../document/sqlite.ts";
 
 /** A note at an entry; one without a text is a bookmark. */
 export interface Note {
@@ -18,8 +19,11 @@ export interface Kept {
   identity: string;
   kind: Kind | "store";
   shows: string;
-  /** The ledger file of SQLite that it is from, and the agent in it. */
-  from: { file: string; agent: string } | null;
+  /**
+   * The ledger file of SQLite that it is from, the agent in it, and who runs its turns if a server
+   * drives it.
+   */
+  from: { file: string; agent: string; turns: Turns | null } | null;
   /** The document that it was forked from and the entry, or the store that it is in. */
   parent: string | null;
   after: number | null;

@@ -108,7 +108,10 @@ export function useWorkspace(): Workspace {
         identity,
         kind: kindOf(source),
         shows: source.shows,
-        from: source.kind === "sqlite" ? { file: source.files.name, agent: source.agent } : null,
+        from:
+          source.kind === "sqlite"
+            ? { file: source.files.name, agent: source.agent, turns: source.turns }
+            : null,
         parent: source.kind === "fork" ? source.of : (parent ?? null),
         after: source.kind === "fork" ? source.after : null,
         seq: older?.seq ?? null,
