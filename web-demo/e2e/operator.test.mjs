@@ -1,7 +1,10 @@
 // What an operator does first: read what is wrong, act on it, go to what is odd, take notes, and
 // find everything again after a reload.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { strFromU8, unzipSync } from "fflate";
@@ -98,6 +101,27 @@ test("the answer stands beside what the agent reported last", () =>
     await page.locator(".kind-fork").waitFor();
     await page.locator(".entry-summary", { hasText: "On Monday." }).waitFor();
   }));
+
+test("the list of a file says what an agent asks", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "wakeful-asks-"));
+  try {
+    const [story, ledger] = ["publisher.toml", "agents.sqlite"].map((name) => join(folder, name));
+    await writeFile(story, ASKS);
+    for (const agent of ["publisher", "other"]) {
+      const args = ["run", "--ledger", ledger, "--agent", agent, "--story", story];
+      execFileSync(process.env.WAKEFUL, [...args, "--virtual", "--until-rest"], { stdio: "pipe" });
+    }
+    await onPage(async (page) => {
+      await page.locator('input[aria-label="file to open"]').setInputFiles(ledger);
+      const row = page.locator(".store-row", { has: page.locator('[data-agent="publisher"]') });
+      await row.getByText("May I publish it now, or on Monday?").waitFor();
+      await row.getByRole("button", { name: "Answer: publisher" }).click();
+      await page.getByRole("dialog", { name: "Answer" }).getByLabel("its report").waitFor();
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
 
 test("what is odd is listed by the core, and each oddity leads to its entry", () =>
   onPage(async (page) => {

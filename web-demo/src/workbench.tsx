@@ -370,7 +370,8 @@ const NO_NOTES: readonly Note[] = [];
 function placeOf(open: Open, kept: Kept | undefined): Place {
   const agent = agentOf(open.name);
   if (kept?.from != null) {
-    return { in: "file", ...kept.from };
+    // An older page did not keep who runs the turns.
+    return { in: "file", ...kept.from, turns: kept.from.turns ?? null };
   }
   return open.kind === "served" && agent !== null
     ? { in: "server", url: location.origin, agent }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ActKind, NoticeKind } from "@package/payloads.js";
 
-import { adviceFor, commandFor, factsFor, labelOf, type Place } from "./acts.ts";
+import { adviceFor, commandFor, factsFor, insteadFor, labelOf, type Place } from "./acts.ts";
 
 const FILE: Place = { in: "file", file: "two agents.sqlite", agent: "bob", turns: null };
 const asked = (kind: ActKind, id: string | null = null, notice: NoticeKind | null = null) => ({
@@ -34,8 +34,8 @@ test("each act has the command that does it to the agent of a file", () => {
 test("the process that drives an agent is the one that drove it", () => {
   const overdue = asked("start", null, "overdue");
   for (const [turns, command, says] of [
-    [null, /^wakeful run --ledger 'two agents.sqlite' --agent bob$/, /with the story or the model/],
-    ["model", /^wakeful serve --store 'two agents.sqlite'$/, /with the provider and the model/],
+    [null, /^wakeful run --ledger 'two agents.sqlite' --agent bob$/, /add its story/],
+    ["model", /^wakeful serve --store 'two agents.sqlite'$/, /add its model/],
     ["elsewhere", /^wakeful serve --store 'two agents.sqlite'$/, /Your host/],
   ] as const) {
     assert.match(commandFor(overdue, { ...FILE, turns }) ?? "", command);
@@ -43,8 +43,10 @@ test("the process that drives an agent is the one that drove it", () => {
   }
   // Tasks of a host elsewhere outlive the server.
   const silent = asked("give_up", "build", "task_silent");
-  assert.match(adviceFor(silent, FILE), /start that one again/);
-  assert.doesNotMatch(adviceFor(silent, { ...FILE, turns: "elsewhere" }), /start/);
+  assert.match(insteadFor(silent, FILE) ?? "", /^wakeful run /);
+  assert.equal(insteadFor(silent, { ...FILE, turns: "elsewhere" }), null);
+  assert.equal(insteadFor(silent, { in: "nowhere" }), null);
+  assert.equal(insteadFor(overdue, FILE), null);
 });
 
 test("a start of a process is not called the start of an agent", () => {

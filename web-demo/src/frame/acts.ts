@@ -133,6 +133,12 @@ export function factsFor({ act, notice }: Asked, now: number, words = NO_WORDS):
   }
 }
 
+/** What to do instead of an act if the process of the agent has ended; null if nothing. */
+export function insteadFor({ act }: Asked, place: Place): string | null {
+  const isLost = act.kind === "give_up" && place.in === "file" && place.turns !== "elsewhere";
+  return isLost ? processOf(place) : null;
+}
+
 /** What to know before it is done. */
 export function adviceFor(asked: Asked, place: Place): string {
   const turns = place.in === "file" ? place.turns : null;
@@ -150,10 +156,7 @@ export function adviceFor(asked: Asked, place: Place): string {
     case "grant":
       return "The agent rests until the budget begins anew, or is raised.";
     case "give_up":
-      if (turns === "elsewhere") {
-        return "Look where it runs. If the task has ended, say that it was lost. The agent then goes on without its result.";
-      }
-      return "Look where it runs. If the process that drives the agent has ended, start that one again instead: it interrupts the task, and tells the agent. If only the task has ended, say that it was lost. The agent then goes on without its result.";
+      return "Look where it runs. If the task has ended, say that it was lost. The agent then goes on without its result.";
     default:
       return "";
   }
@@ -161,9 +164,9 @@ export function adviceFor(asked: Asked, place: Place): string {
 
 /** How a process is started that drives an agent. */
 const STARTS: Record<Turns | "run", string> = {
-  run: "Start the one that drove it before, with the story or the model that it had. It interrupts the tasks that the agent had.",
+  run: "Start the one that drove it before: add its story (--story FILE) or its model (--provider openai --model NAME). It interrupts the tasks that the agent had.",
   model:
-    "Start the server of its file, with the provider and the model that it had. It takes over each agent there that nobody drives, and interrupts their tasks.",
+    "Start the server of its file: add its model (--provider openai --model NAME). It takes over each agent there that nobody drives, and interrupts their tasks.",
   elsewhere: "Start the server of its file. Your host that runs its turns goes on with them.",
 };
 

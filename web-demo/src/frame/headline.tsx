@@ -16,6 +16,7 @@ import {
   adviceFor,
   commandFor,
   factsFor,
+  insteadFor,
   labelOf,
   needsWords,
   opensWith,
@@ -223,11 +224,20 @@ function LastReport({ spoken: { open, seq } }: { spoken: Spoken }) {
   );
 }
 
+function Typed({ command }: { command: string }) {
+  return (
+    <pre className="command">
+      <code>{command}</code>
+    </pre>
+  );
+}
+
 /** How an act is done: with a command, or tried in a fork. */
 function ActDialog({ asked, spoken, close }: { asked: Asked; spoken: Spoken; close: () => void }) {
   const [typed, setTyped] = useState("");
   const words = typed.trim() === "" ? undefined : typed;
   const command = commandFor(asked, spoken.place, words);
+  const instead = insteadFor(asked, spoken.place);
   const facts = factsFor(asked, spoken.seq, words);
   return (
     <Modal title={labelOf(asked)} setOpen={close}>
@@ -247,9 +257,16 @@ function ActDialog({ asked, spoken, close }: { asked: Asked; spoken: Spoken; clo
       ) : (
         <>
           <p>This page has a copy of the ledger. Where the agent lives, type:</p>
-          <pre className="command">
-            <code>{command}</code>
-          </pre>
+          <Typed command={command} />
+        </>
+      )}
+      {instead !== null && (
+        <>
+          <p>
+            If the process that drives the agent has ended too, start that one again instead, with
+            its story or its model. It interrupts the task, and tells the agent:
+          </p>
+          <Typed command={instead} />
         </>
       )}
       <ModalButtons>

@@ -115,6 +115,7 @@ function AgentButton(props: {
         <span className="store-says">
           {found === undefined ? "" : <Said sentence={visible(found.says)} />}
         </span>
+        {found?.asks != null && <q className="store-asks">{found.asks}</q>}
       </button>
       {found?.act != null && (
         <button

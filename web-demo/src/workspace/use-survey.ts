@@ -30,6 +30,8 @@ export interface Surveyed {
   state: AgentState;
   /** The most urgent notice, or else the sentence about the agent. */
   says: string;
+  /** What it reported last, if it asks for an answer. */
+  asks: string | null;
   /** What a person can do about it, if it needs one. */
   act: Asked | null;
 }
@@ -70,21 +72,23 @@ async function look(
     proxy(() => {}),
   );
   if ("error" in opened) {
-    return { state: "broken", says: opened.error.message, act: null };
+    return { state: "broken", says: opened.error.message, asks: null, act: null };
   }
   const now = new Date().toISOString();
   const seen = await document.see({ seq: opened.ok.length, now });
   if ("error" in seen) {
-    return { state: "broken", says: seen.error.message, act: null };
+    return { state: "broken", says: seen.error.message, asks: null, act: null };
   }
   const { explanation, headline } = seen.ok;
   const [first] = headline.notices;
   const isStopped = first?.kind === "stopped" || first?.kind === "shut_down";
   const needs = (first !== undefined && !isStopped) || headline.next?.kind === "answer";
   const act = first?.act ?? headline.next;
+  const report = act?.kind === "answer" ? await document.lastReport(opened.ok.length) : null;
   return {
     state: needs ? "needs" : (LISTED_AS[explanation.decision.decision] ?? "works"),
     says: first?.says ?? explanation.sentence,
+    asks: report?.text ?? null,
     act: needs && act != null ? { act, notice: first?.kind ?? null } : null,
   };
 }
