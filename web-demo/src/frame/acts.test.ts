@@ -34,8 +34,8 @@ test("each act has the command that does it to the agent of a file", () => {
 test("the process that drives an agent is the one that drove it", () => {
   const overdue = asked("start", null, "overdue");
   for (const [turns, command, says] of [
-    [null, /^wakeful run --ledger 'two agents.sqlite' --agent bob$/, /add its story/],
-    ["model", /^wakeful serve --store 'two agents.sqlite'$/, /add its model/],
+    [null, /^wakeful run --ledger 'two agents.sqlite' --agent bob$/, /with its story/],
+    ["model", /^wakeful serve --store 'two agents.sqlite'$/, /with its model/],
     ["elsewhere", /^wakeful serve --store 'two agents.sqlite'$/, /Your host/],
   ] as const) {
     assert.match(commandFor(overdue, { ...FILE, turns }) ?? "", command);
@@ -43,7 +43,7 @@ test("the process that drives an agent is the one that drove it", () => {
   }
   // Tasks of a host elsewhere outlive the server.
   const silent = asked("give_up", "build", "task_silent");
-  assert.match(insteadFor(silent, FILE) ?? "", /^wakeful run /);
+  assert.match(insteadFor(silent, FILE)?.command ?? "", /^wakeful run /);
   assert.equal(insteadFor(silent, { ...FILE, turns: "elsewhere" }), null);
   assert.equal(insteadFor(silent, { in: "nowhere" }), null);
   assert.equal(insteadFor(overdue, FILE), null);

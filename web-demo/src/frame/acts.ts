@@ -70,7 +70,10 @@ export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string
     case "speak":
       return `wakeful send ${at} prompt ${quoted(words)}`;
     case "start":
-      return needsProcess(asked) ? processOf(place) : `wakeful send ${at} start`;
+      if (!needsProcess(asked)) {
+        return `wakeful send ${at} start`;
+      }
+      return place.in === "file" ? processOf(place) : null;
     case "deliver":
       return `wakeful send ${at} deliver ${quoted(id ?? "TRIGGER")} ${quoted(words)}`;
     case "grant":
@@ -83,10 +86,7 @@ export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string
 }
 
 /** The command that drives an agent; its own message says which options it still needs. */
-function processOf(place: Place): string | null {
-  if (place.in !== "file") {
-    return null;
-  }
+function processOf(place: Place & { in: "file" }): string {
   return place.turns === null
     ? `wakeful run --ledger ${quoted(place.file)} --agent ${quoted(place.agent)}`
     : `wakeful serve --store ${quoted(place.file)}`;
@@ -134,9 +134,15 @@ export function factsFor({ act, notice }: Asked, now: number, words = NO_WORDS):
 }
 
 /** What to do instead of an act if the process of the agent has ended; null if nothing. */
-export function insteadFor({ act }: Asked, place: Place): string | null {
-  const isLost = act.kind === "give_up" && place.in === "file" && place.turns !== "elsewhere";
-  return isLost ? processOf(place) : null;
+export function insteadFor({ act }: Asked, place: Place): { says: string; command: string } | null {
+  if (act.kind !== "give_up" || place.in !== "file" || place.turns === "elsewhere") {
+    return null;
+  }
+  const adds = ADDS[place.turns ?? "run"];
+  return {
+    says: `If the process that drives the agent has ended too, start that one again instead, ${adds}. It interrupts the task, and tells the agent:`,
+    command: processOf(place),
+  };
 }
 
 /** What to know before it is done. */
@@ -156,17 +162,22 @@ export function adviceFor(asked: Asked, place: Place): string {
     case "grant":
       return "The agent rests until the budget begins anew, or is raised.";
     case "give_up":
-      return "Look where it runs. If the task has ended, say that it was lost. The agent then goes on without its result.";
+      return "Look where it runs. If it still runs, wait. If it has ended, say that it was lost. The agent then goes on without its result.";
     default:
       return "";
   }
 }
 
+/** The options that such a process needs. */
+const ADDS = {
+  run: "with its story (--story FILE) or its model (--provider openai --model NAME)",
+  model: "with its model (--provider openai --model NAME)",
+};
+
 /** How a process is started that drives an agent. */
 const STARTS: Record<Turns | "run", string> = {
-  run: "Start the one that drove it before: add its story (--story FILE) or its model (--provider openai --model NAME). It interrupts the tasks that the agent had.",
-  model:
-    "Start the server of its file: add its model (--provider openai --model NAME). It takes over each agent there that nobody drives, and interrupts their tasks.",
+  run: `Start the one that drove it before, ${ADDS.run}. It interrupts the tasks that the agent had.`,
+  model: `Start the server of its file, ${ADDS.model}. It takes over each agent there that nobody drives, and interrupts their tasks.`,
   elsewhere: "Start the server of its file. Your host that runs its turns goes on with them.",
 };
 

@@ -7,7 +7,7 @@ import type { Report, Seen } from "../document/messages.ts";
 import { holdsAt, type Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
 import { useRows } from "../document/use-rows.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
 import { Modal, ModalButtons } from "../parts/modal.tsx";
 import { Said } from "../parts/said.tsx";
 import { SeqLinks } from "../parts/seq-link.tsx";
@@ -224,14 +224,6 @@ function LastReport({ spoken: { open, seq } }: { spoken: Spoken }) {
   );
 }
 
-function Typed({ command }: { command: string }) {
-  return (
-    <pre className="command">
-      <code>{command}</code>
-    </pre>
-  );
-}
-
 /** How an act is done: with a command, or tried in a fork. */
 function ActDialog({ asked, spoken, close }: { asked: Asked; spoken: Spoken; close: () => void }) {
   const [typed, setTyped] = useState("");
@@ -257,20 +249,16 @@ function ActDialog({ asked, spoken, close }: { asked: Asked; spoken: Spoken; clo
       ) : (
         <>
           <p>This page has a copy of the ledger. Where the agent lives, type:</p>
-          <Typed command={command} />
+          <CommandLine command={command} />
         </>
       )}
       {instead !== null && (
         <>
-          <p>
-            If the process that drives the agent has ended too, start that one again instead, with
-            its story or its model. It interrupts the task, and tells the agent:
-          </p>
-          <Typed command={instead} />
+          <p>{instead.says}</p>
+          <CommandLine command={instead.command} />
         </>
       )}
       <ModalButtons>
-        {command !== null && <CopyButton text={command} />}
         {facts !== null && (
           <button
             type="button"

@@ -1,7 +1,7 @@
 // What to do with a test that was just saved: what it checks, and the command that checks it.
 import type { RefObject } from "react";
 
-import { CopyButton } from "../parts/copy-button.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
 import { Modal, ModalButtons } from "../parts/modal.tsx";
 import { quoted } from "../parts/shell.ts";
 import { visible } from "../parts/visible.ts";
@@ -41,17 +41,13 @@ export function SavedTest({
         )}
         . To check it, type:
       </p>
-      <pre className="command">
-        <code>{command}</code>
-      </pre>
+      <CommandLine command={command} />
       <p>
         It ends with 0 if this is decided, and with 1 if not. Of several such folders, name the one
         that has them. If something else should be decided, write that into{" "}
         <code>expected.json</code>: then the test fails until it is.
       </p>
-      <ModalButtons>
-        <CopyButton text={command} />
-      </ModalButtons>
+      <ModalButtons />
     </Modal>
   );
 }
