@@ -105,16 +105,21 @@ test("the answer stands beside what the agent reported last", () =>
 test("the list of a file says what an agent asks", async () => {
   const folder = await mkdtemp(join(tmpdir(), "wakeful-asks-"));
   try {
-    const [story, ledger] = ["publisher.toml", "agents.sqlite"].map((name) => join(folder, name));
+    const [story, file] = ["publisher.toml", "agents.sqlite"].map((name) => join(folder, name));
     await writeFile(story, ASKS);
     for (const agent of ["publisher", "other"]) {
-      const args = ["run", "--ledger", ledger, "--agent", agent, "--story", story];
+      const args = ["run", "--ledger", file, "--agent", agent, "--story", story];
       execFileSync(process.env.WAKEFUL, [...args, "--virtual", "--until-rest"], { stdio: "pipe" });
     }
     await onPage(async (page) => {
-      await page.locator('input[aria-label="file to open"]').setInputFiles(ledger);
+      await page.locator('input[aria-label="file to open"]').setInputFiles(file);
       const row = page.locator(".store-row", { has: page.locator('[data-agent="publisher"]') });
       await row.getByText("May I publish it now, or on Monday?").waitFor();
+      await page.setViewportSize({ width: 390, height: 844 });
+      const [name, ledger] = await Promise.all(
+        ["strong", ".note"].map((part) => row.locator(part).first().boundingBox()),
+      );
+      assert.ok(ledger.y >= name.y + name.height, "on a phone, nothing lies over the name");
       await row.getByRole("button", { name: "Answer: publisher" }).click();
       await page.getByRole("dialog", { name: "Answer" }).getByLabel("its report").waitFor();
     });

@@ -115,7 +115,11 @@ function AgentButton(props: {
         <span className="store-says">
           {found === undefined ? "" : <Said sentence={visible(found.says)} />}
         </span>
-        {found?.asks != null && <q className="store-asks">{found.asks}</q>}
+        {found?.asks != null && (
+          <span className="store-asks">
+            <q>{found.asks}</q>
+          </span>
+        )}
       </button>
       {found?.act != null && (
         <button
