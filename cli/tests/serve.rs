@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use ureq::{Agent, Body, http::Response};
 
-use crate::program::{arg, wakeful};
+use crate::program::{arg, source, wakeful};
 
 /// Longer than anything here takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -389,6 +389,21 @@ fn what_was_acknowledged_survives_a_kill() {
     assert_eq!(turn["turn_index"], 1);
     let end = json!({ "fact": "turn_terminal", "run_id": turn["run_id"], "kind": "completed" });
     assert_eq!(served.request("POST", "/v1/agents/ada/facts", &end).1["answer"], "accepted");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_server_says_how_many_agents_it_only_observes() {
+    let mut served = Served::new(&[]);
+    assert!(!served.printed().contains("only observed"), "{}", served.printed());
+    assert_eq!(served.request("PUT", "/v1/agents/ada", &json!(null)).0, 201);
+    let (ledger, story) = (arg(&served.ledger()), arg(&source("docs/stories/nightly.toml")));
+    let run = ["run", "--ledger", &ledger, "--agent", "night", "--story", &story, "--virtual"];
+    assert_eq!(wakeful([&run[..], &["--until-rest"]].concat()).code, 0);
+    assert_eq!(served.signal(rustix::process::Signal::TERM), Some(0));
+    served.start(&[]);
+    let printed = served.printed();
+    assert!(printed.contains(": 2 agents") && printed.contains("of these, 1 only"), "{printed}");
 }
 
 #[cfg(target_os = "linux")]

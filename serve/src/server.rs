@@ -116,6 +116,14 @@ impl Running {
         self.agents.ready().is_ok()
     }
 
+    /// The number of agents in the list whose turns it neither runs nor hands out: it shows them,
+    /// and takes what is said to them for the process that drives them.
+    #[must_use]
+    pub fn observed(&self) -> usize {
+        let is_observed = |cell: &Arc<Cell>| cell.turns().is_none() && !cell.is_put_away();
+        self.agents.all().into_iter().filter(is_observed).count()
+    }
+
     /// Takes no more requests, ends the streams, answers those requests that have begun, and lets
     /// running turns end as long as the limit `drain` says.
     ///

@@ -391,6 +391,14 @@ impl Serve {
             Some(worker) => add!(greeting, "{store}: worker {}", worker.id()),
             None => {
                 add!(greeting, "{store}: {}", counted(store.agents()?.len(), "agent"));
+                let observed = server.observed();
+                if observed > 0 {
+                    add!(
+                        greeting,
+                        "of these, {observed} only observed: `wakeful run`, or a server with \
+                         --provider, drives them"
+                    );
+                }
             }
         }
         add!(greeting, "listening on {scheme}://{address}");
