@@ -98,7 +98,7 @@ test("a file of a server says that its server is to be started", async () => {
     await dialog.getByText(/Your host that runs its turns goes on with them/).waitFor();
     assert.equal(
       await dialog.locator(".command").innerText(),
-      "wakeful serve --store agents.sqlite",
+      "wakeful serve --ledger agents.sqlite",
     );
   } finally {
     await close();

@@ -35,8 +35,8 @@ test("the process that drives an agent is the one that drove it", () => {
   const overdue = asked("start", null, "overdue");
   for (const [turns, command, says] of [
     [null, /^wakeful run --ledger 'two agents.sqlite' --agent bob$/, /with its story/],
-    ["model", /^wakeful serve --store 'two agents.sqlite'$/, /with its model/],
-    ["elsewhere", /^wakeful serve --store 'two agents.sqlite'$/, /Your host/],
+    ["model", /^wakeful serve --ledger 'two agents.sqlite'$/, /with its model/],
+    ["elsewhere", /^wakeful serve --ledger 'two agents.sqlite'$/, /Your host/],
   ] as const) {
     assert.match(commandFor(overdue, { ...FILE, turns }) ?? "", command);
     assert.match(adviceFor(overdue, { ...FILE, turns }), says);

@@ -89,7 +89,7 @@ export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string
 function processOf(place: Place & { in: "file" }): string {
   return place.turns === null
     ? `wakeful run --ledger ${quoted(place.file)} --agent ${quoted(place.agent)}`
-    : `wakeful serve --store ${quoted(place.file)}`;
+    : `wakeful serve --ledger ${quoted(place.file)}`;
 }
 
 /** The fact that a task was lost. */
