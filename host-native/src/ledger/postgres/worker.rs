@@ -196,7 +196,7 @@ impl PostgresStore {
         let pause = worker.shared.options.lease / RENEWALS;
         let renewed = worker.beat("wakeful-lease", pause, move |worker, _| {
             // What fails is tried again; how long it may is asked by `is_sure`.
-            worker.renew().map_or(LOOK, |()| next_renewal(pause, worker.state().renewed.elapsed()))
+            worker.renew().map_or(LOOK, |()| pause)
         });
         renewed.map_err(no_thread)?;
         // On a thread of its own: it may wait for others, and a renewal must not.
@@ -504,14 +504,6 @@ impl Worker {
     }
 }
 
-/// The time until the next renewal, if the newest one was asked for so long ago.
-///
-/// After a failover an answer takes long, because a commit waits for a standby. Counted from the
-/// answer, the next renewal would have no time for a second attempt before the worker is unsure.
-fn next_renewal(pause: Duration, age: Duration) -> Duration {
-    pause.saturating_sub(age).max(LOOK)
-}
-
 /// The time of the database: a worker whose own clock is wrong must not take an agent for due that
 /// is not, again and again.
 #[derive(Clone, Debug)]
@@ -523,19 +515,5 @@ impl Clock for StoreClock {
     fn now(&mut self) -> Timestamp {
         let offset = self.worker.shared.offset.load(Ordering::Relaxed);
         Timestamp::from_nanos(SystemClock.now().as_nanos().saturating_add(offset))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::{LOOK, next_renewal};
-
-    #[test]
-    fn a_slow_answer_does_not_put_off_the_next_renewal() {
-        let pause = Duration::from_millis(1_600);
-        assert_eq!(next_renewal(pause, Duration::from_millis(800)), Duration::from_millis(800));
-        assert_eq!(next_renewal(pause, Duration::from_secs(2)), LOOK);
     }
 }
