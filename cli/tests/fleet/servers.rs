@@ -215,10 +215,13 @@ fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now()
     });
     // Long enough for the one that was stopped to lose it, and to try it again.
     thread::sleep(Duration::from_secs(3));
-    for server in [stopped, other] {
+    for server in [&stopped, &other] {
         let said = server.said();
         assert!(!said.contains("driv"), "{said}");
     }
+    let said = stopped.said();
+    let lease = ["lease of this server was not renewed for", "lease of this server is renewed"];
+    assert!(lease.iter().all(|it| said.matches(it).count() == 1), "{said}");
 }
 
 #[test]

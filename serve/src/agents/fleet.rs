@@ -79,7 +79,16 @@ impl Agents {
             thread::sleep(LOOK);
             let is_sure = worker.is_sure();
             if was_sure && !is_sure {
+                let late = worker.since_renewal().as_secs_f64();
                 self.let_go(at);
+                self.tell(&format!(
+                    "{}: the lease of this server was not renewed for {late:.1} s, so its turns \
+                     have ended; they run again here or at another server",
+                    worker.store().address().shown()
+                ));
+            } else if is_sure && !was_sure {
+                let store = worker.store().address().shown();
+                self.tell(&format!("{store}: the lease of this server is renewed again"));
             }
             self.end_earlier(at);
             was_sure = is_sure;

@@ -31,13 +31,16 @@ fn after_a_failover_no_worker_is_taken_for_dead_before_it_had_the_time_to_renew(
     thread::sleep(LEASE * 3 / 2);
     server.crash_and_start().expect("it starts again");
     until("the worker has renewed its lease", || worker.is_sure());
+    // One that ends and one that begins know nothing of the others.
+    let [leaves, _new] = [(); 2].map(|()| join(&store));
+    leaves.leave().expect("it leaves");
     let resumed = Instant::now();
     let workers = || store.workers().expect("the workers").len();
     while resumed.elapsed() < LEASE / 2 {
-        assert_eq!(workers(), 2, "the other one may renew still");
+        assert_eq!(workers(), 3, "the slow one may renew still");
         thread::sleep(Duration::from_millis(50));
     }
-    until("one that does not is taken for dead", || workers() == 1);
+    until("one that does not is taken for dead", || workers() == 2);
 }
 
 #[test]
@@ -56,6 +59,35 @@ fn an_append_waits_while_the_lease_is_in_doubt() {
         });
         server.crash_and_start().expect("it starts again");
         assert!(appended.join().expect("it ends"), "it was renewed first");
+    });
+}
+
+#[test]
+fn while_no_standby_has_a_commit_renewals_fill_no_server_and_an_append_outlasts_it_with_a_lease() {
+    let server = Server::start().expect("a server");
+    let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
+    let worker = join(&store);
+    let claim = worker.claim(&"a".into()).expect("a claim");
+    let execute = |text: &str| server.execute(text).expect("it is done");
+    execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    execute("SELECT pg_reload_conf()");
+    thread::scope(|scope| {
+        let appended = scope.spawn(|| {
+            append(&claim).expect("it is the owner's");
+            worker.since_renewal()
+        });
+        until("the worker is in doubt", || !claim.is_sure());
+        thread::sleep(LEASE);
+        // The append, this question, a renewal, and one that is just being cancelled.
+        execute(
+            "DO $$ BEGIN
+                 ASSERT (SELECT count(*) FROM pg_stat_activity WHERE state = 'active') <= 4;
+             END $$",
+        );
+        execute("ALTER SYSTEM RESET synchronous_standby_names");
+        execute("SELECT pg_reload_conf()");
+        let age = appended.join().expect("it ends");
+        assert!(age < LEASE / 2, "the lease was renewed {age:?} ago");
     });
 }
 

@@ -67,8 +67,13 @@ fn main() -> ExitCode {
         by_patroni: options.patroni,
         in_namespaces: options.namespaces,
     };
-    let found = tempfile::tempdir().map_err(Into::into).and_then(|folder| {
-        fleet::run(&options.program, options.older.as_deref(), folder.path(), size)
-    });
+    let folder = match tempfile::tempdir() {
+        Ok(folder) => folder,
+        Err(why) => return load::judged(Err(why.into())),
+    };
+    let found = fleet::run(&options.program, options.older.as_deref(), folder.path(), size);
+    if found.as_ref().map_or(true, |found| !found.beyond.is_empty()) {
+        anstream::eprintln!("the logs of the servers are in {}", folder.keep().display());
+    }
     load::judged(found)
 }

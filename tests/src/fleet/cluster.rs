@@ -8,9 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tempfile::TempDir;
-
-use super::server::{BEGIN, NoServer, SETTINGS, User};
+use super::{
+    leftovers::Folder,
+    server::{BEGIN, NoServer, SETTINGS, User},
+};
 
 /// The names of the nodes, as they call themselves at their primary.
 pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -28,17 +29,25 @@ pub(crate) trait Nodes {
     fn heal(&mut self) -> Result<(), NoServer>;
 }
 
+/// The owner of the store. It is not the superuser, because PostgreSQL keeps a few connections for
+/// that one: with them, what looks after a cluster gets in when the servers use all others.
+pub(super) const OWNER: &str = "wakeful";
+
+/// Makes the owner of the store.
+pub(super) const MAKE_OWNER: &str =
+    "CREATE ROLE wakeful LOGIN; GRANT CREATE ON DATABASE postgres TO wakeful";
+
 /// Who may connect without a password: this machine, and the namespaces of its network that a
 /// [`Network`](super::Network) makes.
 pub(super) fn trusted() -> [String; 4] {
-    let line = |of: &str, from: &str| format!("host {of} postgres {from} trust");
+    let line = |of: &str, from: &str| format!("host {of} all {from} trust");
     let [own, spaces] = ["127.0.0.1/32", super::network::STORE_ADDRESSES];
     [line("all", own), line("replication", own), line("all", spaces), line("replication", spaces)]
 }
 
 /// A cluster in which this process does by hand what Patroni does.
 pub(crate) struct Cluster {
-    folder: TempDir,
+    folder: Folder,
     user: User,
     nodes: Vec<Node>,
     primary: usize,
@@ -61,13 +70,13 @@ impl Node {
 /// The address of a store in a cluster whose nodes are reached at these ports of a host.
 pub(crate) fn address(host: &str, ports: &[u16]) -> String {
     let hosts: Vec<_> = ports.iter().map(|port| format!("{host}:{port}")).collect();
-    format!("postgres://postgres@{}/postgres?schema=wakeful", hosts.join(","))
+    format!("postgres://{OWNER}@{}/postgres?schema=wakeful", hosts.join(","))
 }
 
 impl Cluster {
     /// Starts three empty nodes, and waits until both standbys follow.
     pub(crate) fn start() -> Result<Self, NoServer> {
-        let folder = tempfile::Builder::new().prefix("wakeful-fleet-").tempdir()?;
+        let folder = Folder::new("wakeful-fleet-")?;
         let user = User::find()?;
         user.give(folder.path())?;
         // All are taken at once, so that they differ.
@@ -92,6 +101,7 @@ impl Cluster {
         fs::write(data.join("pg_hba.conf"), trusted().join("\n") + "\n")?;
         cluster.serve(0, None)?;
         cluster.heal()?;
+        cluster.ask(0, MAKE_OWNER)?;
         Ok(cluster)
     }
 

@@ -51,6 +51,14 @@ impl Told {
     }
 }
 
+/// When a question had ended, for people.
+fn ended(question: &Question) -> String {
+    match question.ended {
+        Some(ended) => format!("ended after {:.1} s", (ended - question.asked).as_secs_f64()),
+        None => "did not end".to_owned(),
+    }
+}
+
 /// Judges how often turns were run, and how soon after a fault.
 /// `hosted` is the number of turns that hosts have run.
 pub(super) fn turns(
@@ -79,12 +87,15 @@ pub(super) fn turns(
                 for_nothing += 1;
                 let last = faults.iter().rfind(|fault| fault.until < began);
                 found.say(format!(
-                    "{mark} began {:.1} s after a {}, was asked {:.1} s later, and again after \
-                     {:.1} s",
+                    "{mark} began {:.1} s after a {}, was asked {:.1} s later by {}, and again \
+                     after {:.1} s by {}; the first one {}",
                     last.map_or(0.0, |last| (began - last.until).as_secs_f64()),
                     last.map_or("start", |last| last.what),
                     (first.asked - began).as_secs_f64(),
-                    (second.asked - first.asked).as_secs_f64()
+                    first.by,
+                    (second.asked - first.asked).as_secs_f64(),
+                    second.by,
+                    ended(first)
                 ));
                 continue;
             };
@@ -100,7 +111,19 @@ pub(super) fn turns(
                     && other.until >= fault.from
             };
             if fault.what == "kill" && fault.from >= first.asked && !faults.iter().any(is_away) {
-                slowest = slowest.max(Some(second.asked - fault.from));
+                let took = second.asked - fault.from;
+                if took > LEASE + TAKEOVER {
+                    let last = faults.iter().rfind(|it| it.until < fault.from);
+                    let since = last.map(|last| (last.what, fault.from - last.until));
+                    found.say(format!(
+                        "{mark} was open when {} was killed, and ran again {:.1} s later at {}; the \
+                         last fault before: {since:?}",
+                        first.by,
+                        took.as_secs_f64(),
+                        second.by
+                    ));
+                }
+                slowest = slowest.max(Some(took));
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod judged;
+mod leftovers;
 mod model;
 mod network;
 mod patroni;

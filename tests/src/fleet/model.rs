@@ -20,6 +20,8 @@ const PONDERS: Duration = Duration::from_secs(9);
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub(crate) asked: Instant,
+    /// The first part of the path, which names the server that asked.
+    pub(crate) by: String,
     /// When it was answered, or the one who asked went away.
     pub(crate) ended: Option<Instant>,
 }
@@ -58,7 +60,7 @@ impl Model {
 
 fn answer(stream: &TcpStream, asked: &Mutex<Asked>) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    let mut length = 0;
+    let (mut length, mut by) = (0, None);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {
@@ -68,6 +70,7 @@ fn answer(stream: &TcpStream, asked: &Mutex<Asked>) -> io::Result<()> {
         if line.is_empty() {
             break;
         }
+        by.get_or_insert_with(|| line.split('/').nth(1).unwrap_or_default().to_owned());
         if let Some(bytes) = line.strip_prefix("content-length:") {
             length = bytes.trim().parse().unwrap_or(0);
         }
@@ -88,7 +91,8 @@ fn answer(stream: &TcpStream, asked: &Mutex<Asked>) -> io::Result<()> {
         }
         let mut all = asked.lock().unwrap_or_else(PoisonError::into_inner);
         let questions = all.entry(mark.to_owned()).or_default();
-        questions.push(Question { asked: began, ended: None });
+        let by = by.unwrap_or_default();
+        questions.push(Question { asked: began, by, ended: None });
         (mark, questions.len() - 1)
     });
     let is_there = waits_for(stream, wait)?;

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use super::server::NoServer;
+use super::{leftovers, server::NoServer};
 
 /// How often a cut network is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -71,8 +71,7 @@ impl Network {
         let made = Self::Namespace { number, ports: targets.to_vec() };
         let (name, bridge) = (name(number), bridge());
         if number == 1 {
-            // What a process that was killed left.
-            drop(ip(&format!("link del {bridge}")));
+            remove_left()?;
             ip(&format!("link add {bridge} type bridge"))?;
             ip(&format!("addr add 10.78.0.1/24 dev {bridge}"))?;
             ip(&format!("link set {bridge} up"))?;
@@ -144,7 +143,7 @@ impl Network {
             }
             Self::Namespace { number, .. } => {
                 let state = if cuts { "down" } else { "up" };
-                ip(&format!("link set {}s {state}", name(*number)))
+                ip(&format!("link set {}s {state}", name(*number))).map(drop)
             }
         }
     }
@@ -162,6 +161,25 @@ impl Drop for Network {
     }
 }
 
+/// Removes the networks of processes that have ended. A second bridge at the same address would
+/// take what is for this one.
+fn remove_left() -> Result<(), NoServer> {
+    let is_left = |name: &&str| leftovers::owner(name).is_some_and(leftovers::has_ended);
+    // `wf12n1 (id: 0)`
+    for line in ip("netns list")?.lines() {
+        if let Some(name) = line.split_whitespace().next().filter(is_left) {
+            ip(&format!("netns del {name}"))?;
+        }
+    }
+    // `7: wf12: <BROADCAST,UP> ...`
+    for line in ip("-o link show type bridge")?.lines() {
+        if let Some(name) = line.split(": ").nth(1).filter(is_left) {
+            ip(&format!("link del {name}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// The name of a namespace, and the beginning of those of its cables. Names of cables have at most
 /// 15 bytes.
 fn name(number: usize) -> String {
@@ -172,11 +190,13 @@ fn bridge() -> String {
     format!("wf{}", process::id())
 }
 
-/// Changes the network of this machine.
-fn ip(words: &str) -> Result<(), NoServer> {
+/// Changes the network of this machine, or asks for it.
+fn ip(words: &str) -> Result<String, NoServer> {
     let output = Command::new("ip").args(words.split(' ')).output();
     let said = match output {
-        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) if output.status.success() => {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(why) => why.to_string(),
     };

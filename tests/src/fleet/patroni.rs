@@ -11,11 +11,11 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 use ureq::Agent;
 
 use super::{
-    cluster::{NAMES, Nodes, trusted},
+    cluster::{MAKE_OWNER, NAMES, Nodes, trusted},
+    leftovers::Folder,
     processes::children,
     server::{NoServer, User},
 };
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A cluster.
 pub(crate) struct Patroni {
-    folder: TempDir,
+    folder: Folder,
     user: User,
     etcd: Vec<Child>,
     nodes: Vec<Node>,
@@ -57,7 +57,7 @@ impl Patroni {
         {
             return Err(NoServer::NoPatroni);
         }
-        let folder = tempfile::Builder::new().prefix("wakeful-patroni-").tempdir()?;
+        let folder = Folder::new("wakeful-patroni-")?;
         let user = User::find()?;
         user.give(folder.path())?;
         let [clients, peers, rests, ports] = free_ports()?;
@@ -75,6 +75,8 @@ impl Patroni {
             cluster.serve(node)?;
         }
         cluster.heal()?;
+        let leader = cluster.elected(None)?;
+        cluster.ask(leader, MAKE_OWNER)?;
         Ok(cluster)
     }
 

@@ -14,9 +14,10 @@ use std::{
 use tokio::{runtime, task::JoinSet, time};
 use tokio_postgres::{Client, Error, NoTls};
 
+use super::cluster::OWNER;
 use crate::load::held;
 
-/// The time between two commits on a node, and the time that one may take.
+/// The time between two commits on a node, and the time that one may take, or a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 const ANSWER: Duration = Duration::from_millis(500);
 
@@ -66,28 +67,38 @@ impl Probe {
 async fn ask(port: u16, ends: Arc<AtomicBool>, commits: Arc<Mutex<Vec<Instant>>>) {
     let mut connection = None;
     while !ends.load(Ordering::Acquire) {
-        // After a failure it connects anew.
-        if let Ok(Ok(client)) = time::timeout(ANSWER, commit(port, connection.take())).await {
-            held(&commits).push(Instant::now());
-            connection = Some(client);
+        let client = match connection.take() {
+            Some(client) => Some(client),
+            None => match time::timeout(ANSWER, connect(port)).await {
+                Ok(Ok(client)) => Some(client),
+                Ok(Err(_)) | Err(_) => None,
+            },
+        };
+        if let Some(client) = client {
+            match time::timeout(ANSWER, client.batch_execute(COMMIT)).await {
+                Ok(Ok(())) => {
+                    held(&commits).push(Instant::now());
+                    connection = Some(client);
+                }
+                // It connects anew.
+                Ok(Err(_)) => {}
+                // The server would keep the connection until a standby has the commit.
+                Err(_) => {
+                    let waits = client.cancel_token();
+                    let _ = time::timeout(ANSWER, waits.cancel_query(NoTls)).await;
+                }
+            }
         }
         time::sleep(PAUSE).await;
     }
 }
 
-async fn commit(port: u16, connection: Option<Client>) -> Result<Client, Error> {
-    let client = match connection {
-        Some(client) => client,
-        None => {
-            let config = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres");
-            let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
-            tokio::spawn(async move {
-                // The calls that it serves learn how it ends.
-                let _ = connection.await;
-            });
-            client
-        }
-    };
-    client.batch_execute(COMMIT).await?;
+async fn connect(port: u16) -> Result<Client, Error> {
+    let config = format!("host=127.0.0.1 port={port} user={OWNER} dbname=postgres");
+    let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
+    tokio::spawn(async move {
+        // The calls that it serves learn how it ends.
+        let _ = connection.await;
+    });
     Ok(client)
 }

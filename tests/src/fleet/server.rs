@@ -12,8 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tempfile::TempDir;
 use wakeful_host::ledger::Address;
+
+use super::leftovers::Folder;
 
 /// The time that a server has to begin to answer.
 pub(super) const BEGIN: Duration = Duration::from_secs(30);
@@ -70,7 +71,7 @@ pub struct Guard<'a> {
 
 /// A server that runs.
 pub struct Server {
-    folder: TempDir,
+    folder: Folder,
     port: u16,
     child: Child,
 }
@@ -93,7 +94,7 @@ impl Server {
     }
 
     fn with(guard: Option<&Guard<'_>>) -> Result<Self, NoServer> {
-        let folder = tempfile::Builder::new().prefix("wakeful-pg-").tempdir()?;
+        let folder = Folder::new("wakeful-pg-")?;
         let user = User::find()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut settings = format!(

@@ -42,7 +42,7 @@ impl Worker {
         (network, token, model): (Network, &str, u16),
     ) -> io::Result<Self> {
         let (store, address) = (&network.store(), network.free_address()?);
-        let model = &format!("http://{}:{model}/v1", network.host());
+        let model = &format!("http://{}:{model}/server-{number}/v1", network.host());
         let url = format!("http://{address}");
         let own = folder.join(format!("worker-{number}"));
         fs::create_dir_all(own.join("work"))?;

@@ -193,6 +193,7 @@ pub fn run(
         longest.as_secs_f64()
     ));
     faults.extend(outages.into_iter().map(|(from, until)| Fault { what: OUTAGE, from, until }));
+    faults.sort_by_key(|fault| fault.until);
     let count = |what: &str| faults.iter().filter(|fault| fault.what == what).count();
     found.say(format!(
         "{} kills, {} cuts and {} pauses of servers, {} kills of the primary, in {} s",

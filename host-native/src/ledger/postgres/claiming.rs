@@ -156,6 +156,9 @@ impl Worker {
         }
         // If it fails, this is dropped, and the process no longer has the agent.
         let mut claim = new(Term { worker: id, epoch: 0, is_restart: true, seen: 0 });
+        // The store gives no agent to a worker whose lease has ended. After a failover it is
+        // renewed a moment later.
+        self.until_sure(&claim.term.worker);
         match self.claimed(&claim.term.worker, agent)? {
             Ok((epoch, is_rested)) => {
                 (claim.term.epoch, claim.term.is_restart) = (epoch, !is_rested);

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::JoinSet, time};
+use tokio::{
+    task::JoinSet,
+    time::{self, Instant},
+};
 use tokio_postgres::{Client, Config, Row, Statement, types::ToSql};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -135,13 +138,13 @@ impl Unfit {
 }
 
 impl PostgresStore {
-    /// Connects within this time.
+    /// Connects until then.
     pub(super) async fn connect(
         &self,
-        answer: Duration,
+        until: Instant,
         doing: &'static str,
     ) -> Result<Connection, Meaning> {
-        time::timeout(answer, self.connect_to_any())
+        time::timeout_at(until, self.connect_to_any())
             .await
             .map_err(|_| Meaning::Lost("no connection was made in time".to_owned()))?
             .map_err(|why| match why {

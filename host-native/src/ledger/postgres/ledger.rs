@@ -151,6 +151,13 @@ impl PostgresLedger {
         Ok(self.agent)
     }
 
+    /// Waits while the lease of the owner is not renewed in time.
+    fn until_sure(&self) {
+        if let Some((worker, epoch)) = &self.under {
+            worker.until_sure(&epoch.worker);
+        }
+    }
+
     fn failed(&self, fault: impl FnOnce(AgentId) -> Fault) -> LedgerError {
         PostgresError::new(self.store.address(), fault(self.agent_id.clone())).into()
     }
@@ -171,9 +178,7 @@ impl Ledger for PostgresLedger {
         };
         let seq = u64::try_from(newest.seq).map_or(expected.seq, Seq);
         let becomes = Head { seq, chain: newest.chain };
-        if let Some((worker, epoch)) = &self.under {
-            worker.until_sure(&epoch.worker);
-        }
+        self.until_sure();
         let under = self.under.as_ref().map(|(_, epoch)| epoch.clone());
         let taken = self.taking.row();
         let appended =
@@ -182,6 +187,9 @@ impl Ledger for PostgresLedger {
             Appended::By(agent) => {
                 self.agent = Some(agent);
                 self.taking.done();
+                // An append that waited for the store may be done before the renewal is, and what
+                // follows from it would be ended a moment later.
+                self.until_sure();
                 Ok(())
             }
             Appended::Conflict(found) => Err(LedgerError::Conflict { found: found.seq }),

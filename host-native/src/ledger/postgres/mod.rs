@@ -2,8 +2,9 @@
 //! durable as the server's settings say, on a quorum of standbys if it waits for them, before it
 //! returns (contract 3.1, 3.2).
 //!
-//! A statement whose connection breaks may have been done or not. It is never cancelled: the
-//! connection is dropped, and the store is asked what became of it.
+//! A statement whose connection breaks may have been done or not. It is not cancelled: the
+//! connection is dropped, and the store is asked what became of it. Only a renewal of a lease that
+//! is given up is cancelled, because nobody asks for it later.
 
 mod address;
 mod append;
@@ -65,7 +66,7 @@ const CONNECTIONS: usize = 16;
 /// calls would cost all turns of the process.
 const RESERVED: usize = 1;
 
-/// The time that the server has for a call. After it the connection is given up.
+/// The time that an attempt has, with that to connect. After it the connection is given up.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// How long a call tries again by default while the server is away, as during a failover.
@@ -109,7 +110,7 @@ struct Shared {
 struct Manner {
     /// How long it is tried again while the server is away.
     patience: Duration,
-    /// The time that the server has for an attempt.
+    /// The time that an attempt has.
     answer: Duration,
     /// Whether it has one of the reserved connections.
     is_reserved: bool,
@@ -410,6 +411,7 @@ impl PostgresStore {
             false => &self.shared.places,
         };
         let Ok(_place) = places.acquire().await else { unreachable!("nothing closes it") };
+        let until = time::Instant::now() + manner.answer;
         let known = {
             let mut idle = self.idle();
             idle.retain(|it| !it.client.is_closed() && self.is_current(it.history));
@@ -417,9 +419,9 @@ impl PostgresStore {
         };
         let mut connection = match known {
             Some(connection) => connection,
-            None => self.connect(manner.answer, doing).await?,
+            None => self.connect(until, doing).await?,
         };
-        match time::timeout(manner.answer, call(&mut connection)).await {
+        match time::timeout_at(until, call(&mut connection)).await {
             // Another connection may have found the new primary meanwhile.
             Ok(Ok(_)) if !self.is_current(connection.history) => {
                 Err(Meaning::Lost(REPLACED.to_owned()))
@@ -439,9 +441,25 @@ impl PostgresStore {
             }
             Err(_) => {
                 self.idle().clear();
+                if manner.is_reserved {
+                    self.cancel(&connection);
+                }
                 Err(Meaning::Lost(format!("no answer within {:.1} s", manner.answer.as_secs_f64())))
             }
         }
+    }
+
+    /// Asks the server to end what a connection that is given up waits for. A commit waits for a
+    /// standby also if its client has gone away: during a failover, the renewals of a few servers
+    /// filled a primary with connections, so that the tool that looks after it got none.
+    ///
+    /// The server then answers as if a standby had the commit, but nobody hears it.
+    fn cancel(&self, connection: &Connection) {
+        let (token, tls) = (connection.client.cancel_token(), self.shared.tls.clone());
+        tokio::spawn(async move {
+            // A server that cannot be asked has ended, or is cut off, and gets no new connection.
+            let _ = time::timeout(ANSWER, token.cancel_query(tls)).await;
+        });
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {

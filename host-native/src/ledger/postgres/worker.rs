@@ -26,8 +26,11 @@ const LEASE: Duration = Duration::from_secs(10);
 /// The shortest lease: two thirds of it must be enough for a renewal.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Each renewal comes after this share of the lease.
+/// Each renewal is asked for this share of the lease after the one before.
 const RENEWALS: u32 = 3;
+
+/// The share of the lease by which a renewal may be late before nothing new is begun.
+const LATE: u32 = 12;
 
 /// The longest time between two looks for dead workers, so that their agents are driven again soon
 /// after their lease.
@@ -133,8 +136,8 @@ pub(super) struct Term {
 struct LeaseState {
     /// When the newest renewal that succeeded was asked for.
     renewed: Instant,
-    /// When a renewal succeeded again after it had failed for too long; `None` if that never was.
-    resumed: Option<Instant>,
+    /// From when on it could renew its lease all the time.
+    resumed: Instant,
     /// Whether the row was found to be gone.
     is_lost: bool,
     has_ended: bool,
@@ -155,6 +158,12 @@ const RENEW: &str = "
 const NEXT_END: &str = "
     SELECT (extract(epoch FROM min(lease_ends) - clock_timestamp()) * 1000)::bigint + 1
     FROM workers";
+
+/// Takes agents from a worker that has ended: those that were in the middle of something are
+/// claimed first.
+const SET_FREE: &str = "
+    UPDATE agents SET owner = NULL, owned_since = NULL, epoch = epoch + 1,
+        due_at = CASE WHEN is_rested THEN now() ELSE to_timestamp(0) END";
 
 /// Ends a claim. The agent is due when its driver says, or now if something came for it.
 const GIVE_BACK: &str = "
@@ -183,7 +192,7 @@ impl PostgresStore {
                 suspects: Mutex::default(),
                 lease_state: Mutex::new(LeaseState {
                     renewed: Instant::now(),
-                    resumed: None,
+                    resumed: Instant::now(),
                     is_lost: true,
                     has_ended: false,
                 }),
@@ -196,13 +205,17 @@ impl PostgresStore {
         let pause = worker.shared.options.lease / RENEWALS;
         let renewed = worker.beat("wakeful-lease", pause, move |worker, _| {
             // What fails is tried again; how long it may is asked by `is_sure`.
-            worker.renew().map_or(LOOK, |()| pause)
+            worker.renew().map_or(LOOK, |()| next_renewal(pause, worker.since_renewal()))
         });
         renewed.map_err(no_thread)?;
         // On a thread of its own: it may wait for others, and a renewal must not.
         let pause = pause.min(REAP);
         let reaper = worker.beat("wakeful-reaper", pause, move |worker, beats| {
-            let next = worker.store().reap(beats.is_multiple_of(SEARCH), || worker.may_reap());
+            let searches = beats.is_multiple_of(SEARCH);
+            let next = match worker.until_it_may_reap() {
+                Duration::ZERO => worker.store().reap(searches, || worker.may_reap()),
+                until => Ok(until),
+            };
             next.map_or(pause, |next| next.clamp(LOOK, pause))
         });
         reaper.map_err(no_thread)?;
@@ -234,16 +247,11 @@ impl PostgresStore {
                 .execute("DELETE FROM workers WHERE lease_ends < clock_timestamp()", &[])
                 .await?;
             if dead > 0 || searches {
-                transaction
-                    .execute(
-                        "UPDATE agents
-                         SET owner = NULL, owned_since = NULL, epoch = epoch + 1,
-                             due_at = CASE WHEN is_rested THEN now() ELSE to_timestamp(0) END
-                         WHERE owner IS NOT NULL
-                             AND NOT EXISTS (SELECT 1 FROM workers WHERE worker = owner)",
-                        &[],
-                    )
-                    .await?;
+                let orphans = format!(
+                    "{SET_FREE} WHERE owner IS NOT NULL
+                         AND NOT EXISTS (SELECT 1 FROM workers WHERE worker = owner)"
+                );
+                transaction.execute(&orphans, &[]).await?;
             }
             let row = transaction.query_one(NEXT_END, &[]).await?;
             transaction.commit().await?;
@@ -282,25 +290,39 @@ impl Worker {
         !state.is_lost && state.renewed.elapsed() < self.doubt()
     }
 
+    /// The time since the newest renewal that succeeded was asked for.
+    #[must_use]
+    pub fn since_renewal(&self) -> Duration {
+        self.state().renewed.elapsed()
+    }
+
     /// The age of a renewal from which on the worker is not sure.
     fn doubt(&self) -> Duration {
         self.shared.options.lease * 2 / 3
     }
 
-    /// Whether this worker could renew its lease all the time for as long as a lease. Only then
-    /// could the others do so too: after a failover, no worker is taken for dead before it had the
-    /// time to renew.
-    fn may_reap(&self) -> bool {
-        let resumed = self.state().resumed;
-        self.is_sure() && resumed.is_none_or(|at| at.elapsed() >= self.shared.options.lease)
+    /// The time until this worker may take others for dead, if its next renewals are in time: it
+    /// must have renewed its lease all the time for as long as a lease. Only then could the others
+    /// do so too: after a failover, no worker is taken for dead before it had the time to renew.
+    fn until_it_may_reap(&self) -> Duration {
+        let lease = self.shared.options.lease;
+        if !self.is_sure() {
+            return lease;
+        }
+        lease.saturating_sub(self.state().resumed.elapsed())
     }
 
-    /// Whether the newest renewal is so young that the next one comes before the worker is unsure.
-    /// After a failover another connection may be faster than the renewal, and a turn that begins
-    /// then would be ended a moment later.
+    fn may_reap(&self) -> bool {
+        self.until_it_may_reap().is_zero()
+    }
+
+    /// Whether no renewal is late. A turn that begins while one is late may be ended a moment
+    /// later: another connection may reach the store sooner than the renewal does, and the store
+    /// may be away for a second time just after a failover.
     fn is_fresh(&self) -> bool {
+        let lease = self.shared.options.lease;
         let state = self.state();
-        !state.is_lost && state.renewed.elapsed() < self.shared.options.lease / 2
+        !state.is_lost && state.renewed.elapsed() < lease / RENEWALS + lease / LATE
     }
 
     /// Waits until this worker is sure for a while that its agents are its own, or knows that they
@@ -368,9 +390,14 @@ impl Worker {
         self.state().has_ended = true;
         let (store, id) = (self.store(), self.id());
         store.call("leave", async |connection| {
-            connection.execute("DELETE FROM workers WHERE worker = $1", &[&&*id]).await
-        })?;
-        store.reap(true, || true).map(drop)
+            let transaction = connection.client.transaction().await?;
+            // Two statements, because the second one must see what was claimed for this worker
+            // while the first one waited for it.
+            transaction.execute("DELETE FROM workers WHERE worker = $1", &[&&*id]).await?;
+            let own = format!("{SET_FREE} WHERE owner = $1");
+            transaction.execute(&own, &[&&*id]).await?;
+            transaction.commit().await
+        })
     }
 
     /// Gives an agent back. `seen` is the number of the inbox up to which nothing is left in it.
@@ -419,7 +446,8 @@ impl Worker {
         self.held().clear();
         *self.shared.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
         let mut state = self.state();
-        (state.renewed, state.is_lost) = (asked, false);
+        // One that joins just after a failover does not know whether the others could renew.
+        (state.renewed, state.resumed, state.is_lost) = (asked, Instant::now(), false);
         Ok(())
     }
 
@@ -437,9 +465,7 @@ impl Worker {
             })?;
         let Some(row) = row else {
             self.state().is_lost = true;
-            self.enter()?;
-            self.state().resumed = Some(Instant::now());
-            return Ok(());
+            return self.enter();
         };
         let there = micros(store.column(&row, 0)?);
         // The database told its time at some moment of the call, which is taken as its middle.
@@ -450,7 +476,7 @@ impl Worker {
         // Half a lease, and not two thirds: the lease of another one may be older than this one's
         // by the pause between two renewals, and must not have ended when the store answers again.
         if state.renewed.elapsed() >= shared.options.lease / 2 {
-            state.resumed = Some(Instant::now());
+            state.resumed = Instant::now();
         }
         state.renewed = asked;
         Ok(())
@@ -504,6 +530,13 @@ impl Worker {
     }
 }
 
+/// The time until the next renewal, if the newest one was asked for so long ago. After a failover
+/// an answer takes long, because a commit waits for a standby. Counted from the answer, the next
+/// renewal would have no time for a second attempt before the worker is unsure.
+fn next_renewal(pause: Duration, age: Duration) -> Duration {
+    pause.saturating_sub(age).max(LOOK)
+}
+
 /// The time of the database: a worker whose own clock is wrong must not take an agent for due that
 /// is not, again and again.
 #[derive(Clone, Debug)]
@@ -515,5 +548,19 @@ impl Clock for StoreClock {
     fn now(&mut self) -> Timestamp {
         let offset = self.worker.shared.offset.load(Ordering::Relaxed);
         Timestamp::from_nanos(SystemClock.now().as_nanos().saturating_add(offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{LOOK, next_renewal};
+
+    #[test]
+    fn a_slow_answer_does_not_put_off_the_next_renewal() {
+        let pause = Duration::from_millis(1_600);
+        assert_eq!(next_renewal(pause, Duration::from_millis(800)), Duration::from_millis(800));
+        assert_eq!(next_renewal(pause, Duration::from_secs(2)), LOOK);
     }
 }
