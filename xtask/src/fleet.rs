@@ -30,10 +30,14 @@ const SHARE: [&str; 12] = [
 /// tests with these options.
 pub(crate) fn fleet(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     stage("postgres", "PostgreSQL, of which each cluster is made", || postgres::find(paths))?;
-    if options.iter().any(|option| option == "--patroni") {
-        stage("patroni", "Patroni and etcd, which elect the primary", || postgres::patroni(paths))?;
+    let mut options = options.to_vec();
+    if let Some(at) = options.iter().position(|option| option == "--patroni") {
+        let patroni = stage("patroni", "Patroni and etcd, which elect the primary", || {
+            postgres::patroni(paths)
+        })?;
+        options.insert(at + 1, patroni.display().to_string());
     }
-    load::released(paths, "fleet", options)
+    load::released(paths, "fleet", &options)
 }
 
 /// Measures what a turn costs, unless costs are named, and runs the program `scale` with these

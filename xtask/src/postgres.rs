@@ -1,11 +1,15 @@
 //! PostgreSQL, for the tests of the ledger that is in it. They start servers of their own.
 
-use std::{env, fs, path::Path};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     call::Failure,
     debian,
     paths::{Paths, on_path},
+    python,
 };
 
 /// The line that installs it.
@@ -32,11 +36,15 @@ pub(crate) fn find(paths: &Paths) -> Result<(), Failure> {
     debian::install(paths, "postgres", &["postgresql"], &missing)
 }
 
-/// Installs Patroni and etcd if they are missing.
-pub(crate) fn patroni(paths: &Paths) -> Result<(), Failure> {
-    if ["patroni", "etcd"].iter().all(|program| on_path(program).is_some()) {
-        return Ok(());
+/// Installs etcd if it is missing, and Patroni from the registry of Python. Returns the program of
+/// Patroni.
+///
+/// Debian 12 has Patroni 3.0.2. If that one was stopped for longer than its lock, it takes the lock
+/// back from the new primary, and what that one had committed is lost (mended in 3.0.3).
+pub(crate) fn patroni(paths: &Paths) -> Result<PathBuf, Failure> {
+    if on_path("etcd").is_none() {
+        let missing = "etcd is missing: apt-get install etcd-server";
+        debian::install(paths, "etcd", &["etcd-server"], missing)?;
     }
-    let missing = "Patroni or etcd is missing: apt-get install patroni etcd-server";
-    debian::install(paths, "patroni", &["patroni", "etcd-server"], missing)
+    python::patroni(paths)
 }

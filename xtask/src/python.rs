@@ -1,7 +1,10 @@
-//! Python with wasmtime's package, in target/python. The cross-check's Python engine, the example
-//! and the lying hosts use it.
+//! Python with wasmtime's package, in target/python: the cross-check's Python engine, the example
+//! and the lying hosts use it. Other programs of Python have environments of their own beside it.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     call::{Call, Failure},
@@ -10,11 +13,23 @@ use crate::{
 
 /// Makes the environment, unless it was made for the same requirements.
 pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
-    environment(paths, "python", "wasm/python/requirements.txt")
+    environment(paths, "python", PYTHON, "wasm/python/requirements.txt")
 }
 
-/// Makes an environment in target/`name` with these requirements, unless it was made for the same.
-fn environment(paths: &Paths, name: &str, requirements: &str) -> Result<(), Failure> {
+/// Python, as the path has it.
+const PYTHON: &str = "python3";
+
+/// Python of the system, which each user can run.
+const OF_ALL_USERS: &str = "/usr/bin/python3";
+
+/// Makes an environment of this Python in target/`name` with these requirements, unless it was made
+/// for the same.
+fn environment(
+    paths: &Paths,
+    name: &str,
+    python: &'static str,
+    requirements: &str,
+) -> Result<(), Failure> {
     let requirements = paths.at(requirements);
     let wanted = fs::read_to_string(&requirements)
         .map_err(|why| Failure::new(format!("cannot read {}: {why}", requirements.display())))?;
@@ -30,7 +45,7 @@ fn environment(paths: &Paths, name: &str, requirements: &str) -> Result<(), Fail
         ),
         ..failure
     };
-    Call::new(paths, &format!("{name}-venv"), "python3")
+    Call::new(paths, &format!("{name}-venv"), python)
         // An interrupted run or older requirements may have left packages there.
         .args(["-m", "venv", "--clear"])
         .arg(&folder)
@@ -50,7 +65,7 @@ const EXAMPLES: &str = "10";
 
 /// Tries the server with clients that nobody here wrote. Prints what they did.
 pub(crate) fn server_clients(paths: &Paths) -> Result<(), Failure> {
-    environment(paths, "python-server", "serve/clients/requirements.txt")?;
+    environment(paths, "python-server", PYTHON, "serve/clients/requirements.txt")?;
     let printed =
         Call::new(paths, "server-clients", program(&paths.target().join("python-server")))
             .arg(paths.at("serve/clients/check.py"))
@@ -59,6 +74,13 @@ pub(crate) fn server_clients(paths: &Paths) -> Result<(), Failure> {
             .answer()?;
     anstream::eprint!("{printed}");
     Ok(())
+}
+
+/// Installs Patroni, and returns its program, which the user of PostgreSQL must be able to run.
+pub(crate) fn patroni(paths: &Paths) -> Result<PathBuf, Failure> {
+    let python = if Path::new(OF_ALL_USERS).is_file() { OF_ALL_USERS } else { PYTHON };
+    environment(paths, "patroni", python, "tests/src/fleet/requirements.txt")?;
+    Ok(program(&paths.target().join("patroni")).with_file_name("patroni"))
 }
 
 /// Runs the example twice over one ledger. The second process continues where the first one ended.
@@ -113,6 +135,6 @@ pub fn packages(paths: &Paths) -> Result<Vec<PathBuf>, Failure> {
     Ok(listed.lines().map(PathBuf::from).collect())
 }
 
-fn program(folder: &std::path::Path) -> PathBuf {
+fn program(folder: &Path) -> PathBuf {
     folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
 use wakeful_tests::{
-    fleet::{self, Size},
+    fleet::{self, Programs, Size},
     load,
 };
 
@@ -40,9 +40,9 @@ struct Options {
     /// The time between two kills of the primary, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     primary_each: u64,
-    /// Have Patroni elect the primary. Its node is killed and stopped in turn.
-    #[arg(long)]
-    patroni: bool,
+    /// Have this Patroni elect the primary, whose node is killed and stopped in turn.
+    #[arg(long, value_name = "FILE")]
+    patroni: Option<PathBuf>,
     /// Give each server a namespace of the network, in which it is cut off from the store. It needs
     /// root.
     #[arg(long)]
@@ -64,14 +64,18 @@ fn main() -> ExitCode {
         time: Duration::from_secs(options.seconds),
         faults_each: Duration::from_secs(options.faults_each.max(1)),
         primary_each: Duration::from_secs(options.primary_each.max(1)),
-        by_patroni: options.patroni,
         in_namespaces: options.namespaces,
     };
     let folder = match tempfile::tempdir() {
         Ok(folder) => folder,
         Err(why) => return load::judged(Err(why.into())),
     };
-    let found = fleet::run(&options.program, options.older.as_deref(), folder.path(), size);
+    let programs = Programs {
+        server: &options.program,
+        older: options.older.as_deref(),
+        patroni: options.patroni.as_deref(),
+    };
+    let found = fleet::run(programs, folder.path(), size);
     if found.as_ref().map_or(true, |found| !found.beyond.is_empty()) {
         anstream::eprintln!("the logs of the servers are in {}", folder.keep().display());
     }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     net::TcpListener,
+    path::PathBuf,
     process::Child,
     thread,
     time::{Duration, Instant},
@@ -27,6 +28,9 @@ pub(crate) trait Nodes {
 
     /// Has every node that is down follow the primary, and waits until two follow.
     fn heal(&mut self) -> Result<(), NoServer>;
+
+    /// The files in which its nodes tell what they do.
+    fn logs(&self) -> Vec<PathBuf>;
 }
 
 /// The owner of the store. It is not the superuser, because PostgreSQL keeps a few connections for
@@ -115,14 +119,17 @@ impl Cluster {
         self.nodes[self.primary].port
     }
 
-    fn data(&self, node: usize) -> std::path::PathBuf {
+    fn data(&self, node: usize) -> PathBuf {
         self.folder.path().join(NAMES[node])
+    }
+
+    fn log(&self, node: usize) -> PathBuf {
+        self.folder.path().join(format!("{}.log", NAMES[node]))
     }
 
     /// Starts a node, as a standby of another one if one is named.
     fn serve(&mut self, node: usize, primary: Option<usize>) -> Result<(), NoServer> {
-        let (data, log) =
-            (self.data(node), self.folder.path().join(format!("{}.log", NAMES[node])));
+        let (data, log) = (self.data(node), self.log(node));
         let mut options = vec!["-p".to_owned(), self.nodes[node].port.to_string()];
         let mut set = |setting: String| options.extend(["-c".to_owned(), setting]);
         set(format!("cluster_name={}", NAMES[node]));
@@ -166,6 +173,10 @@ impl Cluster {
 }
 
 impl Nodes for Cluster {
+    fn logs(&self) -> Vec<PathBuf> {
+        (0..NAMES.len()).map(|node| self.log(node)).collect()
+    }
+
     fn ports(&self) -> Vec<u16> {
         self.nodes.iter().map(|node| node.port).collect()
     }

@@ -19,5 +19,5 @@ pub(crate) use network::Network;
 pub(crate) use processes::{children, stat};
 pub use server::{Guard, NoServer, Server};
 pub(crate) use workers::Worker;
-pub use world::{Size, run};
+pub use world::{Programs, Size, run};
 pub(crate) use world::{make_one, token};

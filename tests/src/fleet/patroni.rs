@@ -20,9 +20,6 @@ use super::{
     server::{NoServer, User},
 };
 
-/// Debian's program.
-const PATRONI: &str = "/usr/bin/patroni";
-
 /// The time that an election may take, and the time until all nodes follow: one that was away is
 /// rewound or copied.
 const ELECTION: Duration = Duration::from_secs(90);
@@ -33,6 +30,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A cluster.
 pub(crate) struct Patroni {
+    program: PathBuf,
     folder: Folder,
     user: User,
     etcd: Vec<Child>,
@@ -51,12 +49,12 @@ struct Node {
 }
 
 impl Patroni {
-    /// Starts three empty nodes, and waits until both standbys follow.
-    pub(crate) fn start() -> Result<Self, NoServer> {
-        if !Path::new(PATRONI).is_file() || Command::new("etcd").arg("--version").output().is_err()
-        {
+    /// Starts three empty nodes with this program, and waits until both standbys follow.
+    pub(crate) fn start(program: &Path) -> Result<Self, NoServer> {
+        if !program.is_file() || Command::new("etcd").arg("--version").output().is_err() {
             return Err(NoServer::NoPatroni);
         }
+        let program = fs::canonicalize(program)?;
         let folder = Folder::new("wakeful-patroni-")?;
         let user = User::find()?;
         user.give(folder.path())?;
@@ -69,7 +67,8 @@ impl Patroni {
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(2)))
             .build();
-        let mut cluster = Self { folder, user, etcd, nodes, rest: config.into(), failovers: 0 };
+        let mut cluster =
+            Self { program, folder, user, etcd, nodes, rest: config.into(), failovers: 0 };
         for node in 0..NAMES.len() {
             cluster.configure(node, &clients)?;
             cluster.serve(node)?;
@@ -130,7 +129,7 @@ postgresql:
     /// Starts the Patroni of a node, which starts the server.
     fn serve(&mut self, node: usize) -> Result<(), NoServer> {
         let (settings, log) = (self.at(node, "yml"), self.at(node, "log"));
-        let child = self.user.start(PATRONI, &log, |command| {
+        let child = self.user.start(&self.program, &log, |command| {
             command.arg(settings);
         })?;
         self.nodes[node].child = Some(child);
@@ -215,6 +214,10 @@ postgresql:
 }
 
 impl Nodes for Patroni {
+    fn logs(&self) -> Vec<PathBuf> {
+        (0..NAMES.len()).map(|node| self.at(node, "log")).collect()
+    }
+
     fn ports(&self) -> Vec<u16> {
         self.nodes.iter().map(|node| node.port).collect()
     }

@@ -41,7 +41,9 @@ pub enum NoServer {
     )]
     NotInstalled,
     /// What watches over the servers is not there.
-    #[error("Patroni or etcd is not installed: apt-get install patroni etcd-server")]
+    #[error(
+        "Patroni or etcd is not installed: pip install patroni[etcd3], apt-get install etcd-server"
+    )]
     NoPatroni,
     /// There is no namespace of the network.
     #[error("no namespace of the network can be made: run it as root, with `ip` of iproute2: {0}")]
@@ -240,7 +242,7 @@ impl User {
     }
 
     /// A program of PostgreSQL, or one with its whole path.
-    fn command(&self, program: &str) -> Command {
+    fn command(&self, program: &Path) -> Command {
         let program = self.programs.join(program);
         let mut command = Command::new("setpriv");
         if self.is_root {
@@ -258,7 +260,7 @@ impl User {
         program: &'static str,
         with: impl FnOnce(&mut Command),
     ) -> Result<String, NoServer> {
-        let mut command = self.command(program);
+        let mut command = self.command(Path::new(program));
         with(&mut command);
         let output = command.output()?;
         let said = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
@@ -270,7 +272,7 @@ impl User {
 
     /// Starts a server.
     pub(super) fn serve(&self, data: &Path, log: &Path, options: &[String]) -> io::Result<Child> {
-        self.start("postgres", log, |command| {
+        self.start(Path::new("postgres"), log, |command| {
             command.arg("-D").arg(data).args(options);
         })
     }
@@ -279,7 +281,7 @@ impl User {
     /// because the system ends it with that thread.
     pub(super) fn start(
         &self,
-        program: &str,
+        program: &Path,
         log: &Path,
         with: impl FnOnce(&mut Command),
     ) -> io::Result<Child> {
@@ -288,7 +290,8 @@ impl User {
         with(&mut command);
         command.stdout(log.try_clone()?).stderr(log);
         let (tell, told) = mpsc::channel();
-        thread::Builder::new().name(program.to_owned()).spawn(move || {
+        let name = program.display().to_string();
+        thread::Builder::new().name(name).spawn(move || {
             // If nobody hears it, the child is dropped and its server lives on until the end.
             let _ = tell.send(command.spawn());
             loop {

@@ -105,8 +105,9 @@ impl Worker {
         let began = Instant::now();
         while self.client.get("/readyz").is_none_or(|(status, _)| status != 200) {
             if began.elapsed() > READY {
-                let said = fs::read_to_string(&self.log).unwrap_or_default();
-                return Err(io::Error::other(format!("a server does not start: {said}")));
+                let said = self.said();
+                let last = said.lines().next_back().unwrap_or_default();
+                return Err(io::Error::other(format!("a server does not start: {last}")));
             }
             let has_ended = match &mut self.process {
                 Some(process) => process.try_wait()?.is_some(),

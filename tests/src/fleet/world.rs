@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    fs,
     path::Path,
     process::Command,
     sync::{
@@ -55,10 +56,19 @@ pub struct Size {
     pub faults_each: Duration,
     /// The time between two kills of the primary, once the cluster is healthy again.
     pub primary_each: Duration,
-    /// Whether Patroni elects the primary, whose node is stopped at each second time.
-    pub by_patroni: bool,
     /// Whether each server has a network of its own, in a namespace.
     pub in_namespaces: bool,
+}
+
+/// The programs of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Programs<'a> {
+    /// The `wakeful` to serve with.
+    pub server: &'a Path,
+    /// An older one, with which all servers begin. They are replaced one by one.
+    pub older: Option<&'a Path>,
+    /// The Patroni that elects the primary, whose node is stopped at each second time.
+    pub patroni: Option<&'a Path>,
 }
 
 /// The servers.
@@ -95,22 +105,17 @@ fn has_model(number: usize) -> bool {
     number.is_multiple_of(2)
 }
 
-/// Does it all. `program` is the `wakeful` to serve with. If there is an `older` one, all servers
-/// begin with that, and are replaced one by one.
+/// Does it all. `folder` has the logs of all processes in the end.
 ///
 /// # Errors
 /// If PostgreSQL or a server cannot be started.
-pub fn run(
-    program: &Path,
-    older: Option<&Path>,
-    folder: &Path,
-    size: Size,
-) -> Result<Found, Wrong> {
+pub fn run(programs: Programs<'_>, folder: &Path, size: Size) -> Result<Found, Wrong> {
+    let Programs { server: program, older, patroni } = programs;
     let mut found = Found::default();
     let began = Instant::now();
-    let mut cluster: Box<dyn Nodes> = match size.by_patroni {
-        true => Box::new(Patroni::start()?),
-        false => Box::new(Cluster::start()?),
+    let mut cluster: Box<dyn Nodes> = match patroni {
+        Some(patroni) => Box::new(Patroni::start(patroni)?),
+        None => Box::new(Cluster::start()?),
     };
     let address = cluster::address("127.0.0.1", &cluster.ports());
     let model = Model::start()?;
@@ -168,19 +173,15 @@ pub fn run(
         let of_primary = trouble_primary(&mut *cluster, size, until, faults);
         let of_workers = of_workers.join().unwrap_or_else(|_| Err("a thread panicked".into()));
         world.delivering.store(false, Ordering::Release);
-        let settled = of_workers.and(of_primary).and_then(|()| settle(&store, &world, &mut found));
+        // What the cluster says explains what the servers say.
+        let settled = of_primary.and(of_workers).and_then(|()| settle(&store, &world, &mut found));
         world.hosting.store(false, Ordering::Release);
         settled
     });
-    let begun = match outcome {
-        Ok(begun) => begun,
-        Err(why) => {
-            for worker in &workers {
-                anstream::eprintln!("{}", held(worker).said());
-            }
-            return Err(why);
-        }
-    };
+    for log in cluster.logs() {
+        fs::copy(&log, folder.join(log.file_name().unwrap_or_default()))?;
+    }
+    let begun = outcome?;
     let mut faults = faults.into_inner().unwrap_or_default();
     // Those in which a renewal has no answer before it is asked again.
     let shortest = LEASE / 6;
