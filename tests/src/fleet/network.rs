@@ -152,8 +152,12 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         if let Self::Namespace { number, .. } = self {
-            // Its cables end with it.
-            drop(ip(&format!("netns del {}", name(*number))));
+            let name = name(*number);
+            // A namespace lives for as long as a connection in it is not closed, and its cables
+            // with it, at addresses that the next one takes.
+            for command in ["link del NAMEs", "link del NAMEw", "netns del NAME"] {
+                drop(ip(&command.replace("NAME", &name)));
+            }
             if *number == 1 {
                 drop(ip(&format!("link del {}", bridge())));
             }
@@ -171,10 +175,12 @@ fn remove_left() -> Result<(), NoServer> {
             ip(&format!("netns del {name}"))?;
         }
     }
-    // `7: wf12: <BROADCAST,UP> ...`
-    for line in ip("-o link show type bridge")?.lines() {
-        if let Some(name) = line.split(": ").nth(1).filter(is_left) {
-            ip(&format!("link del {name}"))?;
+    // `7: wf12: <BROADCAST,UP> ...`, `8: wf12n1s@if2: <BROADCAST,UP> ...`
+    for line in ip("-o link")?.lines() {
+        let name = line.split(": ").nth(1).and_then(|it| it.split('@').next());
+        if let Some(name) = name.filter(is_left) {
+            // It may go with its namespace just now.
+            drop(ip(&format!("link del {name}")));
         }
     }
     Ok(())
