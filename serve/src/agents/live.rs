@@ -29,15 +29,34 @@ const AGAIN_MS: u64 = 1_000;
 /// How often the end of the running agents is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Does something to a running agent.
+type Act = Box<dyn Fn() + Send + Sync>;
+
 /// How a running agent is reached, once its runner has said it.
 #[derive(Default)]
 struct Reach {
     /// Tells it to end.
-    end: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+    end: Mutex<Option<Act>>,
     /// Breaks off what runs for it.
-    cut: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+    cut: Mutex<Option<Act>>,
     /// Has it record a fact.
     hear: Mutex<Option<Arc<Hear>>>,
+}
+
+impl Reach {
+    /// Breaks off what runs for the agent, and returns how to end it. `None` for one that its
+    /// runner is still opening: nothing runs for it yet, and its appends wait until it is sure
+    /// whose it is. To end it when that is known would cost the turn that it begins then.
+    fn cut(&self) -> Option<Act> {
+        let (mut cut, mut end) = (held(&self.cut), held(&self.end));
+        if cut.is_none() || end.is_none() {
+            return None;
+        }
+        if let Some(cut) = cut.take() {
+            cut();
+        }
+        end.take()
+    }
 }
 
 /// The agents that live in this process now.
@@ -68,11 +87,11 @@ impl Watch for Heard {
         (self.agents.notice)(&format!("{agent}: {}", without_tokens(notice)));
     }
 
-    fn ends_by(&self, end: Box<dyn Fn() + Send + Sync>) {
+    fn ends_by(&self, end: Act) {
         *held(&self.reach.end) = Some(end);
     }
 
-    fn cut_by(&self, cut: Box<dyn Fn() + Send + Sync>) {
+    fn cut_by(&self, cut: Act) {
         *held(&self.reach.cut) = Some(cut);
     }
 
@@ -149,19 +168,12 @@ impl Agents {
     pub(super) fn cut_lives(&self, which: impl Fn(&Cell) -> bool) {
         let running = held(&self.lives).running.clone();
         let is_one = |number| self.numbered(number).is_some_and(|cell| which(&cell));
-        let reached: Vec<_> =
-            running.into_iter().filter(|it| is_one(it.0)).map(|(_, reach)| reach).collect();
-        for reach in &reached {
-            if let Some(cut) = held(&reach.cut).take() {
-                cut();
-            }
-        }
+        let cut = running.into_iter().filter(|it| is_one(it.0));
+        let ends: Vec<_> = cut.filter_map(|(_, reach)| reach.cut()).collect();
         // An agent that waits for its store is told only when it has an answer.
         let told = thread::Builder::new().name("cut off".to_owned()).spawn(move || {
-            for reach in reached {
-                if let Some(end) = held(&reach.end).take() {
-                    end();
-                }
+            for end in ends {
+                end();
             }
         });
         // Without a thread, each of them finds out at its next append.
@@ -256,6 +268,25 @@ fn without_tokens(notice: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_is_being_opened_is_not_cut_off_later() {
+        let reach = Reach::default();
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let act = |what: &'static str| -> Act {
+            let calls = Arc::clone(&calls);
+            Box::new(move || held(&calls).push(what))
+        };
+        assert!(reach.cut().is_none(), "nothing runs for it");
+        *held(&reach.cut) = Some(act("cut"));
+        assert!(reach.cut().is_none(), "it could not be told to end");
+        *held(&reach.end) = Some(act("end"));
+        assert_eq!(*held(&calls), [""; 0]);
+        let end = reach.cut().expect("it is open");
+        end();
+        assert_eq!(*held(&calls), ["cut", "end"]);
+        assert!(reach.cut().is_none(), "it is cut off once");
+    }
 
     #[test]
     fn no_token_is_in_a_notice() {

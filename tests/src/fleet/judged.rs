@@ -19,6 +19,10 @@ pub(super) const TAKEOVER: Duration = Duration::from_secs(2);
 /// What happens to a store that does not commit, for whatever reason.
 pub(super) const OUTAGE: &str = "outage of the store";
 
+/// The time after a failover until all nodes follow the new primary. Nodes and servers share the
+/// cores of one machine here, and a node that is copied or rewound takes them from a takeover.
+pub(super) const HEALING: &str = "healing of the cluster";
+
 /// A fault: from when to when it lasted.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
@@ -59,17 +63,19 @@ fn ended(question: &Question) -> String {
     }
 }
 
-/// Judges how often turns were run, and how soon after a fault.
-/// `hosted` is the number of turns that hosts have run.
+/// Judges how often turns were run, and how soon after a fault. `hosted` is the number of turns
+/// that hosts have run. Returns the deliveries whose turns were run twice and need not have been.
 pub(super) fn turns(
     hosted: usize,
     told: &Told,
     faults: &[Fault],
     quiet_until: Instant,
     found: &mut Found,
-) {
+) -> Vec<String> {
     let asked = &told.asked;
-    let (mut quiet, mut in_vain, mut for_nothing, mut at_once) = (0, 0, 0, 0);
+    let excuses = |fault: &&Fault| fault.what != HEALING;
+    let (mut quiet, mut in_vain, mut at_once) = (0, 0, 0);
+    let mut for_nothing = Vec::new();
     let mut slowest: Option<Duration> = None;
     for (mark, questions) in asked {
         for pair in questions.windows(2) {
@@ -81,11 +87,11 @@ pub(super) fn turns(
             in_vain += 1;
             // The turn was open when something failed.
             let began = told.began(mark, first);
-            let fault =
-                faults.iter().find(|fault| began <= fault.until && fault.from <= second.asked);
+            let was_open = |fault: &&Fault| began <= fault.until && fault.from <= second.asked;
+            let fault = faults.iter().filter(excuses).find(was_open);
             let Some(fault) = fault else {
-                for_nothing += 1;
-                let last = faults.iter().rfind(|fault| fault.until < began);
+                for_nothing.push(mark.clone());
+                let last = faults.iter().filter(excuses).rfind(|it| it.until < began);
                 found.say(format!(
                     "{mark} began {:.1} s after a {}, was asked {:.1} s later by {}, and again \
                      after {:.1} s by {}; the first one {}",
@@ -106,7 +112,7 @@ pub(super) fn turns(
                 found.say(format!("{mark} ran in two places after a {}", fault.what));
             }
             let is_away = |other: &Fault| {
-                ["primary", OUTAGE].contains(&other.what)
+                ["primary", OUTAGE, HEALING].contains(&other.what)
                     && other.from <= second.asked
                     && other.until >= fault.from
             };
@@ -130,7 +136,7 @@ pub(super) fn turns(
     let turns = asked.len() + hosted;
     found.say(format!("{turns} turns were run, {in_vain} of them once more after a fault"));
     found.none("turns run twice before the first fault", quiet);
-    found.none("turns run twice that were not open at a fault", for_nothing);
+    found.none("turns run twice that were not open at a fault", for_nothing.len() as u64);
     found.none("turns that ran in two places at once, but for pauses", at_once);
     let most = (LEASE + TAKEOVER).as_secs_f64();
     let what = "from the death of a server until its open turns run again";
@@ -138,4 +144,5 @@ pub(super) fn turns(
         Some(slowest) => found.figure(what, slowest.as_secs_f64(), "s", most),
         None => found.say(format!("{what}: not measured, no kill met an open turn")),
     }
+    for_nothing
 }

@@ -1,7 +1,8 @@
 //! The servers of a store, each a process of its own at an address that it keeps.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Stdio},
     thread,
@@ -9,6 +10,9 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use wakeful_core::host::Clock;
+use wakeful_host::clock::SystemClock;
 
 use super::{network::Network, server::NoServer};
 use crate::load::client::Client;
@@ -125,14 +129,17 @@ impl Worker {
 
     fn spawn(&mut self) -> io::Result<()> {
         let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
-        let process = self
+        let mut process = self
             .network
             .command(&self.program)
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
-            .stderr(log)
+            .stderr(Stdio::piped())
             .spawn()?;
+        if let Some(said) = process.stderr.take() {
+            thread::spawn(move || dated(said, log));
+        }
         self.process = Some(process);
         Ok(())
     }
@@ -182,6 +189,16 @@ impl Worker {
     /// What it told the people who run it.
     pub(super) fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+/// Writes what a server says, each line with its time, so that it can be laid beside what the nodes
+/// say. It ends with the server.
+fn dated(said: impl io::Read, mut log: fs::File) {
+    for line in BufReader::new(said).lines().map_while(Result::ok) {
+        let now = SystemClock.now();
+        // Without a log there is nobody to tell.
+        let _ = writeln!(log, "{now} {line}");
     }
 }
 

@@ -19,6 +19,7 @@ use std::{
 
 use serde_json::json;
 use wakeful_core::{
+    host::Ledger,
     id::{AgentId, Seq},
     record::{
         Record,
@@ -32,7 +33,7 @@ use wakeful_host::ledger::{Address, PostgresStore};
 
 use super::{
     cluster::{self, Cluster, Nodes},
-    judged::{Begun, Fault, OUTAGE, TAKEOVER, Told, turns},
+    judged::{Begun, Fault, HEALING, OUTAGE, TAKEOVER, Told, turns},
     model::Model,
     network::Network,
     patroni::Patroni,
@@ -217,7 +218,9 @@ pub fn run(programs: Programs<'_>, folder: &Path, size: Size) -> Result<Found, W
     found.say(format!("{} deliveries were tried again", world.again.load(Ordering::Relaxed)));
     let told = Told { asked: model.asked(), begun };
     let hosted = held(&world.runs).len();
-    turns(hosted, &told, &faults, quiet_until, &mut found);
+    for mark in turns(hosted, &told, &faults, quiet_until, &mut found) {
+        keep(&store, folder, size, &mark)?;
+    }
     Ok(found)
 }
 
@@ -293,8 +296,7 @@ fn deliver(world: &World, size: Size, thread: usize) {
         sent += 1;
         let due = Duration::from_secs_f64(number as f64 / size.rate as f64);
         thread::sleep(due.saturating_sub(began.elapsed()));
-        // A stride that meets each agent, and none twice in a row.
-        let (agent, id) = (number.wrapping_mul(7) % size.agents, format!("mark-{number}-"));
+        let (agent, id) = (agent_of(number, size), format!("mark-{number}-"));
         let mut tries = number;
         while world.delivering.load(Ordering::Acquire) {
             let client = &clients[tries % clients.len()];
@@ -306,6 +308,31 @@ fn deliver(world: &World, size: Size, thread: usize) {
             world.again.fetch_add(1, Ordering::Relaxed);
             thread::sleep(Duration::from_millis(50));
             tries += 1;
+        }
+    }
+}
+
+/// The agent that a delivery of this number goes to: a stride that meets each agent, and none twice
+/// in a row.
+fn agent_of(number: usize, size: Size) -> usize {
+    number.wrapping_mul(7) % size.agents
+}
+
+/// Keeps the ledger of the agent of a delivery in a file, for who looks for what happened.
+fn keep(store: &PostgresStore, folder: &Path, size: Size, mark: &str) -> Result<(), Wrong> {
+    let number = mark.split('-').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default();
+    let agent = AgentId::from(name(agent_of(number, size)));
+    let (mut ledger, mut after) = (store.ledger(&agent), Seq(0));
+    let mut lines = String::new();
+    loop {
+        let page = Ledger::read(&mut ledger, after, 1_000)?;
+        if page.is_empty() {
+            return Ok(fs::write(folder.join(format!("{agent}.jsonl")), lines)?);
+        }
+        after = Seq(after.0 + page.len() as u64);
+        for entry in &page {
+            lines += entry.as_str();
+            lines.push('\n');
         }
     }
 }
@@ -408,6 +435,7 @@ fn trouble_primary(
         cluster.fail_over()?;
         note(faults, "primary", from);
         cluster.heal()?;
+        note(faults, HEALING, from);
     }
 }
 

@@ -211,7 +211,8 @@ question; hosts run the turns of the others. Clients deliver to any server, and 
 acknowledged. Servers are killed, or paused for longer than their lease, and the primary is killed.
 At the end each ledger is verified: nothing acknowledged may be lost, nothing recorded twice, each
 message has a completed turn, no turn runs twice but those that were open at a fault or while the
-store did not commit, and the turns of a dead server run again within its lease and two seconds.
+store did not commit, and the turns of a dead server run again within its lease and two seconds,
+unless a node of the store was just being copied on the same cores.
 `cargo xtask test` does a small part of this.
 
   --agents N        agents of the store; by default 1000

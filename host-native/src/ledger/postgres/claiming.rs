@@ -6,6 +6,7 @@ use std::{
         Arc, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
+    time::Instant,
 };
 
 use wakeful_core::{AgentId, Head, LEDGER_FORMAT};
@@ -156,16 +157,19 @@ impl Worker {
         }
         // If it fails, this is dropped, and the process no longer has the agent.
         let mut claim = new(Term { worker: id, epoch: 0, is_restart: true, seen: 0 });
-        // The store gives no agent to a worker whose lease has ended. After a failover it is
-        // renewed a moment later.
-        self.until_sure(&claim.term.worker);
-        match self.claimed(&claim.term.worker, agent)? {
-            Ok((epoch, is_rested)) => {
-                (claim.term.epoch, claim.term.is_restart) = (epoch, !is_rested);
-                Ok(claim)
+        loop {
+            let asked = Instant::now();
+            match self.claimed(&claim.term.worker, agent)? {
+                Ok((epoch, is_rested)) => {
+                    (claim.term.epoch, claim.term.is_restart) = (epoch, !is_rested);
+                    return Ok(claim);
+                }
+                Err(Some(by)) => return Err(driven(by, false)),
+                // The store gives no agent to a worker whose lease has ended. After a failover the
+                // question may be there before the renewal is.
+                Err(None) if self.is_renewed_after(asked, &claim.term.worker) => {}
+                Err(None) => return Err(self.lease_lost().into()),
             }
-            Err(Some(by)) => Err(driven(by, false)),
-            Err(None) => Err(self.lease_lost().into()),
         }
     }
 

@@ -338,6 +338,12 @@ impl Worker {
         }
     }
 
+    /// Waits until the lease of this id is renewed, and returns whether it was after this instant.
+    pub(super) fn is_renewed_after(&self, instant: Instant, id: &str) -> bool {
+        self.until_sure(id);
+        *self.id() == *id && self.state().renewed > instant
+    }
+
     /// Stops the renewals, as the death of the process would. Tests do this.
     #[doc(hidden)]
     pub fn stop_renewing(&self) {
