@@ -22,7 +22,11 @@ mod lists;
 mod openai;
 #[cfg(unix)]
 mod pages;
-// And here. It is public where it is at home.
+// And these two. They are public where they are at home.
+#[allow(dead_code)]
+#[cfg(target_os = "linux")]
+#[path = "../../tests/src/fleet/leftovers.rs"]
+mod leftovers;
 #[allow(dead_code, unreachable_pub)]
 #[cfg(target_os = "linux")]
 #[path = "../../tests/src/fleet/server.rs"]
