@@ -146,3 +146,41 @@ pub(super) fn turns(
     }
     for_nothing
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Judges one turn that is asked for at the second 10 and at the second 20, of a server that
+    /// was killed at the second 11 or not, while this happened from the second 5 to the second 25.
+    /// Returns how often it ran for nothing, and whether the time of a recovery was measured.
+    fn judged(is_killed: bool, meanwhile: Option<&'static str>) -> (usize, bool) {
+        let start = Instant::now();
+        let at = |second: u32| start + SECOND * second;
+        let question = |second| Question {
+            asked: at(second),
+            by: String::new(),
+            ended: Some(at(second) + SECOND),
+        };
+        let asked = [("mark-1-".to_owned(), vec![question(10), question(20)])].into();
+        let kill = Fault { what: "kill", from: at(11), until: at(12) };
+        let other = meanwhile.map(|what| Fault { what, from: at(5), until: at(25) });
+        let faults: Vec<_> = is_killed.then_some(kill).into_iter().chain(other).collect();
+        let told = Told { asked, begun: Begun::new() };
+        let mut found = Found::default();
+        let twice = turns(0, &told, &faults, start, &mut found);
+        let is_measured = found.beyond.iter().any(|it| it.contains("from the death of a server"));
+        (twice.len(), is_measured)
+    }
+
+    #[test]
+    fn a_cluster_that_heals_excuses_a_late_recovery_and_no_turn_that_ran_twice() {
+        assert_eq!(judged(false, None), (1, false));
+        assert_eq!(judged(false, Some(HEALING)), (1, false));
+        assert_eq!(judged(false, Some(OUTAGE)), (0, false));
+        assert_eq!(judged(true, None), (0, true), "nine seconds are too long");
+        assert_eq!(judged(true, Some(HEALING)), (0, false));
+    }
+}

@@ -457,7 +457,7 @@ impl PostgresStore {
     fn cancel(&self, connection: &Connection) {
         let (token, tls) = (connection.client.cancel_token(), self.shared.tls.clone());
         tokio::spawn(async move {
-            // A server that cannot be asked has ended, or is cut off, and gets no new connection.
+            // If it cannot be asked, it has ended or is cut off, and ends the connection itself.
             let _ = time::timeout(ANSWER, token.cancel_query(tls)).await;
         });
     }
