@@ -197,7 +197,7 @@ fn no_command_prints_what_steers_a_terminal() {
         assert!(write(&path, &entries) > 0, "{name}");
         let file = arg(&path);
         let case = arg(&folder.path().join(format!("{name}.case")));
-        let commands: [&[&str]; 21] = [
+        let commands: [&[&str]; 22] = [
             &["status", &file],
             &["status", &file, "--json"],
             &["tasks", &file, "--all"],
@@ -211,6 +211,7 @@ fn no_command_prints_what_steers_a_terminal() {
             &["log", &file, "--diagnostics"],
             &["doctor", &file],
             &["doctor", &file, "--json"],
+            &["heads", &file],
             &["diff", &file, "--edition", "2026-05-08"],
             &["export", &file, "-o", &case],
             &["explain", &case],

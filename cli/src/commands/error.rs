@@ -387,6 +387,17 @@ pub(super) enum CliError {
         /// Why.
         why: Box<SchedulerError>,
     },
+    /// A kept head cannot be read.
+    #[error("{from}: {why}; a line is what `wakeful heads --json` prints")]
+    KeptHead {
+        /// The file, or standard input.
+        from: String,
+        /// What is wrong, with its place.
+        why: JsonError,
+    },
+    /// No head was kept.
+    #[error("{0} has no heads: keep what `wakeful heads --json` prints")]
+    NoHeads(String),
     /// The ledger of an agent is damaged.
     #[error("`{place}`, agent `{agent}`: {why}: run `wakeful doctor` for details")]
     Damaged {

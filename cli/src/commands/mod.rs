@@ -18,6 +18,7 @@ mod export;
 mod facts;
 #[cfg(target_os = "linux")]
 mod gc;
+mod heads;
 mod import;
 mod items;
 mod ledger;
@@ -108,6 +109,8 @@ enum Command {
     Log(log::Log),
     /// Verify a ledger, check its invariants, and list its obligations and problems
     Doctor(doctor::Doctor),
+    /// Print the head of each ledger, and find the ledgers that were set back since
+    Heads(heads::Heads),
     /// Move the old part of a ledger into an archive file
     Archive(archive::Archive),
     /// Move agents from one place to another: ledger files, and stores in PostgreSQL
@@ -225,6 +228,7 @@ pub fn main() -> ExitCode {
         Command::Waits(command) => command.run(),
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Heads(command) => command.run(),
         Command::Archive(command) => command.run(),
         Command::Migrate(command) => command.run(),
         Command::Move(command) => command.run(),

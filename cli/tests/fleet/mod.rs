@@ -148,6 +148,30 @@ fn a_store_is_examined_and_its_old_entries_move_aside() {
 }
 
 #[test]
+fn a_store_that_was_restored_is_told_by_heads_that_were_kept() {
+    let server = Server::start().expect("a server");
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = moved(&server, folder.path());
+    let restored = store.replace("/postgres?", "/restored?");
+    server.execute("CREATE DATABASE restored TEMPLATE postgres").expect("a backup");
+    assert_eq!(wakeful(["heads", &store]).out, wakeful(["heads", &restored]).out);
+    let before = folder.path().join("before.jsonl");
+    fs::write(&before, wakeful(["heads", &store, "--json"]).out).expect("it writes");
+    assert_eq!(wakeful(["send", "--ledger", &store, "prompt", "hello"]).code, 0);
+    let after = folder.path().join("after.jsonl");
+    fs::write(&after, wakeful(["heads", &store, "--json"]).out).expect("it writes");
+    // Also when old entries have moved aside.
+    assert_eq!(wakeful(["archive", &store, "--before-now"]).code, 0);
+    for (place, kept, code) in
+        [(&store, &before, 0), (&store, &after, 0), (&restored, &before, 0), (&restored, &after, 1)]
+    {
+        let found = wakeful(["heads", place, "--against", &arg(kept)]);
+        assert_eq!(found.code, code, "{} {}", found.out, found.err);
+        assert_eq!(found.out.contains("night  set back: entry "), code == 1, "{}", found.out);
+    }
+}
+
+#[test]
 fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
     let place = "postgres://me@127.0.0.1:1/fleet";
     let ran = wakeful(["agents", place]);

@@ -33,6 +33,8 @@ fn what_is_read_of_a_server_is_what_is_read_of_its_file() {
         "agents",
         "agents --json",
         "agents --odd",
+        "heads",
+        "heads --json",
         "why",
         "why --agent busy --not Sleep",
         "why --json --not StartModelTurn",

@@ -29,9 +29,13 @@ fn said_of(change: impl FnOnce(&mut Vec<String>)) -> Ran {
 fn who_looks_at_lines_sees_what_the_file_shows() {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, lines) = both(folder.path());
-    for command in
-        [&["why"][..], &["log"], &["log", "--json"], &["diff", "--edition", "2026-05-08"]]
-    {
+    for command in [
+        &["why"][..],
+        &["heads"],
+        &["log"],
+        &["log", "--json"],
+        &["diff", "--edition", "2026-05-08"],
+    ] {
         let [of_file, of_lines] =
             [&file, &lines].map(|path| wakeful(command.iter().copied().chain([path.as_str()])));
         assert_eq!(

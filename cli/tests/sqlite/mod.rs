@@ -5,4 +5,5 @@ pub(crate) mod agent;
 mod archive;
 mod commands;
 mod doctor;
+mod heads;
 mod lines;

@@ -23,7 +23,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     clock::SystemClock,
-    driver,
+    driver::{self, DriveError},
     ledger::{
         Address, Format, PostgresStore, SqliteError, SqliteFile, SqliteLedger, StoreLedger,
         read_lines,
@@ -340,9 +340,10 @@ fn existing(path: &Path) -> Result<SqliteFile, CliError> {
     })
 }
 
-/// All agents in a place; at least one.
+/// All agents in a place.
 pub(super) struct All {
     pub(super) agents: Vec<AgentId>,
+    place: Place,
     within: Within,
 }
 
@@ -355,8 +356,17 @@ enum Within {
 }
 
 impl All {
-    /// Lists the agents.
+    /// Lists the agents; at least one.
     pub(super) fn of(place: &Place) -> Result<Self, CliError> {
+        let all = Self::of_any(place)?;
+        if all.agents.is_empty() {
+            return Err(CliError::NoAgents(place.to_string()));
+        }
+        Ok(all)
+    }
+
+    /// Lists the agents, if there are any.
+    pub(super) fn of_any(place: &Place) -> Result<Self, CliError> {
         let (agents, within) = match place {
             Place::File(path) if Format::from_file(path) == Some(Format::Lines) => {
                 let (agent, ledger) = in_file(path, None)?;
@@ -375,10 +385,31 @@ impl All {
                 (listed.agents, Within::Server(server.clone(), listed.driven))
             }
         };
-        if agents.is_empty() {
-            return Err(CliError::NoAgents(place.to_string()));
+        Ok(Self { agents, place: place.clone(), within })
+    }
+
+    /// The newest entry of each agent that has entries.
+    pub(super) fn heads(&self) -> Result<Vec<(AgentId, Head)>, CliError> {
+        match &self.within {
+            Within::File(file) => Ok(file.heads()?),
+            Within::Store(store) => Ok(store.heads()?),
+            Within::Lines(_) | Within::Server(..) => self
+                .agents
+                .iter()
+                .map(|agent| {
+                    let head = self.open(agent)?.head();
+                    Ok((agent.clone(), head.map_err(|why| self.place.unreadable(agent, why))?))
+                })
+                .collect(),
         }
-        Ok(Self { agents, within })
+    }
+
+    /// The head of an agent's ledger at one of its entries. The chain is not verified.
+    pub(super) fn head_at(&self, agent: &AgentId, seq: Seq) -> Result<Head, CliError> {
+        driver::head_at(&mut self.open(agent)?, seq).map_err(|why| match why {
+            DriveError::Ledger(why) => self.place.unreadable(agent, why),
+            why => why.into(),
+        })
     }
 
     /// Who drives which of them. Nobody drives a ledger in lines.
