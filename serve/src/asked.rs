@@ -33,9 +33,11 @@ impl Asked {
         AgentId::from(self.part("agent"))
     }
 
-    /// The agent of the path, which must be there.
+    /// The agent of the path, which must be there and live here.
     pub(crate) fn cell(&self) -> Result<Arc<Cell>, Problem> {
-        self.agents.cell(&self.agent())
+        let cell = self.agents.cell(&self.agent())?;
+        self.agents.require_here(&cell)?;
+        Ok(cell)
     }
 
     /// A part of the path.

@@ -23,10 +23,7 @@ use wakeful_core::{
 };
 use wakeful_host::clock::SystemClock;
 
-use crate::{
-    agents::{Agents, Cell},
-    limits::Limits,
-};
+use crate::{agents::Agents, limits::Limits};
 
 /// The most values of a label that others choose, such as the name of a model. More are `other`.
 const MOST_VALUES: usize = 100;
@@ -164,7 +161,7 @@ impl Metrics {
     /// The text.
     pub(crate) fn text(&self, agents: &Agents) -> String {
         let now = SystemClock.now();
-        let seen = Seen::of(&agents.all());
+        let seen = Seen::of(agents);
         with_local_recorder(&self.recorder, || {
             for (posture, count) in seen.postures {
                 set(gauge!(AGENTS, "posture" => posture.to_string()), count);
@@ -203,10 +200,14 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(cells: &[Arc<Cell>]) -> Self {
+    /// Those of a shared store that other servers have are counted there.
+    fn of(agents: &Agents) -> Self {
         let postures = Posture::ALL.iter().map(|posture| (*posture, 0)).collect();
         let mut seen = Self { postures, ..Self::default() };
-        for cell in cells.iter().filter(|cell| !cell.is_put_away()) {
+        for cell in agents.all() {
+            if cell.is_put_away() || !agents.has(&cell) {
+                continue;
+            }
             let brief = cell.brief();
             seen.resident += usize::from(cell.used().is_some());
             // One that cannot be read has no posture.

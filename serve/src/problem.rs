@@ -13,7 +13,7 @@ use wakeful_core::{
     host::{ErrorCode, ErrorReport, SchedulerError},
     json::ErrorPlace,
 };
-use wakeful_host::ledger::{PostgresError, StoreError};
+use wakeful_host::ledger::{Fault, PostgresError, StoreError};
 
 use crate::access::{Grant, Scope};
 
@@ -60,6 +60,15 @@ impl Problem {
              /v1/agents/{{agent}}` makes one"
         );
         Self::new(StatusCode::NOT_FOUND, "no_such_agent", detail)
+    }
+
+    /// The agent lives elsewhere. The place is the operator's to know, not the client's.
+    pub(crate) fn moved(agent: &str) -> Self {
+        let detail = format!(
+            "the agent `{agent}` was moved to another place, and nothing is recorded here: \
+             `wakeful status` of this store says where it goes on"
+        );
+        Self::new(StatusCode::NOT_FOUND, "agent_moved", detail)
     }
 
     /// Another server drives the agent, and only it can do what was asked.
@@ -223,14 +232,20 @@ impl From<SchedulerError> for Problem {
 }
 
 impl From<PostgresError> for Problem {
-    fn from(_: PostgresError) -> Self {
-        Self::store()
+    fn from(why: PostgresError) -> Self {
+        match &why.fault {
+            Fault::Moved { agent, .. } => Self::moved(agent.as_str()),
+            _ => Self::store(),
+        }
     }
 }
 
 impl From<StoreError> for Problem {
-    fn from(_: StoreError) -> Self {
-        Self::store()
+    fn from(why: StoreError) -> Self {
+        match why {
+            StoreError::Postgres(why) => why.into(),
+            _ => Self::store(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `wakeful agents`: lists the agents of a file or a server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -35,7 +35,7 @@ const WIDEST: usize = 80;
     does.\n\n\
     --json prints one object per agent: {agent, parent {agent_id, supervision_task_id}, driven_by \
     {pid, program, since} or, in a store, {worker, address, since}, \
-    head {seq, chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
+    goes_on_in if it does not go on here, head {seq, chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
     `AgentListEntry`, and `odd` holds what is a `Diagnostic` (see `wakeful schema`).\n\n\
     Exit codes:\n\
     \x20 0  printed\n\
@@ -65,6 +65,9 @@ struct Row {
     agent: AgentListEntry,
     parent: Option<Parent>,
     driven_by: Option<Driver>,
+    /// The place in which it goes on, if it does not do so here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goes_on_in: Option<PathBuf>,
     head: Head,
     next_wake: Option<Timestamp>,
     oldest_wait: Option<Wait>,
@@ -107,7 +110,9 @@ impl Agents {
         }
         let mut drivers: BTreeMap<_, _> =
             all.driven()?.into_iter().map(|Driven { agent_id, by }| (agent_id, by)).collect();
+        let mut moved = all.moved()?;
         for row in &mut rows {
+            row.goes_on_in = moved.remove(&row.agent.identity.agent_id);
             row.driven_by = drivers.remove(&row.agent.identity.agent_id);
             row.parent = parents.remove(&row.agent.identity.agent_id);
         }
@@ -149,6 +154,7 @@ fn row(
         // Known only when all ledgers have been read.
         parent: None,
         driven_by: None,
+        goes_on_in: None,
         head: machine.head(),
         // From the newest entry on, so that an instant that has passed is named.
         next_wake: machine.next_wake(at),
@@ -217,7 +223,12 @@ fn table(rows: &[Row], now: Timestamp) -> String {
         let name = &cells[0];
         add!(out, "{}{}", painted(STRONG, name), &line(cells)[name.len()..]);
         if let Some(driver) = &row.driven_by {
-            add!(out, "  {}", painted(FAINT, &format!("driven by {driver}")));
+            let since = driver.since;
+            add!(out, "  {}", painted(FAINT, &format!("driven by {driver}, since {since}")));
+        }
+        if let Some(place) = &row.goes_on_in {
+            let says = format!("goes on in `{}`; this is how it left", place.display());
+            add!(out, "  {}", painted(STRONG, &says));
         }
         for odd in &row.odd {
             add!(out, "  {}", painted(BAD, &odd.message));

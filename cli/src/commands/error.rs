@@ -343,7 +343,7 @@ pub(super) enum CliError {
         why: JsonError,
     },
     /// The place holds no agent.
-    #[error("`{0}` holds no agent yet: start one with `wakeful run`")]
+    #[error("`{0}` holds no agent yet: start one with `wakeful run`, or make one at a server")]
     NoAgents(String),
     /// The place holds several agents, and none was named.
     #[error("`{place}` holds {count} agents: name one of them with --agent: {agents}")]

@@ -29,12 +29,13 @@ use super::{
     can write to the ledgers can write. Compare the newest ones after a restore: an agent that was \
     set back does not know what it did since, and may do it again.\n\n\
     The hash chain is not verified: `wakeful doctor` does that.\n\n\
-    --json prints one object per agent: {agent_id, head {seq, chain}}. With --against it prints one \
+    --json prints one object per agent: {agent_id, head {seq, chain}, goes_on_in if it does not go on \
+    here}. With --against it prints one \
     per kept head: {agent_id, kept {seq, chain}, head {seq, chain} or null, found}. `found` is \
-    `there`, `set_back`, `other_history` or `no_agent`.\n\n\
+    `there`, `set_back`, `other_history`, `lives_again` or `no_agent`.\n\n\
     Exit codes:\n\
     \x20 0  printed; with --against: each ledger has the entry of each kept head\n\
-    \x20 1  a ledger does not have such an entry\n\
+    \x20 1  a ledger does not have such an entry, or an agent that had moved away lives again\n\
     \x20 2  the heads or a ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful heads agents.sqlite\n\
@@ -58,6 +59,9 @@ pub(super) struct Heads {
 struct HeadOf {
     agent_id: AgentId,
     head: Head,
+    /// The place in which it goes on, if it does not do so here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    goes_on_in: Option<String>,
 }
 
 /// What became of a kept head.
@@ -78,6 +82,8 @@ enum Found {
     SetBack,
     /// The entry has another hash.
     OtherHistory,
+    /// It went on in another place, and lives here again.
+    LivesAgain,
     NoAgent,
 }
 
@@ -92,11 +98,15 @@ impl Heads {
     }
 
     fn print(&self, place: &Place) -> Result<Verdict, CliError> {
-        for (agent_id, head) in All::of(place)?.heads()? {
+        let all = All::of(place)?;
+        let mut moved = all.moved()?;
+        for (agent_id, head) in all.heads()? {
+            let goes_on_in = moved.remove(&agent_id).map(|place| place.display().to_string());
             if self.json {
-                say!("{}", json::write(&HeadOf { agent_id, head }));
+                say!("{}", json::write(&HeadOf { agent_id, head, goes_on_in }));
             } else {
-                say!("{}  {head}", painted(STRONG, agent_id.as_str()));
+                let to = goes_on_in.map_or_else(String::new, |to| format!(", goes on in `{to}`"));
+                say!("{}  {head}{to}", painted(STRONG, agent_id.as_str()));
             }
         }
         Ok(Verdict::Well)
@@ -106,10 +116,16 @@ impl Heads {
         // A place that was set back to its beginning has no agent.
         let all = All::of_any(place)?;
         let heads: BTreeMap<AgentId, Head> = all.heads()?.into_iter().collect();
+        let moved = all.moved()?;
         let (mut there, mut verdict) = (0, Verdict::Well);
-        for HeadOf { agent_id, head: kept } in kept {
+        for HeadOf { agent_id, head: kept, goes_on_in } in kept {
             let head = heads.get(agent_id).copied();
-            match find(&all, agent_id, head, kept) {
+            let lives_again = goes_on_in.is_some() && !moved.contains_key(agent_id);
+            let found = find(&all, agent_id, head, kept).map(|found| match found {
+                Found::There if lives_again => Found::LivesAgain,
+                found => found,
+            });
+            match found {
                 Ok(found) => {
                     there += usize::from(found == Found::There);
                     if found != Found::There {
@@ -145,6 +161,10 @@ impl Heads {
             }
             Found::OtherHistory => {
                 format!("another history: entry {} is not the one that was kept", kept.seq)
+            }
+            Found::LivesAgain => {
+                "lives here again: it had gone on in another place, and may live there too"
+                    .to_owned()
             }
             Found::NoAgent => format!("not here: entry {} was kept", kept.seq),
         };

@@ -89,6 +89,14 @@ impl Worker {
         (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or_default())
     }
 
+    /// The text of an answer.
+    fn text(&self, path: &str) -> String {
+        let asked = ureq::get(format!("{}{path}", self.url))
+            .header("authorization", format!("Bearer {}", self.token))
+            .call();
+        asked.and_then(|mut answer| answer.body_mut().read_to_string()).expect("an answer")
+    }
+
     /// What it wrote on standard error until now.
     fn said(&self) -> String {
         let mut said = String::new();
@@ -174,6 +182,77 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     assert!(began.elapsed() < Duration::from_secs(2), "without a wait for the lease");
 }
 
+/// What an operator does after a restore: nothing of it may come too late.
+#[test]
+fn what_was_sent_while_no_server_lived_comes_before_the_open_turn() {
+    let database = Server::start().expect("a server");
+    let store = database.address("wakeful").shown().to_owned();
+    let token = operator(&store);
+    let one = Worker::start(&store, &token);
+    assert_eq!(one.ask("PUT", "/v1/agents/ada", r#"{"turns":"elsewhere"}"#).0, 201);
+    assert_eq!(one.ask("POST", "/v1/agents/ada/messages", r#"{"text":"order"}"#).0, 200);
+    one.turn("ada");
+    drop(one);
+    let stop = wakeful(["send", "--store", &store, "--agent", "ada", "stop"]);
+    assert!(stop.code == 0 && stop.out.contains("stored"), "{} {}", stop.out, stop.err);
+    // A backup is older than the leases in it.
+    thread::sleep(Duration::from_secs(2));
+    let other = Worker::start(&store, &token);
+    let log = || wakeful(["log", &store, "--agent", "ada", "--json"]).out;
+    until("the stop is recorded", || {
+        let (status, turn) = other.ask("GET", "/v1/agents/ada/turn", "");
+        assert_eq!(status, 204, "{turn}");
+        assert_eq!(other.ask("GET", "/v1/turns", "").1, json!([]));
+        log().contains("agent_stopped")
+    });
+    assert_eq!(other.ask("GET", "/v1/agents/ada/turn", "").0, 204);
+}
+
+#[test]
+fn each_server_tells_of_its_own_agents_and_none_of_one_that_was_moved_out() {
+    let database = Server::start().expect("a server");
+    let store = database.address("wakeful").shown().to_owned();
+    let token = operator(&store);
+    let [one, other] = [0, 1].map(|_| Worker::start(&store, &token));
+    assert_eq!(one.ask("PUT", "/v1/agents/ada", r#"{"turns":"elsewhere"}"#).0, 201);
+    assert_eq!(one.ask("POST", "/v1/agents/ada/messages", r#"{"text":"hello"}"#).0, 200);
+    // Any of them is asked for one agent, and each for its own.
+    let run = other.turn("ada");
+    assert_eq!(one.ask("GET", "/v1/turns", "").1, json!([{ "agent_id": "ada" }]));
+    assert_eq!(other.ask("GET", "/v1/turns", "").1, json!([]));
+    let counts = |worker: &Worker| {
+        let metrics = worker.text("/metrics");
+        let has = |line: &str| metrics.lines().any(|it| it == line);
+        (has("wakeful_agents{posture=\"active_turn\"} 1"), metrics.contains("wakeful_turns_total{"))
+    };
+    assert_eq!((counts(&one), counts(&other)), ((true, false), (false, false)));
+    assert_eq!(other.ends("ada", &run).0, 200);
+    until("its server counts the turn", || counts(&one) == (false, true));
+    assert_eq!(other.ask("GET", "/v1/agents/ada", "").0, 200);
+    assert_eq!(counts(&other), (false, false));
+
+    assert!(wakeful(["agents", &store]).out.contains(&format!("{}, since 20", one.url)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = arg(&folder.path().join("a.sqlite"));
+    until("it rests and is moved", || wakeful(["migrate", &store, &file]).code == 0);
+    for worker in [&one, &other] {
+        let message = r#"{"text":"and again"}"#;
+        for (method, path, body) in [
+            ("GET", "/v1/agents/ada", ""),
+            ("GET", "/v1/agents/ada/turn", ""),
+            ("POST", "/v1/agents/ada/messages", message),
+        ] {
+            let (status, told) = worker.ask(method, path, body);
+            assert_eq!((status, &told["code"]), (404, &"agent_moved".into()), "{path}: {told}");
+        }
+        assert_eq!(worker.ask("GET", "/v1/agents", "").1["agents"], json!([]));
+    }
+    for command in ["agents", "heads"] {
+        let told = wakeful([command, &store]).out;
+        assert!(told.contains(&format!("goes on in `{file}`")), "{command}: {told}");
+    }
+}
+
 #[test]
 fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now() {
     // The first answer comes when the turn that asked for it is another server's.
@@ -222,6 +301,19 @@ fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now()
     let said = stopped.said();
     let lease = ["lease of this server was not renewed for", "lease of this server is renewed"];
     assert!(lease.iter().all(|it| said.matches(it).count() == 1), "{said}");
+}
+
+#[test]
+fn a_server_whose_store_is_away_is_not_ready() {
+    let mut database = Server::start().expect("a server");
+    let store = database.address("wakeful").shown().to_owned();
+    let worker = Worker::start(&store, &operator(&store));
+    database.kill();
+    let began = Instant::now();
+    until("it is not ready", || worker.ask("GET", "/readyz", "").0 == 503);
+    assert!(began.elapsed() < Duration::from_secs(5), "a call to the store takes half a minute");
+    database.crash_and_start().expect("it starts");
+    until("it is ready again", || worker.ask("GET", "/readyz", "").0 == 200);
 }
 
 #[test]

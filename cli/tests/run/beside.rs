@@ -124,7 +124,7 @@ fn agents_of_one_file_run_side_by_side_and_the_list_says_who_drives_them() {
     let [ada, bob] = agents;
     let both = listed(&[]);
     for live in [&ada, &bob] {
-        let line = format!("\n  driven by process {} (`wakeful`)\n", live.id());
+        let line = format!("\n  driven by process {} (`wakeful`), since 20", live.id());
         assert!(both.contains(&line), "{both}");
     }
     let id = bob.id();

@@ -156,7 +156,7 @@ fn an_agent_is_named_where_the_file_holds_several() {
     for command in ["status", "tasks", "items", "waits", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
         let said = format!(
-            "error: `{}` holds no agent yet: start one with `wakeful run`\n",
+            "error: `{}` holds no agent yet: start one with `wakeful run`, or make one at a server\n",
             path.display()
         );
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));

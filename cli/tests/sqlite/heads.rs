@@ -117,6 +117,22 @@ fn a_ledger_that_was_set_back_or_replaced_is_told() {
 }
 
 #[test]
+fn an_agent_that_had_moved_away_and_lives_again_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("agent.sqlite");
+    drop(file_with(&path, 3));
+    let old = back_up(&path, "old.sqlite");
+    let there = arg(&folder.path().join("there.sqlite"));
+    assert_eq!(wakeful(["migrate", &arg(&path), &there]).code, 0);
+    let listed = wakeful(["agents", &arg(&path)]);
+    assert!(listed.out.contains(&format!("  goes on in `{there}`")), "{}", listed.out);
+    let kept = keep(&path, heads(&path));
+    assert_eq!(against(&path, &kept).code, 0);
+    let found = against(&old, &kept);
+    assert!(found.code == 1 && found.out.starts_with("a  lives here again: "), "{}", found.out);
+}
+
+#[test]
 fn heads_that_cannot_be_read_say_where() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("agent.sqlite");

@@ -87,8 +87,8 @@ pub enum MoveError {
     },
     /// Something was appended or sent to the agent meanwhile, or a worker drives it.
     #[error(
-        "the agent `{agent}` is driven, or something was sent to it during the move: end its \
-         worker, and move it again"
+        "the agent `{agent}` is driven, or something came for it during the move: move it again \
+         when it has rested for a minute, or when its server has ended"
     )]
     Changed {
         /// The agent.

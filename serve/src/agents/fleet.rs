@@ -81,9 +81,12 @@ impl Agents {
             if was_sure && !is_sure {
                 let late = worker.since_renewal().as_secs_f64();
                 self.let_go(at);
+                let so = match self.has_runner() {
+                    true => "the turns of its model end, and run again here or at another server",
+                    false => "it records nothing until then, and other servers may take its agents",
+                };
                 self.tell(&format!(
-                    "{}: the lease of this server was not renewed for {late:.1} s, so its turns \
-                     have ended; they run again here or at another server",
+                    "{}: the lease of this server was not renewed for {late:.1} s: {so}",
                     worker.store().address().shown()
                 ));
             } else if is_sure && !was_sure {
@@ -114,7 +117,7 @@ impl Agents {
             thread::sleep(ASK);
             questions = questions.wrapping_add(1);
             let asked = self.ask(at).and_then(|()| self.tidy_up(at, questions));
-            self.loses(at, asked.err().map(|why| why.detail));
+            self.loses(at, asked.err().map(|_| "the store does not answer".to_owned()));
         }
     }
 
@@ -265,7 +268,17 @@ impl Agents {
             None => return drop(claim.rest(None)),
         }
         cell.moves_at(self.second());
+        // Hosts that wait for its open turn look again.
+        cell.appended.notify_waiters();
         self.agenda.now(cell.number);
+    }
+
+    /// Whether no server that lives drives an agent of a shared store.
+    pub(super) fn is_abandoned(&self, cell: &Cell) -> Result<bool, Problem> {
+        let Some(worker) = self.store.worker_of(&cell.agent).filter(|_| !cell.is_own()) else {
+            return Ok(false);
+        };
+        Ok(worker.store().placed_of(std::slice::from_ref(&cell.agent))?.is_empty())
     }
 
     /// Forgets an agent that another server may have by now.

@@ -280,6 +280,24 @@ impl Agents {
         }
     }
 
+    /// Refuses an agent that was moved to another place. The one who drives it knows that it was
+    /// not, without asking the store.
+    pub(crate) fn require_here(&self, cell: &Cell) -> Result<(), Problem> {
+        if cell.is_own() {
+            return Ok(());
+        }
+        match self.reading(cell).goes_on_in().map_err(SchedulerError::from)? {
+            None => Ok(()),
+            Some(_) => Err(Problem::moved(cell.agent.as_str())),
+        }
+    }
+
+    /// Whether this server drives the agent, or has it for a runner.
+    pub(crate) fn has(&self, cell: &Cell) -> bool {
+        let worker = self.store.worker_of(&cell.agent);
+        worker.is_none_or(|worker| cell.is_own() || worker.has(&cell.agent))
+    }
+
     /// Whether other servers may have agents of this store.
     pub(crate) fn is_shared(&self) -> bool {
         self.store.clusters().is_some()
@@ -350,6 +368,12 @@ impl Agents {
             return Err(Problem::not_ready(why.clone()));
         }
         drop(lost);
+        // A question to the store is repeated for half a minute before it has failed.
+        let (doubtful, all) =
+            (self.stores().iter().filter(|worker| !worker.is_sure()).count(), self.stores().len());
+        if all > 0 && doubtful == all {
+            return Err(Problem::not_ready("the lease of this server was not renewed in time"));
+        }
         if self.has_ended.load(Ordering::Acquire) {
             return Err(Problem::not_ready("the server is ending".to_owned()));
         }
@@ -403,7 +427,7 @@ impl Agents {
             // Another worker may have claimed the agent meanwhile.
             Err(why) if why.status >= 500 => match self.owner(cell)? {
                 Some(owner) => self.say_to_owner(cell, fact, &owner),
-                None => Err(why),
+                None => self.require_here(cell).and(Err(why)),
             },
             Err(why) => Err(why),
         }

@@ -86,7 +86,10 @@ impl Agents {
     pub(super) fn tail(&self, heads: Vec<Head>) {
         let has_ended = |_| self.has_ended.load(Ordering::Acquire);
         self.follow(heads, "counted", has_ended, |cell, entry| {
-            self.metrics.entry(&entry.record, cell.brief().model.as_deref());
+            // Of a shared store, its server counts it.
+            if self.has(cell) {
+                self.metrics.entry(&entry.record, cell.brief().model.as_deref());
+            }
         });
     }
 

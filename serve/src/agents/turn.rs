@@ -1,6 +1,6 @@
 //! The open turn of an agent whose turns are run elsewhere, as its effect said it.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use wakeful_core::{
     host::{Ledger, SchedulerError},
@@ -16,6 +16,18 @@ impl Agents {
     /// What a host needs to run the open turn; `None` if no turn is open. It is the same as the
     /// effect by which the turn was started, also after a restart of the server.
     pub(crate) fn open_turn(&self, cell: &Arc<Cell>) -> Result<Option<TurnRequest>, Problem> {
+        // What was sent while nobody drove the agent, such as a stop after a restore, comes before
+        // its turn.
+        if self.is_abandoned(cell)? {
+            self.agenda.now(cell.number);
+            return Ok(None);
+        }
+        if cell.is_own() && cell.has_mail.load(Ordering::Acquire) {
+            let mut inner = cell.inner();
+            let driven = self.drive(cell, &mut inner, None);
+            self.settle(cell, &mut inner, &driven);
+            driven?;
+        }
         self.with(cell, |scheduler, request| {
             let Some(run) = scheduler.state().open_run() else { return Ok(None) };
             let (run_id, seq) = (run.run_id.clone(), run.seq);

@@ -25,7 +25,9 @@ pub(crate) fn all(asked: &Asked) -> Result<Answer, Problem> {
         .agents
         .all()
         .iter()
-        .filter(|cell| cell.turns() == Some(Turns::Elsewhere) && cell.brief().has_open_run)
+        // What this server knows of the agents of others is old, and those of no one must not run.
+        .filter(|cell| cell.turns() == Some(Turns::Elsewhere) && cell.is_own())
+        .filter(|cell| cell.brief().has_open_run)
         .map(|cell| OpenTurn { agent_id: cell.agent.clone() })
         .collect();
     open.sort_by(|one, other| one.agent_id.cmp(&other.agent_id));

@@ -130,6 +130,10 @@ impl Traces {
                 |is_all: bool| ended.get().is_some_and(|since| is_all || since.elapsed() >= LAST);
             let mut is_told = false;
             own.follow(heads, "traced", ends, |cell, entry| {
+                // Of a shared store, its server traces it.
+                if !own.has(cell) {
+                    return;
+                }
                 if let Err(why) = trace(&own, &queue, cell, entry)
                     && !std::mem::replace(&mut is_told, true)
                 {

@@ -4,6 +4,7 @@
 mod place;
 
 use std::{
+    collections::BTreeMap,
     fmt::Display,
     path::{Path, PathBuf},
 };
@@ -404,6 +405,20 @@ impl All {
         }
     }
 
+    /// The agents that go on in another place, each with its name.
+    pub(super) fn moved(&self) -> Result<BTreeMap<AgentId, PathBuf>, CliError> {
+        if let Within::Store(store) = &self.within {
+            return Ok(store.moved()?.into_iter().map(|(id, at)| (id, at.into())).collect());
+        }
+        let mut moved = BTreeMap::new();
+        for agent in &self.agents {
+            let place = self.open(agent)?.goes_on_in();
+            let place = place.map_err(|why| self.place.unreadable(agent, why))?;
+            moved.extend(place.map(|place| (agent.clone(), place)));
+        }
+        Ok(moved)
+    }
+
     /// The head of an agent's ledger at one of its entries. The chain is not verified.
     pub(super) fn head_at(&self, agent: &AgentId, seq: Seq) -> Result<Head, CliError> {
         driver::head_at(&mut self.open(agent)?, seq).map_err(|why| match why {
@@ -537,7 +552,10 @@ mod tests {
         assert_eq!(said(2, None), "`F` holds 2 agents: name one of them with --agent: `a0`, `a1`");
         assert_eq!(said(1, Some("b")), "`F` holds no agent `b`; it holds: `a0`");
         assert_eq!(said(0, Some("b")), "`F` holds no agent `b`; it holds: none");
-        assert_eq!(said(0, None), "`F` holds no agent yet: start one with `wakeful run`");
+        assert_eq!(
+            said(0, None),
+            "`F` holds no agent yet: start one with `wakeful run`, or make one at a server"
+        );
         assert!(said(23, None).ends_with("`a19`, and 3 more"), "{}", said(23, None));
     }
 }

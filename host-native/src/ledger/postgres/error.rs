@@ -70,8 +70,8 @@ pub enum Fault {
     },
     /// There is a database, but no store in it.
     #[error(
-        "there is no store in the schema `{schema}`: make one with `wakeful serve` or \
-         `wakeful migrate`, or mend the address"
+        "there is no store in the schema `{schema}`: mend the address, or make one: \
+         `wakeful serve`, `wakeful token create` and `wakeful migrate` do"
     )]
     NoStore {
         /// The schema.

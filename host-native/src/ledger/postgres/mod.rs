@@ -280,7 +280,7 @@ impl PostgresStore {
         rows.iter().map(|row| self.agent_and_head(row)).collect()
     }
 
-    /// Up to `most` agents that have entries, sorted by id, after this one.
+    /// Up to `most` agents that have entries and live here, sorted by id, after this one.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -289,13 +289,32 @@ impl PostgresStore {
         let rows = self.call("list the agents", async |connection| {
             connection
                 .rows(
-                    "SELECT agent_id FROM agents WHERE agent_id > $1 AND head_seq > 0
+                    "SELECT agent_id FROM agents
+                     WHERE agent_id > $1 AND head_seq > 0 AND goes_on_in IS NULL
                      ORDER BY agent_id LIMIT $2",
                     &[&after, &most],
                 )
                 .await
         })?;
         rows.iter().map(|row| Ok(AgentId::from(self.column::<String>(row, 0)?))).collect()
+    }
+
+    /// The agents that go on in another place, each with its name, sorted by id.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn moved(&self) -> Result<Vec<(AgentId, String)>, PostgresError> {
+        let rows = self.call("list the agents that moved", async |connection| {
+            connection
+                .rows(
+                    "SELECT agent_id, goes_on_in FROM agents WHERE goes_on_in IS NOT NULL
+                     ORDER BY agent_id",
+                    &[],
+                )
+                .await
+        })?;
+        let named = |row: &Row| Ok((self.column::<String>(row, 0)?.into(), self.column(row, 1)?));
+        rows.iter().map(named).collect()
     }
 
     /// The agents that have entries, sorted by id.

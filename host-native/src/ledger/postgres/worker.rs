@@ -362,6 +362,12 @@ impl Worker {
         self.held().len()
     }
 
+    /// Whether this process has an agent.
+    #[must_use]
+    pub fn has(&self, agent: &AgentId) -> bool {
+        self.held().contains_key(agent)
+    }
+
     /// The agents that wait here, and that nothing drives.
     #[must_use]
     pub fn waiting(&self) -> Vec<AgentId> {
