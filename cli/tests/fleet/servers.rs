@@ -361,6 +361,11 @@ fn each_of_several_stores_has_its_share_of_the_agents() {
     assert!(moved.out.contains("moved"), "{}", moved.out);
     assert!(!is_there(&pair[from]) && is_there(&pair[1 - from]));
     assert!(wakeful(&moves).out.contains("already"));
+    // Those who knew it in its old store find it at once.
+    for server in [&one, &other] {
+        let (status, told) = server.ask("GET", &format!("/v1/agents/{agent}"), "");
+        assert_eq!(status, 200, "{told}");
+    }
     for (server, text) in [(&one, "again"), (&other, "and again")] {
         until("it is found", || server.ask("POST", &paths[0], text).0 == 202);
         let run = server.turn(agent);

@@ -273,6 +273,25 @@ impl Agents {
         self.agenda.now(cell.number);
     }
 
+    /// Whether an agent lives in no store of this server any more. That it was moved from one of
+    /// several to another one is found, and its state is read there.
+    pub(super) fn has_moved_out(&self, cell: &Cell) -> Result<bool, Problem> {
+        match self.store.clusters().filter(|clusters| clusters.workers().len() > 1) {
+            Some(clusters) => {
+                let before = clusters.at(&cell.agent);
+                let lives = !clusters.heads_of(std::slice::from_ref(&cell.agent))?.is_empty();
+                if clusters.at(&cell.agent) != before {
+                    cell.drop_state();
+                }
+                Ok(!lives)
+            }
+            None => {
+                let place = self.reading(cell).goes_on_in().map_err(SchedulerError::from)?;
+                Ok(place.is_some())
+            }
+        }
+    }
+
     /// Whether no server that lives drives an agent of a shared store.
     pub(super) fn is_abandoned(&self, cell: &Cell) -> Result<bool, Problem> {
         let Some(worker) = self.store.worker_of(&cell.agent).filter(|_| !cell.is_own()) else {

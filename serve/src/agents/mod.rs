@@ -286,9 +286,9 @@ impl Agents {
         if cell.is_own() {
             return Ok(());
         }
-        match self.reading(cell).goes_on_in().map_err(SchedulerError::from)? {
-            None => Ok(()),
-            Some(_) => Err(Problem::moved(cell.agent.as_str())),
+        match self.has_moved_out(cell)? {
+            false => Ok(()),
+            true => Err(Problem::moved(cell.agent.as_str())),
         }
     }
 
