@@ -2,7 +2,7 @@
 //!
 //! [`commands`] has the commands of `wakeful`. [`run`] is the loop of an agent that plays a story.
 //! [`crosscheck`] plays each [`case`] in several engines and compares their [`trace`]s
-//! ([`compare`]). [`conformance`] answers recorded inputs of the reference runtime. [`facts`] plays
+//! ([`compare`]). [`facts`] plays
 //! an example of each fact. The host is in `wakeful_host`, and an agent with a model is in
 //! `wakeful_agent`.
 
@@ -10,7 +10,6 @@ pub mod case;
 mod client;
 pub mod commands;
 pub mod compare;
-pub mod conformance;
 pub mod crosscheck;
 pub mod engine;
 pub mod facts;

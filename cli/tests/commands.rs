@@ -188,15 +188,6 @@ fn explain_names_the_key_that_suppresses_a_rule() {
     );
 }
 
-#[test]
-fn trace_prints_one_trace_per_case() {
-    let ran = wakeful(["trace", &arg(&source("tests/fixtures/stories"))]);
-    let first = ran.out.lines().next().expect("a line per case");
-    let trace: Value = serde_json::from_str(first).expect("a trace");
-    assert_eq!(trace["case"], "budget");
-    assert_eq!(trace["steps"][0]["entries"][0]["record"]["control"], "genesis");
-}
-
 // docs/cli.md has the options of a build with this feature.
 #[cfg(feature = "random")]
 #[test]
@@ -364,7 +355,6 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     for args in [
         &["explain", &story][..],
         &["why", &story],
-        &["trace", &story],
         &["schema"],
         &["schema", "--http"],
         &["completions", "bash"],

@@ -2,6 +2,9 @@
 
 use std::{ffi::OsStr, path::Path, process::Command};
 
+use serde_json::Value;
+use wakeful::{case, trace::Tracer};
+
 pub(crate) use crate::shared::{guest, product, prompt, source};
 
 /// The result of a run of the program.
@@ -28,4 +31,10 @@ pub(crate) fn wakeful<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran
 /// A path as an argument.
 pub(crate) fn arg(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The trace of a story or a fixture, from an engine.
+pub(crate) fn trace(path: &Path, engine: &mut Tracer) -> Value {
+    let case = case::load_one(path).expect("a case");
+    serde_json::to_value(engine.trace(&case).expect("a trace")).expect("JSON")
 }

@@ -197,7 +197,7 @@ fn no_command_prints_what_steers_a_terminal() {
         assert!(write(&path, &entries) > 0, "{name}");
         let file = arg(&path);
         let case = arg(&folder.path().join(format!("{name}.case")));
-        let commands: [&[&str]; 22] = [
+        let commands: [&[&str]; 21] = [
             &["status", &file],
             &["status", &file, "--json"],
             &["tasks", &file, "--all"],
@@ -216,7 +216,6 @@ fn no_command_prints_what_steers_a_terminal() {
             &["export", &file, "-o", &case],
             &["explain", &case],
             &["explain", &case, "--json"],
-            &["trace", &case],
             &["replay", &case],
             &["replay", &case, "--json"],
             &["crosscheck", &case, "--engines", "native"],
@@ -241,8 +240,7 @@ fn no_command_prints_what_steers_a_terminal() {
         }
     }
     // Otherwise nothing of the ledgers was shown, and this test would show nothing either.
-    let all =
-        ["status", "tasks", "items", "waits", "why", "log", "doctor", "export", "explain", "trace"];
+    let all = ["status", "tasks", "items", "waits", "why", "log", "doctor", "export", "explain"];
     for command in all {
         assert!(said_escaped.contains(command), "{command} showed no text: {said_escaped:?}");
     }

@@ -4,8 +4,9 @@
 use std::{fs, path::PathBuf};
 
 use serde_json::Value;
+use wakeful::trace::Tracer;
 
-use crate::program::{Ran, arg, source, wakeful};
+use crate::program::{Ran, arg, source, trace, wakeful};
 
 /// The example of `docs/stories.md`.
 pub(crate) fn documented() -> String {
@@ -30,9 +31,7 @@ fn explained(text: &str) -> Ran {
 /// The records of one class that a story leaves.
 fn records(text: &str, class: &str) -> Vec<Value> {
     let (_folder, path) = written(text);
-    let ran = wakeful(["trace", &arg(&path)]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let trace: Value = serde_json::from_str(&ran.out).expect("a trace");
+    let trace = trace(&path, &mut Tracer::Native);
     let steps = trace["steps"].as_array().expect("steps").iter();
     let entries = steps.flat_map(|step| step["entries"].as_array().expect("entries").clone());
     entries.filter(|entry| entry["class"] == class).map(|entry| entry["record"].clone()).collect()
@@ -273,8 +272,7 @@ fn another_process_delivers_to_the_trigger_of_a_story() {
 fn a_budget_of_a_story_holds_back_until_a_grant_or_midnight() {
     let text = bundled("budget");
     let (_folder, path) = written(&text);
-    let ran = wakeful(["trace", &arg(&path)]);
-    let trace: Value = serde_json::from_str(&ran.out).expect("a trace");
+    let trace = trace(&path, &mut Tracer::Native);
     let steps = trace["steps"].as_array().expect("steps").iter();
     let entries: Vec<_> =
         steps.flat_map(|step| step["entries"].as_array().expect("entries").clone()).collect();

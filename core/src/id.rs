@@ -53,7 +53,7 @@ impl fmt::Display for Seq {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident <= $most:ident;)*) => {
         /// The names of the id types.
-        pub(crate) const KINDS: &[&str] = &[$(stringify!($name)),*];
+        pub const KINDS: &[&str] = &[$(stringify!($name)),*];
 
         $(
         $(#[$doc])*

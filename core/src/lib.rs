@@ -69,11 +69,6 @@ mod ladder;
 #[cfg(feature = "internals")]
 pub mod ladder;
 
-#[cfg(not(feature = "internals"))]
-mod shape;
-#[cfg(feature = "internals")]
-pub mod shape;
-
 mod consequence;
 
 #[cfg(not(feature = "internals"))]
@@ -100,9 +95,6 @@ pub mod foreign;
 mod host;
 #[cfg(feature = "internals")]
 pub mod host;
-
-#[cfg(feature = "oracle")]
-pub mod oracle;
 
 #[cfg(feature = "story")]
 pub mod story;

@@ -17,21 +17,29 @@ use xtask::{
 };
 
 /// The options of the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub(crate) struct Request {
-    /// The targets.
-    pub(crate) targets: Vec<&'static str>,
-    /// The time for each target, in seconds.
-    pub(crate) seconds: u64,
-    /// Whether to add new inputs to the corpus.
-    pub(crate) keeps: bool,
+    /// The targets; all of them if none is named
+    #[arg(value_name = "TARGET", value_parser = TARGETS)]
+    targets: Vec<String>,
+    /// Try each target for this time
+    #[arg(long, value_name = "N", default_value_t = 600)]
+    seconds: u64,
+    /// Add to fuzz/corpus the inputs that reach more code than those in it
+    #[arg(long = "keep")]
+    keeps: bool,
+}
+
+impl Request {
+    fn targets(&self) -> Vec<&'static str> {
+        let is_asked = |target: &&str| self.targets.iter().any(|asked| asked == target);
+        let all = || TARGETS.into_iter();
+        if self.targets.is_empty() { all().collect() } else { all().filter(is_asked).collect() }
+    }
 }
 
 /// All targets.
-pub(crate) const TARGETS: [&str; 4] = ["facts", "foreign", "ledger", "exports"];
-
-/// The default time for each target.
-pub(crate) const SECONDS: u64 = 600;
+const TARGETS: [&str; 4] = ["facts", "foreign", "ledger", "exports"];
 
 /// The largest input in bytes. Larger inputs are slow and find nothing that their parts do not.
 const LONGEST: &str = "-max_len=8192";
@@ -55,7 +63,7 @@ pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
     })?;
     // Each target is one thread.
     let beside = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    for targets in request.targets.chunks(beside) {
+    for targets in request.targets().chunks(beside) {
         let tried: Vec<_> = thread::scope(|scope| {
             let trying: Vec<_> = targets
                 .iter()

@@ -20,24 +20,21 @@ mod versions;
 
 use std::process::ExitCode;
 
-use command_line::Command;
-use xtask::{paths::Paths, stage::red};
+use clap::Parser;
+use command_line::{Cli, Command};
+use xtask::paths::Paths;
 
 fn main() -> ExitCode {
-    let command = match command_line::read(std::env::args().skip(1)) {
-        Ok(command) => command,
-        Err(why) => {
-            anstream::eprintln!("{}: {why}; `cargo xtask --help` has all commands", red("error"));
-            return ExitCode::from(2);
-        }
-    };
     // Before the root is searched, because help does not need the tree.
-    if let Command::Help(text) = command {
-        anstream::println!("{text}");
-        return ExitCode::SUCCESS;
-    }
+    let command = Cli::parse().command;
     let done = Paths::find().and_then(|paths| match command {
-        Command::SimAgainst { revision, options } => versions::against(&paths, &revision, &options),
+        Command::Sim { against, seed, families, days } => {
+            let numbers = [("--seed", seed), ("--families", families), ("--days", days)];
+            let given = numbers.iter().filter_map(|(name, number)| Some((*name, (*number)?)));
+            let options: Vec<String> =
+                given.flat_map(|(name, number)| [name.to_owned(), number.to_string()]).collect();
+            versions::against(&paths, &against, &options)
+        }
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::Coverage => coverage::coverage(&paths),
         Command::Mutants(request) => mutants::mutants(&paths, &request),
@@ -46,9 +43,8 @@ fn main() -> ExitCode {
         Command::Semver { against } => semver::semver(&paths, against.as_deref()),
         Command::Seeded { methods } => seeded::seeded(&paths, &methods),
         Command::Night(request) => night::night(&paths, &request),
-        Command::Proof => page::proof(&paths),
-        Command::ProofCheck => page::check(&paths),
-        Command::Help(_) => Ok(ExitCode::SUCCESS),
+        Command::Proof { check: false } => page::proof(&paths),
+        Command::Proof { check: true } => page::check(&paths),
     });
     done.unwrap_or_else(|failure| {
         failure.show();

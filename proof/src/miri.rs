@@ -9,10 +9,10 @@ use std::process::ExitCode;
 
 use xtask::{
     call::{Call, Failure},
+    graph::Counts,
     needed::missing,
     paths::Paths,
     stage::{bold, green, stage},
-    test::counts::Counts,
 };
 
 /// rustc selects the target of this machine.

@@ -15,26 +15,30 @@ use crate::page::{
 };
 use xtask::{
     call::{Call, Failure},
+    forward,
     paths::{Paths, program},
-    proof::COMMANDS,
     stage::{bold, green, red, seconds},
 };
 
 /// The options of the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub(crate) struct Request {
-    /// The time that the methods without an end share, in minutes. The other methods take
-    /// additional time.
-    pub(crate) minutes: u64,
-    /// The methods; all if none is named.
-    pub(crate) methods: Vec<&'static str>,
+    /// The time to share, in minutes
+    #[arg(long, value_name = "N", default_value_t = 480)]
+    minutes: u64,
+    /// The methods; all if none is named
+    #[arg(value_name = "METHOD", value_parser = named)]
+    methods: Vec<&'static str>,
 }
 
-/// The default: eight hours.
-pub(crate) const MINUTES: u64 = 480;
+/// The method of this name.
+fn named(name: &str) -> Result<&'static str, String> {
+    let all = || names().collect::<Vec<_>>().join(", ");
+    names().find(|known| *known == name).ok_or_else(|| format!("one of {}", all()))
+}
 
 /// The names of the methods with a command.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+fn names() -> impl Iterator<Item = &'static str> {
     METHODS.iter().filter(|method| method.command.is_some()).map(|method| method.name)
 }
 
@@ -128,7 +132,10 @@ impl Programs {
 
     /// A command of one of the copies.
     pub(crate) fn with(&self, paths: &Paths, log: &str, line: &str) -> Call {
-        let is_own = line.split_whitespace().next().is_some_and(|name| COMMANDS.contains(&name));
+        let is_own = line
+            .split_whitespace()
+            .next()
+            .is_some_and(|name| forward::names_of_proof().any(|own| own == name));
         let program = if is_own { &self.own } else { &self.xtask };
         Call::new(paths, &format!("night-{log}"), program).args(line.split_whitespace())
     }

@@ -5,7 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use wakeful::conformance::{self, Judgement, Oracle, Vector};
+use wakeful_lab::{
+    conformance::{self, Judgement, Vector},
+    oracle,
+};
 use wakeful_tests::paths;
 
 /// The kept sets, and the share of vectors that must be equal in every part, per mille. The rest is
@@ -27,7 +30,7 @@ fn kept(operation: &str) -> Vec<Vector> {
 }
 
 fn answer(vector: &Vector) -> String {
-    Oracle::Native.answer(vector.input.get()).expect("an answer")
+    oracle::answer(vector.input.get()).expect("an answer")
 }
 
 fn judged(vector: &Vector) -> Judgement {
@@ -186,22 +189,6 @@ fn a_file_that_is_not_a_vector_is_named_with_its_line() {
     assert!(why.to_string().contains("cannot read `no-such.jsonl`"), "{why}");
 }
 
-#[test]
-fn the_oracle_in_the_sandbox_answers_to_the_byte_as_the_native_core() {
-    let mut sandboxed = Oracle::sandboxed(Some(&paths::guest("oracle.component.wasm")))
-        .expect("the oracle component");
-    for (operation, _) in EQUAL_PER_MILLE {
-        for vector in kept(operation) {
-            assert_eq!(
-                sandboxed.answer(vector.input.get()).expect("an answer"),
-                answer(&vector),
-                "{}",
-                vector.input
-            );
-        }
-    }
-}
-
 /// Rules that no vector of the reference runtime can check; scenarios check them. The reference
 /// runtime has no closing and interjects outside its scheduler. It never looks whether a tick still
 /// has its subject, or how often a message was interrupted.
@@ -244,7 +231,7 @@ fn each_is_missed<'a>(set: &str, ids: impl Iterator<Item = &'a str>) {
     let vectors = kept(set);
     for id in ids {
         let fails = vectors.iter().any(|vector| {
-            let answer = wakeful_core::oracle::answer_without_rule(vector.input.get(), Some(id));
+            let answer = oracle::answer_without_rule(vector.input.get(), Some(id));
             answer.is_err()
                 || matches!(
                     conformance::judge(vector, &answer.unwrap_or_default()),

@@ -5,7 +5,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -120,7 +120,7 @@ test("a story in TOML is played to the head that the native core has", () =>
       await choose(page, path);
       await opened(page, `${story}.toml`);
       const trace = JSON.parse(
-        execFileSync(process.env.WAKEFUL, ["trace", path], {
+        execFileSync(join(dirname(process.env.WAKEFUL), "lab"), ["trace", path], {
           encoding: "utf8",
           maxBuffer: 1 << 28,
         }),

@@ -14,12 +14,26 @@ use crate::{
 /// The test that is the suite. Without a wish in the environment it tries one way of each row.
 const TEST: &str = "every_attack_succeeds_without_a_wall_and_comes_out_as_the_page_says_behind_one";
 
-/// What the suite is asked to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Let commands attack what is not theirs, without a wall and behind it
+///
+/// Files, processes, terminals, networks, calls of the kernel, limits, git of the host, secrets:
+/// each attack is tried in several ways, without a wall and behind each. Whether it succeeded is
+/// seen from the host, such as by a file outside that changed or a process that is still there.
+/// Without a wall each must succeed, so that the suite can fail. SECURITY.md names what is open,
+/// and a test compares it with the rows.
+///
+/// As root everything runs a second time as `nobody`. A row that does not apply to a user or a
+/// machine is printed with the reason. Progress goes to standard error. `cargo xtask test` tries
+/// the first way of each row, as the current user.
+///
+/// It needs bubblewrap, python3, util-linux and git.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct Request {
-    /// The only row to run.
+    /// Run one row, by the name in the table
+    #[arg(long, value_name = "NAME")]
     pub(crate) row: Option<String>,
-    /// Whether to print the rows as JSON instead of a table.
+    /// Print the rows as JSON, with what was seen for each way
+    #[arg(long)]
     pub(crate) json: bool,
 }
 

@@ -43,6 +43,37 @@ thread_local! {
     static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
     /// When the programs that this thread calls must have ended.
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// The processor time of the programs that this thread called.
+    static SPENT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// The processor time of this thread and of the programs that it called, with what they waited
+/// for. Zero on systems without `/proc`.
+pub(crate) fn spent() -> Duration {
+    SPENT.get() + processor_time("/proc/thread-self/stat").map_or(Duration::ZERO, |(_, time)| time)
+}
+
+/// The state of a process and its processor time, with that of the children that it waited for.
+/// `/proc` counts in hundredths of a second on every architecture.
+fn processor_time(stat: &str) -> Option<(String, Duration)> {
+    let stat = fs::read_to_string(stat).ok()?;
+    // The name of the program stands before, in parentheses, and may contain anything.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let times = fields.get(11..15)?.iter().map(|time| time.parse::<u64>().ok());
+    let hundredths: u64 = times.sum::<Option<u64>>()?;
+    Some(((*fields.first()?).to_owned(), Duration::from_millis(10 * hundredths)))
+}
+
+/// Whether a program has ended, and how. Its processor time can be read only before that.
+fn look(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    // A process that has ended and was not waited for is a zombie.
+    let ended = processor_time(&format!("/proc/{}/stat", child.id()));
+    let ended = ended.filter(|(state, _)| state == "Z").map(|(_, time)| time);
+    let status = child.try_wait()?;
+    if status.is_some() {
+        SPENT.set(SPENT.get() + ended.unwrap_or_default());
+    }
+    Ok(status)
 }
 
 /// How often a program is looked at that runs.
@@ -150,6 +181,11 @@ impl Call {
         }
     }
 
+    /// Runs a build whose output is not for people. It is kept, and shown only if it fails.
+    pub(crate) fn quietly(self) -> Result<(), Failure> {
+        without_progress(|| self.recorded()).map(drop)
+    }
+
     /// Runs it with the input and output of this process. Returns how it ended.
     pub fn pass_through(mut self) -> Result<ExitStatus, Failure> {
         self.through()
@@ -240,7 +276,7 @@ impl Call {
     fn through(&mut self) -> Result<ExitStatus, Failure> {
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
         loop {
-            if let Some(status) = child.try_wait().map_err(|why| self.out_of_sight(&why))? {
+            if let Some(status) = look(&mut child).map_err(|why| self.out_of_sight(&why))? {
                 return Ok(status);
             }
             if is_late() {
@@ -293,7 +329,7 @@ fn follow(
     loop {
         // Ask before reading, so that the read below gets everything that was written before the
         // end.
-        let ended = child.try_wait()?;
+        let ended = look(child)?;
         let start = all.len();
         file.read_to_end(&mut all)?;
         if echo {
@@ -350,6 +386,17 @@ fn family(of: u32, pairs: &[(u32, u32)]) -> Vec<u32> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_processor_time_of_a_program_and_its_children_is_counted() {
+        let paths = Paths::find().expect("the tree");
+        let before = spent();
+        // A loop of this length takes more than a hundredth of a second on any machine.
+        let works = "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done";
+        Call::new(&paths, "works", "sh").args(["-c", works]).recorded().expect("it ends");
+        let is_linux = cfg!(target_os = "linux");
+        assert_eq!(spent() > before, is_linux);
+    }
 
     #[test]
     fn a_program_that_hangs_is_ended_with_what_it_started() {

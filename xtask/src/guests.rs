@@ -1,8 +1,7 @@
-//! Builds the guests: the component, the module for browsers and Node, and components with seeded
-//! faults.
+//! Builds the guests: the component, the module for browsers and Node, and components for tests.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,41 +13,67 @@ use crate::{
 /// The target that the guests are compiled for: no WASI, so their imports are ours alone.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The faults that a component can be compiled with. They prove that the cross-check and the tests
-/// notice a wrong engine.
-const SEEDED: [&str; 2] = ["reason", "entry_byte"];
-
-/// Builds the component, one of the world before it, the oracle and the web module in the form that
-/// hosts load.
+/// Compiles the component and the module for browsers and Node.
 ///
 /// It calls cargo for each, because one call would unify the features of the packages.
-pub fn build(paths: &Paths) -> Result<(), Failure> {
-    make_folder(&paths.guest())?;
-    compile(paths, "component", "wakeful-component", &paths.target()).build()?;
-    componentize(paths, &paths.target(), "wakeful_component", "wakeful.component")?;
-    let quick = paths.target().join("quick");
-    compile_quickly(paths, "component-0.1.0", "wakeful-component", &quick)
-        .args(["--features", "world_0_1"])
-        .build()?;
-    componentize(paths, &quick, "wakeful_component", "wakeful.component.0.1.0")?;
-    compile_quickly(paths, "oracle", "wakeful-oracle", &quick).build()?;
-    componentize(paths, &quick, "wakeful_oracle", "oracle.component")?;
-    build_web(paths)
+pub(crate) fn compile(paths: &Paths) -> Result<(), Failure> {
+    compile_component(paths, "component", "wakeful-component")?;
+    compile_web(paths, "web", WORKBENCH)
 }
 
-/// Builds the web module with the parts that only the cross-check and the workbench need. Visitors
-/// of the workbench download it, so it compresses well too.
-fn build_web(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "web", "workbench", &["--features", "workbench"])?;
+/// Makes of what [`compile`] compiled what hosts load.
+pub(crate) fn make(paths: &Paths) -> Result<(), Failure> {
+    componentize(paths, "wakeful_component", "wakeful.component")?;
+    // Visitors of the workbench download this module, so it compresses well too.
+    bind(paths, "web", WORKBENCH)?;
     order(paths, "web")
 }
 
-/// Builds the two web modules of the npm package: the fast one, which answers every question, and
-/// the small one, whose functions are ordered so that it compresses well.
+/// Both, for commands that have no stages.
+pub fn build(paths: &Paths) -> Result<(), Failure> {
+    compile(paths)?;
+    make(paths)
+}
+
+/// A web module: a profile, and features.
+type Web = (&'static str, &'static [&'static str]);
+
+/// With the parts that only the cross-check and the workbench need.
+const WORKBENCH: Web = ("workbench", &["--features", "workbench"]);
+
+/// The fast module of the npm package, which answers every question.
+const FAST: Web = ("guest", &["--features", "questions"]);
+
+/// The small module of the npm package.
+const SMALL: Web = ("web", &[]);
+
+/// Builds the two web modules of the npm package. The functions of the small one are ordered so
+/// that it compresses well.
 pub fn build_package(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "npm-fast", "guest", &["--features", "questions"])?;
-    bind(paths, "npm", "web", &[])?;
+    for (folder, web) in [("npm-fast", FAST), ("npm", SMALL)] {
+        compile_web(paths, folder, web)?;
+        bind(paths, folder, web)?;
+    }
     order(paths, "npm")
+}
+
+/// Builds the component that misbehaves, which only tests load.
+pub(crate) fn build_for_tests(paths: &Paths) -> Result<(), Failure> {
+    compile_component(paths, "hostile", "wakeful-hostile")?;
+    componentize(paths, "wakeful_hostile", "hostile.component")
+}
+
+fn compile_component(paths: &Paths, log: &str, package: &str) -> Result<(), Failure> {
+    Call::cargo(paths, log, "build")
+        .args(["-p", package, "--target", TARGET, "--profile", "guest"])
+        .build()
+}
+
+fn compile_web(paths: &Paths, folder: &str, (profile, features): Web) -> Result<(), Failure> {
+    Call::cargo(paths, &format!("{folder}-module"), "build")
+        .args(["-p", "wakeful-web", "--target", TARGET, "--profile", profile])
+        .args(features)
+        .build()
 }
 
 /// Orders the functions of a web module so that it compresses well.
@@ -59,62 +84,20 @@ fn order(paths: &Paths, folder: &str) -> Result<(), Failure> {
         .build()
 }
 
-/// Compiles the web module in a profile, and writes what JavaScript loads into this folder of the
-/// guests.
-fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result<(), Failure> {
-    Call::cargo(paths, &format!("{folder}-module"), "build")
-        .args(["-p", "wakeful-web", "--target", TARGET, "--profile", profile])
-        .args(features)
-        .build()?;
+/// Writes what JavaScript loads into this folder of the guests.
+fn bind(paths: &Paths, folder: &str, (profile, _): Web) -> Result<(), Failure> {
     Call::new(paths, &format!("{folder}-bindgen"), paths.tools())
-        // A bundler would look for the module at the default path, which is not where we keep it.
-        .args(["bindgen", "--target", "web", "--omit-default-module-path"])
-        .args(["--out-name", "wakeful_web", "--out-dir"])
-        .arg(paths.guest().join(folder))
+        .arg("bindgen")
         .arg(paths.target().join(TARGET).join(profile).join("wakeful_web.wasm"))
+        .arg(paths.guest().join(folder))
         .build()
-}
-
-/// Builds the components with deliberate faults: a hostile one, and one per seeded fault. Each of
-/// the latter has its own target folder, because its flags differ.
-pub fn build_seeded(paths: &Paths) -> Result<(), Failure> {
-    make_folder(&paths.guest())?;
-    compile(paths, "hostile", "wakeful-hostile", &paths.target()).build()?;
-    componentize(paths, &paths.target(), "wakeful_hostile", "hostile.component")?;
-    for fault in SEEDED {
-        let target = paths.target().join("seeded").join(fault);
-        compile_quickly(paths, &format!("seeded-{fault}"), "wakeful-component", &target)
-            .env("RUSTFLAGS", seeded_flags(env::var("RUSTFLAGS").ok().as_deref(), fault))
-            .build()?;
-        let name = format!("seeded-{fault}.component");
-        componentize(paths, &target, "wakeful_component", &name)?;
-    }
-    Ok(())
-}
-
-fn seeded_flags(given: Option<&str>, fault: &str) -> String {
-    let flag = format!("--cfg seeded_divergence=\"{fault}\"");
-    given.map_or_else(|| flag.clone(), |given| format!("{given} {flag}"))
-}
-
-fn compile(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
-    Call::cargo(paths, log, "build")
-        .args(["-p", package, "--target", TARGET, "--profile", "guest"])
-        .env("CARGO_TARGET_DIR", target)
-}
-
-/// Compiles a guest that only tests load. Its size and speed do not matter, so its crates compile
-/// in parallel and without link-time optimisation.
-fn compile_quickly(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
-    compile(paths, log, package, target)
-        .env("CARGO_PROFILE_GUEST_LTO", "off")
-        .env("CARGO_PROFILE_GUEST_CODEGEN_UNITS", "16")
 }
 
 /// Makes a component from the compiled module, unless it is newer than both the module and the
 /// tool.
-fn componentize(paths: &Paths, target: &Path, from: &str, name: &str) -> Result<(), Failure> {
-    let from = module(target, from);
+fn componentize(paths: &Paths, from: &str, name: &str) -> Result<(), Failure> {
+    make_folder(&paths.guest())?;
+    let from = module(&paths.target(), from);
     let to = paths.guest().join(format!("{name}.wasm"));
     if is_newer(&to, &[&from, &paths.tools()]) {
         return Ok(());
@@ -144,15 +127,6 @@ fn is_newer(made: &Path, of: &[&Path]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn flags_of_the_environment_are_kept_beside_the_seeded_one() {
-        assert_eq!(seeded_flags(None, "reason"), "--cfg seeded_divergence=\"reason\"");
-        assert_eq!(
-            seeded_flags(Some("-C debuginfo=1"), "reason"),
-            "-C debuginfo=1 --cfg seeded_divergence=\"reason\""
-        );
-    }
 
     #[test]
     fn what_is_not_there_is_never_newer() {

@@ -1,5 +1,7 @@
 //! The native side: the core, the host with the command line, and the tests.
 
+use std::{fs, path::PathBuf};
+
 use crate::{
     call::{Call, Failure},
     paths::Paths,
@@ -7,7 +9,7 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Cargo unifies features per
 /// selection, so with another one it would compile wasmtime again.
-pub const SELECTION: [&str; 22] = [
+pub const SELECTION: [&str; 26] = [
     "-p",
     "wakeful",
     "-p",
@@ -23,6 +25,8 @@ pub const SELECTION: [&str; 22] = [
     "-p",
     "wakeful-json-derive",
     "-p",
+    "wakeful-lab",
+    "-p",
     "wakeful-tests",
     "-p",
     "plugin-host",
@@ -30,11 +34,67 @@ pub const SELECTION: [&str; 22] = [
     "first-story",
     "-p",
     "life",
+    "-p",
+    "wakeful-tools",
 ];
 
+/// What cargo printed about the tests that it built.
+const BUILT: &str = "native";
+
 /// Builds the command line and all tests.
-pub fn build(paths: &Paths) -> Result<(), Failure> {
-    Call::cargo(paths, "native", "build").args(SELECTION).arg("--all-targets").build()
+pub fn build_tests(paths: &Paths) -> Result<(), Failure> {
+    // The names of the test programs contain hashes, and cargo prints them only like this.
+    Call::cargo(paths, BUILT, "test")
+        .args(SELECTION)
+        .args(["--no-run", "--message-format", "json-render-diagnostics"])
+        .quietly()
+}
+
+/// The test programs that were built, as calls. Cargo itself would wait for the lock of the build
+/// folder, while something else compiles.
+pub(crate) fn tests(paths: &Paths) -> Result<Vec<Call>, Failure> {
+    let log = paths.log(BUILT);
+    let printed = fs::read_to_string(&log)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", log.display())))?;
+    let built: Vec<Built> = printed.lines().filter_map(Built::parse).collect();
+    Ok(built
+        .into_iter()
+        .map(|built| {
+            let folder = built.manifest.parent().unwrap_or(paths.root());
+            Call::new(paths, &format!("tests-{}", built.name), &built.program)
+                .folder(folder)
+                // The times of single tests are not stable in Rust 1.95.
+                .env("RUSTC_BOOTSTRAP", "1")
+                .args(["-Zunstable-options", "--report-time"])
+        })
+        .collect())
+}
+
+/// A test program.
+#[derive(Debug, PartialEq, Eq)]
+struct Built {
+    name: String,
+    manifest: PathBuf,
+    program: PathBuf,
+}
+
+impl Built {
+    /// A line of cargo about a test program; `None` if it is about something else.
+    fn parse(line: &str) -> Option<Self> {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let is_test = line["reason"] == "compiler-artifact" && line["profile"]["test"] == true;
+        let (package, target) = (&line["package_id"], &line["target"]["name"]);
+        // `path+file:///tree/cli#wakeful@0.1.0`, or without a name if the folder has the same.
+        let package = text(package)?;
+        let package = package.rsplit_once(['/', '#'])?.1;
+        let package = package.split('@').next().unwrap_or(package);
+        Some(Self {
+            name: format!("{package}-{}", text(target)?),
+            manifest: text(&line["manifest_path"])?.into(),
+            program: text(&line["executable"]).filter(|_| is_test)?.into(),
+        })
+    }
 }
 
 /// Builds only these programs and their dependencies. It keeps the selection, so that nothing is
@@ -51,4 +111,28 @@ pub fn build_released(paths: &Paths, name: &str) -> Result<(), Failure> {
         .args(SELECTION)
         .args(["--bin", name])
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_in_what_cargo_prints() {
+        let line = |reason: &str, test: bool| {
+            format!(
+                r#"{{"reason":"{reason}","package_id":"path+file:///a/cli#wakeful@0.1.0",
+                "manifest_path":"/a/cli/Cargo.toml","target":{{"name":"cli"}},
+                "profile":{{"test":{test}}},"executable":"/a/deps/cli-1"}}"#
+            )
+        };
+        let built = Built::parse(&line("compiler-artifact", true)).expect("a test program");
+        assert_eq!(
+            (built.name.as_str(), built.program.to_str(), built.manifest.to_str()),
+            ("wakeful-cli", Some("/a/deps/cli-1"), Some("/a/cli/Cargo.toml"))
+        );
+        for other in [line("compiler-artifact", false), line("build-finished", true), "x".into()] {
+            assert_eq!(Built::parse(&other), None, "{other}");
+        }
+    }
 }

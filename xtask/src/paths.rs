@@ -76,21 +76,6 @@ impl Paths {
         self.target().join("debug").join(program("wakeful"))
     }
 
-    /// The simulation.
-    pub fn sim(&self) -> PathBuf {
-        self.target().join("debug").join(program("sim"))
-    }
-
-    /// The crash tests.
-    pub fn crash(&self) -> PathBuf {
-        self.target().join("debug").join(program("crash"))
-    }
-
-    /// The model checker.
-    pub fn model(&self) -> PathBuf {
-        self.target().join("debug").join(program("model"))
-    }
-
     /// A program in its release profile.
     pub fn released(&self, name: &str) -> PathBuf {
         self.target().join("release").join(program(name))
@@ -98,7 +83,7 @@ impl Paths {
 
     /// The build tools' program.
     pub fn tools(&self) -> PathBuf {
-        self.target().join("tools/debug").join(program("wakeful-tools"))
+        self.target().join("debug").join(program("wakeful-tools"))
     }
 }
 

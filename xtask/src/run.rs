@@ -1,71 +1,112 @@
-//! `cargo xtask run`: shows the decisions of one story, then builds everything and compares the
-//! engines.
+//! `cargo xtask run`: shows the decisions of one story and of the fixtures, then builds everything
+//! and compares the engines.
 
-use std::{process::ExitCode, thread};
+use std::{process::ExitCode, time::Instant};
 
 use crate::{
-    call::{self, Call, Failure, exit_code},
+    call::{Call, Failure, exit_code},
+    crosscheck,
+    graph::{self, Ground, Lane, Row, Stage, Work},
     guests, native,
     paths::{Paths, program},
     set_up,
-    stage::stage,
+    stage::Took,
     tools,
 };
 
-/// The program that plays a story with the core alone. It compiles in seconds, long before the
-/// engines.
+/// The program that needs the core alone. It compiles in seconds, long before the engines.
 const FIRST: &str = "first-story";
 
-/// The story.
-const STORY: &str = "tests/fixtures/stories/heartbeat.json";
+/// What it plays: a story, and the fixtures.
+const PLAYED: [&str; 2] = ["tests/fixtures/stories/heartbeat.json", "tests/fixtures/scheduler"];
 
-/// Plays a story, then builds everything and compares the engines. Returns the exit code of the
-/// comparison.
+const CORE: Stage = Stage {
+    name: "core",
+    does: "building the core alone",
+    needs: &[],
+    lane: Lane::Native,
+    work: Work::Check(|ground| native::build_programs(ground.paths, &[FIRST])),
+};
+
+// `test` has these four too.
+pub(crate) const SET_UP: Stage = Stage {
+    name: "set-up",
+    does: "checking Node and the wasm targets",
+    needs: &[],
+    lane: Lane::Beside,
+    work: Work::Check(|ground| set_up::set_up(ground.paths)),
+};
+
+pub(crate) const TOOLS: Stage = Stage {
+    name: "tools",
+    does: "building what makes guests, from wasm-bindgen and wit-component",
+    needs: &[],
+    lane: Lane::Native,
+    work: Work::Check(|ground| tools::build(ground.paths)),
+};
+
+pub(crate) const GUEST_MODULES: Stage = Stage {
+    name: "guest modules",
+    does: "compiling the component and the web module",
+    needs: &["set-up"],
+    lane: Lane::Beside,
+    work: Work::Check(|ground| guests::compile(ground.paths)),
+};
+
+pub(crate) const GUESTS: Stage = Stage {
+    name: "guests",
+    does: "making what hosts load",
+    needs: &["guest modules", "tools"],
+    lane: Lane::Beside,
+    work: Work::Check(|ground| guests::make(ground.paths)),
+};
+
+const HOST: Stage = Stage {
+    name: "host",
+    does: "building the native host",
+    needs: &["tools"],
+    lane: Lane::Native,
+    work: Work::Check(|ground| native::build_programs(ground.paths, &["wakeful"])),
+};
+
+const COMPARE: Stage = Stage {
+    name: "compare",
+    does: "playing all cases in each engine",
+    needs: &["host", "guests"],
+    lane: Lane::Beside,
+    work: Work::Check(|ground| crosscheck::cases(ground.paths)),
+};
+
+/// Shows first decisions, builds everything and compares the engines.
 pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
-    stage("core", "building the core alone", || native::build_programs(paths, &[FIRST]))?;
-    anstream::println!("{STORY}:");
-    let played = Call::new(paths, FIRST, paths.target().join("debug").join(program(FIRST)))
-        .arg(STORY)
-        .pass_through()?;
-    if !played.success() {
-        return Ok(exit_code(played));
+    let begun = Instant::now();
+    let mut rows = staged(paths, &[&CORE])?;
+    for played in PLAYED {
+        anstream::println!("\n{played}:");
+        let status = Call::new(paths, FIRST, paths.target().join("debug").join(program(FIRST)))
+            .arg(played)
+            .pass_through()?;
+        if !status.success() {
+            return Ok(exit_code(status));
+        }
     }
     anstream::println!();
-    build(paths)?;
-    let call = Call::new(paths, "crosscheck", paths.wakeful()).arg("crosscheck");
-    call.args(["--engines", "native,wasmtime,pulley,winch,node"]).pass_through().map(exit_code)
+    rows.extend(staged(paths, &[&SET_UP, &TOOLS, &GUEST_MODULES, &GUESTS, &HOST, &COMPARE])?);
+    let whole = Took { clock: begun.elapsed(), processor: graph::processor(&rows) };
+    graph::report(paths, "run", &rows, whole);
+    Ok(ExitCode::SUCCESS)
 }
 
-/// The first stages of `run`, `serve` and `crosscheck`: they build the guests and the native
-/// program, without tests.
-///
-/// Both are built at once, because each has long phases on a single core: the guests are optimised
-/// as a whole, and one crate of wasmtime blocks the others.
+/// Builds the guests and the native program, without tests.
 pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
-    stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
-    thread::scope(|scope| {
-        let native = scope.spawn(|| {
-            stage("native", "building the native host", || {
-                native::build_programs(paths, &["wakeful"])
-            })
-        });
-        // Two progress bars on one line are unreadable, so only the longer build shows one.
-        let guests = call::without_progress(|| {
-            stage("tools", "building wasm-bindgen and wit-component (once)", || {
-                tools::build(paths)
-            })?;
-            stage("guests", "building the component and the web module", || guests::build(paths))
-        });
-        let native = native.join().unwrap_or_else(|_| {
-            Err(Failure::new("the thread that builds the native host broke down"))
-        });
-        match (guests, native) {
-            // Both outputs are shown, because each was kept back while the other build ran.
-            (Err(guests), Err(native)) => Err(Failure {
-                what: format!("{}; {}", guests.what, native.what),
-                printed: format!("{}\n{}", guests.printed, native.printed),
-            }),
-            (guests, native) => guests.and(native),
-        }
-    })
+    staged(paths, &[&SET_UP, &TOOLS, &GUEST_MODULES, &GUESTS, &HOST]).map(drop)
+}
+
+/// Runs these stages, and fails if one of them fails.
+fn staged(paths: &Paths, stages: &[&Stage]) -> Result<Vec<Row>, Failure> {
+    let rows = graph::run(stages, &Ground::new(paths));
+    match rows.iter().find(|row| row.counts.failed > 0) {
+        None => Ok(rows),
+        Some(row) => Err(Failure::new(format!("the stage `{}` failed", row.name))),
+    }
 }

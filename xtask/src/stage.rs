@@ -10,7 +10,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
-use crate::call::Failure;
+use crate::call::{self, Failure};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
@@ -41,19 +41,29 @@ pub fn stage<T>(
     done
 }
 
+/// How long something took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Took {
+    /// By the clock.
+    pub clock: Duration,
+    /// Of the processors. It is the same on a busy machine.
+    pub processor: Duration,
+}
+
 /// Runs one stage, and prints its duration.
 pub fn timed<T>(
     name: &str,
     does: &str,
     work: impl FnOnce() -> Result<T, Failure>,
-) -> (Result<T, Failure>, Duration) {
+) -> (Result<T, Failure>, Took) {
     anstream::eprintln!("{}: {does}", bold(name));
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), call::spent());
     let done = work();
-    let took = start.elapsed();
+    let took = Took { clock: start.elapsed(), processor: call::spent().saturating_sub(before) };
+    let clock = seconds(took.clock);
     match &done {
-        Ok(_) => anstream::eprintln!("{}: {} in {}", bold(name), green("done"), seconds(took)),
-        Err(_) => anstream::eprintln!("{}: {} after {}", bold(name), red("failed"), seconds(took)),
+        Ok(_) => anstream::eprintln!("{}: {} in {clock}", bold(name), green("done")),
+        Err(_) => anstream::eprintln!("{}: {} after {clock}", bold(name), red("failed")),
     }
     (done, took)
 }

@@ -1,36 +1,26 @@
-//! The build tools of xtask/tools. They are built into target/tools, and again only if their source
-//! changes.
+//! The build tools of xtask/tools, which make guests of compiled modules, and the runner of
+//! wasm-bindgen's tests.
 
-use std::{fs, io, path::Path};
+use std::path::PathBuf;
 
 use crate::{
     call::{Call, Failure},
-    paths::{Paths, files_below},
-    stamp,
+    native,
+    paths::{Paths, program},
 };
 
-/// Builds the tools, unless they were built from the same files.
+/// Builds the tools. They are in the native selection, because wasmtime has crates in common with
+/// them.
 pub fn build(paths: &Paths) -> Result<(), Failure> {
-    let source = paths.at("xtask/tools");
-    let stamp = paths.target().join("tools/stamp");
-    let now = stamp_of(&source)
-        .map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))?;
-    if paths.tools().is_file() && fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
-        return Ok(());
-    }
-    Call::cargo(paths, "tools", "build")
-        .args(["--locked", "--manifest-path"])
-        .arg(source.join("Cargo.toml"))
-        .env("CARGO_TARGET_DIR", paths.target().join("tools"))
-        .build()?;
-    // Last, so that an interrupted build is repeated.
-    fs::write(&stamp, now)
-        .map_err(|why| Failure::new(format!("cannot write {}: {why}", stamp.display())))
+    native::build_programs(paths, &["wakeful-tools"])
 }
 
-/// The manifest, the lock and the source.
-fn stamp_of(source: &Path) -> io::Result<String> {
-    let mut files = vec![source.join("Cargo.toml"), source.join("Cargo.lock")];
-    files.extend(files_below(&source.join("src"))?);
-    stamp::of_files(source, files)
+/// Builds the runner that cargo starts for a test of the web module.
+pub(crate) fn build_runner(paths: &Paths) -> Result<(), Failure> {
+    Call::cargo(paths, "test-runner", "build").args(["-p", "wakeful-test-runner"]).build()
+}
+
+/// The runner's program.
+pub(crate) fn runner(paths: &Paths) -> PathBuf {
+    paths.target().join("debug").join(program("wakeful-test-runner"))
 }

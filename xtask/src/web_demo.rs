@@ -3,7 +3,7 @@
 use crate::{
     call::{Call, Failure},
     packages,
-    paths::Paths,
+    paths::{Paths, program},
 };
 
 /// The cases that the workbench shows.
@@ -11,7 +11,7 @@ const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/scheduler"];
 
 /// Records the traces of the native engine, which the workbench shows and compares its own with.
 pub fn bundle(paths: &Paths) -> Result<(), Failure> {
-    Call::new(paths, "bundle", paths.wakeful())
+    Call::new(paths, "bundle", paths.target().join("debug").join(program("lab")))
         .arg("trace")
         .args(CASES)
         .args(["--bundle", "web-demo/public/bundle.json"])

@@ -40,15 +40,6 @@ pub(super) enum CliError {
     /// An engine cannot be started.
     #[error(transparent)]
     Engine(#[from] TraceError),
-    /// Fuel was requested from an engine that does not count it.
-    #[error(
-        "the engine {engine} does not count fuel as other engines do; use --engine wasmtime or \
-         --engine pulley"
-    )]
-    NoFuel {
-        /// The engine.
-        engine: &'static str,
-    },
     /// A store in PostgreSQL cannot be used.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
@@ -96,20 +87,6 @@ pub(super) enum CliError {
         .0.display()
     )]
     NotEmpty(PathBuf),
-    /// A file of vectors cannot be read.
-    #[error(transparent)]
-    Vectors(#[from] crate::conformance::VectorError),
-    /// A vector cannot be answered.
-    #[error("{}: {message}", file.display())]
-    Vector {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong, with its place.
-        message: String,
-    },
-    /// Vectors cannot be answered at all.
-    #[error(transparent)]
-    Oracle(#[from] crate::conformance::OracleError),
     /// An agent with a story cannot continue.
     #[error(transparent)]
     Run(#[from] wakeful_host::driver::DriveError),
@@ -298,9 +275,6 @@ pub(super) enum CliError {
     /// A token cannot be made.
     #[error(transparent)]
     NoToken(#[from] wakeful_host::token::NoRandomBytes),
-    /// The files have no vectors.
-    #[error("the files contain no vectors")]
-    NoVectors,
     /// A ledger file cannot be opened.
     #[error(transparent)]
     Ledger(#[from] SqliteError),

@@ -6,7 +6,6 @@ mod say;
 mod agents;
 mod archive;
 mod budget;
-mod conformance;
 mod crosscheck;
 mod deliver;
 mod diff;
@@ -40,7 +39,6 @@ mod status;
 mod style;
 mod tasks;
 mod token;
-mod trace;
 mod trigger;
 mod versions;
 mod visible;
@@ -124,8 +122,6 @@ enum Command {
     Diff(diff::Diff),
     /// Play cases in several engines and report the first difference of each
     Crosscheck(crosscheck::Crosscheck),
-    /// Check the core against recorded answers of the reference runtime
-    Conformance(conformance::Conformance),
     /// Run an agent with a story or a model, and print each decision with its reason
     Run(Box<run::RunArgs>),
     /// Serve many agents over HTTP: an API, streams, and addresses that wake agents
@@ -144,8 +140,6 @@ enum Command {
     Import(import::Import),
     /// Export a ledger or a case as a fixture folder
     Export(export::Export),
-    /// Print every step of a case as JSON: call, answer, entries and explanation
-    Trace(trace::TraceArgs),
     /// Print the default policy for the commands of agents, or check a policy file
     #[cfg(target_os = "linux")]
     Policy(policy::PolicyArgs),
@@ -236,7 +230,6 @@ pub fn main() -> ExitCode {
         Command::Gc(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
-        Command::Conformance(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Token(command) => command.run(),
@@ -246,7 +239,6 @@ pub fn main() -> ExitCode {
         Command::Budget(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Export(command) => command.run(),
-        Command::Trace(command) => command.run(),
         #[cfg(target_os = "linux")]
         Command::Policy(command) => command.run(),
         Command::Facts(command) => command.run(),

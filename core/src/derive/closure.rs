@@ -318,7 +318,7 @@ pub fn decide(facts: &Facts) -> Closure {
 }
 
 /// The closure of `facts` by a subset of the rows; `None` if none of them holds.
-pub(crate) fn decide_by<'a>(
+pub fn decide_by<'a>(
     rows: impl Iterator<Item = &'a Row<Facts, Verdict>>,
     facts: &Facts,
 ) -> Option<Closure> {

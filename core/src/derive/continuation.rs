@@ -163,7 +163,7 @@ pub fn classify(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool)
 }
 
 /// The resolution by a subset of the rows; `None` if none of them holds.
-pub(crate) fn classify_by<'a>(
+pub fn classify_by<'a>(
     rows: impl Iterator<Item = &'a Row<Meeting, Cell>>,
     trigger: &Trigger,
     prior: Prior,

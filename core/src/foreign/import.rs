@@ -67,8 +67,8 @@ impl Import {
 
     /// An import from an agent's state and full records, without a folder. Each intent gets its
     /// mirror.
-    #[cfg(feature = "oracle")]
-    pub(crate) fn of_records<'a>(
+    #[cfg(feature = "internals")]
+    pub fn of_records<'a>(
         agent: &str,
         lines: impl Iterator<Item = (Class, &'a str)>,
     ) -> Result<Self, json::JsonError> {

@@ -34,7 +34,7 @@ pub fn decide(edition: Edition, view: &View) -> Ruling {
 ///
 /// # Errors
 /// If no rule fires: the outcome of each of them.
-pub(crate) fn decide_by<'a>(
+pub fn decide_by<'a>(
     edition: Edition,
     rules: impl Iterator<Item = &'a Rule>,
     view: &View,

@@ -373,17 +373,12 @@ pub(super) const TIMER_WAIT: Rule = Rule {
     guard: &[NO_RUNNABLE_WORK, HAS_TIMER],
     keys: NO_KEYS,
     decide: |view| Verdict {
-        reason: ACTIVE_TIMERS.into(),
+        reason: "active_timers".into(),
         evidence: Vec::from([format!("active_timers={}", view.timers.len())]),
         because: because_all(ReasonCode::TimersActive, &view.timers),
         ..Verdict::default()
     },
 };
-
-/// A guest built with this seed has another reason code, so that the cross-check's own test can
-/// find it.
-const ACTIVE_TIMERS: &str =
-    if cfg!(seeded_divergence = "reason") { "seeded_timers" } else { "active_timers" };
 
 pub(super) const OPERATOR_WAIT: Rule = Rule {
     id: "8.operator",

@@ -367,7 +367,7 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
 }
 
 /// What the rules can see of a message if it goes next.
-pub(crate) fn head_view(state: &State, held: &Held) -> HeadView {
+pub fn head_view(state: &State, held: &Held) -> HeadView {
     let message = &held.record;
     let met = continuation::resolve(state, held);
     HeadView {

@@ -262,7 +262,7 @@ impl Machine {
     }
 
     /// As [`Machine::begin`], at an instant that no clock answered.
-    pub(crate) fn begin_at(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
+    pub fn begin_at(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
         self.not_busy()?;
         if self.state.head != Head::START {
             return Ok(None);

@@ -12,10 +12,11 @@ use std::{
 use crate::self_contained::{self, BESIDE, GUEST};
 use xtask::{
     call::{Call, Failure},
-    copy, native,
+    copy,
+    graph::Counts,
+    native,
     paths::Paths,
     stage::stage,
-    test::counts::Counts,
 };
 
 /// The built artifacts that are copied.

@@ -36,15 +36,39 @@ use xtask::{
 };
 
 /// The options of the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct Request {
-    /// Folders and files of core/src, without `.rs`; all of [`ROOMS`] if none is named.
+    /// Folders and files of core/src, without .rs; by default record, state, derive, fact, ladder
+    /// and machine
+    #[arg(long = "in", value_name = "FLOOR", value_delimiter = ',')]
     pub(crate) rooms: Vec<String>,
-    pub(crate) which: Which,
-    /// Begin no further file after this time, in minutes.
+    /// Try all mutants, also of settled files
+    #[arg(long, group = "which")]
+    again: bool,
+    /// Try only the survivors; for new tests
+    #[arg(long, group = "which")]
+    retry: bool,
+    /// Print the files that would be tried, and try none
+    #[arg(long, group = "which")]
+    list: bool,
+    /// Begin no further file after N minutes
+    #[arg(long, value_name = "N")]
     pub(crate) minutes: Option<u64>,
-    /// Options for cargo-mutants. It tries the mutants that they select, and nothing is kept.
+    /// Options of cargo-mutants; nothing is kept. One shard of all mutants: `-- --shard 0/8`; the
+    /// code that a diff touches: `-- --in-diff FILE`; by name: `-- --re REGEX`
+    #[arg(last = true, value_name = "OPTIONS")]
     pub(crate) options: Vec<String>,
+}
+
+impl Request {
+    fn which(&self) -> Which {
+        match (self.again, self.retry, self.list) {
+            (true, ..) => Which::All,
+            (_, true, _) => Which::Survivors,
+            (.., true) => Which::List,
+            _ => Which::Untried,
+        }
+    }
 }
 
 /// Which mutants are tried.
@@ -100,8 +124,8 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     let stamps = stamps(&copy)?;
     let mut settled = Settled::load(paths, &stamps)?;
     let asked = trial.list(&rooms(&copy, &request.rooms)?)?;
-    let to_try = to_try(&asked, &settled, request.which);
-    if request.which == Which::List {
+    let to_try = to_try(&asked, &settled, request.which());
+    if request.which() == Which::List {
         to_try.iter().for_each(|file| anstream::println!("{file}: {} mutants", asked[*file].len()));
         return Ok(ExitCode::SUCCESS);
     }
@@ -203,7 +227,8 @@ impl Trial<'_> {
                 .arg(file)
                 .arg(&judges);
             // Only a retry adds to a known result. Every other run replaces it.
-            let known = settled.files.get_mut(*file).filter(|_| request.which == Which::Survivors);
+            let known =
+                settled.files.get_mut(*file).filter(|_| request.which() == Which::Survivors);
             let mutants: Vec<&String> = match &known {
                 None => asked[*file].iter().collect(),
                 Some(known) => asked[*file]

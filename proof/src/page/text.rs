@@ -135,7 +135,7 @@ fn known(tree: &Tree) -> BTreeMap<&'static str, Known<'_>> {
         // A test beside the code is a unit test, and code of a method belongs to the method.
         let is_method = citation.is_test
             || citation.path.starts_with("tests/src/")
-            || citation.path.starts_with("cli/src/conformance/");
+            || citation.path.starts_with("lab/src/");
         known.methods.extend(
             METHODS
                 .iter()

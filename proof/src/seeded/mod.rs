@@ -153,7 +153,7 @@ fn is_found(
     let is_found = has_failed(status) && printed.contains(says);
     let log = there.log(&format!("night-{method}"));
     if is_found {
-        anstream::println!("  {method}: {} in {} s", green("found"), took.as_secs());
+        anstream::println!("  {method}: {} in {} s", green("found"), took.clock.as_secs());
     } else {
         anstream::println!(
             "  {method}: {} ({status}, and `{says}` is not said); {}",

@@ -12,7 +12,7 @@ use histories::Difference;
 use xtask::{
     call::{Call, Failure},
     copy, native,
-    paths::Paths,
+    paths::{Paths, program},
     stage::{bold, green, red, stage},
 };
 
@@ -44,8 +44,9 @@ pub(crate) fn against(
     )?;
     copy::take_over(paths, copy.root(), &BUILT)?;
     stage("version", "building the same with that core", || build(&copy, revision))?;
-    let other = copy.sim();
-    let folders = [("here", paths.sim(), "this tree"), ("there", other, revision)].map(
+    let sim = |paths: &Paths| paths.target().join("debug").join(program("sim"));
+    let other = sim(&copy);
+    let folders = [("here", sim(paths), "this tree"), ("there", other, revision)].map(
         |(name, program, who)| {
             let folder = place.join("histories").join(name);
             stage("sim", &format!("simulating families with the core of {who}"), || {

@@ -18,6 +18,8 @@ use wakeful_core::{
     time::Timestamp,
 };
 
+use wakeful_lab::shape::Shape;
+
 use super::{adversary::Adversary, cast::Input, laws, openings::Opening};
 use crate::scenario;
 
@@ -102,7 +104,7 @@ impl Stored {
 }
 
 fn shape_of(state: &State) -> u64 {
-    let digest = chain::Chain::START.extend(state.shape().as_str());
+    let digest = chain::Chain::START.extend(Shape::from_state(state).as_str());
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

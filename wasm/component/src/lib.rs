@@ -6,15 +6,11 @@ mod agent;
 mod imports;
 
 #[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
-mod bindings {
-    #[cfg(not(feature = "world_0_1"))]
-    wit_bindgen::generate!({ path: "../wit/0.2.0", world: "scheduler" });
-    #[cfg(feature = "world_0_1")]
-    wit_bindgen::generate!({ path: "../wit/0.1.0", world: "scheduler" });
+mod bindings;
 
-    use super::agent::Component;
-    export!(Component);
-}
+bindings::export!(Component with_types_in bindings);
+
+use agent::Component;
 
 /// The allocator. It needs no lock, because the guest has one thread.
 #[cfg(target_family = "wasm")]

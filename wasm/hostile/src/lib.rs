@@ -4,15 +4,10 @@
 mod misdeed;
 
 #[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
-mod bindings {
-    wit_bindgen::generate!({
-        path: "../wit/0.2.0",
-        world: "scheduler",
-    });
+#[path = "../../component/src/bindings.rs"]
+mod bindings;
 
-    use super::Hostile;
-    export!(Hostile);
-}
+bindings::export!(Hostile with_types_in bindings);
 
 use bindings::exports::wakeful::scheduler::agent::{Error, ErrorCode, Guest, Mode};
 

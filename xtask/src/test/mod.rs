@@ -1,33 +1,135 @@
-//! `cargo xtask test`: runs, times and counts every stage, and prints one line as the result.
+//! `cargo xtask test`: runs, times and counts its stages, and prints one line as the result.
 
-pub mod counts;
+mod changed;
 mod stages;
-mod table;
 
-use std::{env, fs, process::ExitCode, time::Duration};
+use std::{env, process::ExitCode, time::Instant};
 
 use crate::{
-    call::{Call, Failure, within},
+    call::Failure,
+    graph::{self, Counts, Ground, Lane, Stage, Work},
     paths::Paths,
-    stage::{red, timed},
+    stage::{Took, red},
+    times,
 };
-use counts::Counts;
-use stages::{Ground, STAGES, Stage, Work};
+use stages::{STAGES, Tier};
 
-/// One line of the table.
-struct Row {
-    name: &'static str,
-    took: Duration,
-    counts: Counts,
+/// Run the checks and tests, with a table of times and counts
+///
+/// Without an option it runs what a user would call the tests. If a stage fails, the others still
+/// run, except those that need what it makes. The table has each stage with its time by the clock
+/// and of the processors; below it are the slowest tests. The last line is `N passed, N failed, N
+/// skipped`, the sum of what the test runners counted; a stage without tests counts as one check.
+/// The output of each stage is in target/xtask.
+///
+/// As root it installs missing Debian packages with apt-get: bubblewrap, python3, util-linux, git
+/// and postgresql; with `--all` also chromium, chromium-driver and gcc-mingw-w64-x86-64.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[command(after_long_help = "\
+environment:
+  CI=true               a skipped test is a failure
+  CHROME, CHROMEDRIVER  the browser and its driver; by default they are searched on PATH
+  PG_BIN                the folder of PostgreSQL's programs; by default the newest of Debian's
+  WAKEFUL_NO_INSTALL=1  never install a package of Debian")]
+pub(crate) struct Options {
+    /// Run only what a change breaks first: format, tidy, core, scenarios, fixtures, and the tests
+    /// of the crates that differ from the last commit
+    #[arg(long, conflicts_with_all = ["all", "stages"])]
+    quick: bool,
+    /// Run everything, as CI does: also clippy, Windows, browsers, bundlers, crashes, load, a fleet
+    #[arg(long)]
+    all: bool,
+    /// Store the fuel that the hot paths use now (host-native/tests/fuel.txt), instead of comparing
+    /// with what is stored
+    #[arg(long)]
+    bless: bool,
+    /// Write docs/times.md with these times and those of the last `run` and `test`
+    #[arg(long, requires = "all")]
+    keep: bool,
+    /// List the stages with their tiers, and run none
+    #[arg(long)]
+    list: bool,
+    /// Run only these stages and those that they need
+    #[arg(value_name = "STAGE")]
+    stages: Vec<String>,
 }
 
-/// Runs all stages. A stage whose needs failed counts as failed; the others still run.
-pub(crate) fn test(paths: &Paths, bless: bool) -> Result<ExitCode, Failure> {
-    let mut ground = Ground { paths, browser: None, bless };
-    let rows = run_all(&STAGES, |stage| run_one(stage, &mut ground));
-    let all: Counts = rows.iter().map(|row| row.counts).sum();
+impl Options {
+    fn tier(&self) -> Tier {
+        match (self.quick, self.all) {
+            (true, _) => Tier::Quick,
+            // A stage that is named is meant, whatever its tier is.
+            (_, true) => Tier::All,
+            _ if !self.stages.is_empty() => Tier::All,
+            _ => Tier::Test,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.tier() {
+            Tier::Quick => "test-quick",
+            _ if !self.stages.is_empty() => "test-stages",
+            Tier::Test => "test",
+            Tier::All => "test-all",
+        }
+    }
+
+    /// The stages that are asked for, with those that they need.
+    fn selected(&self) -> Result<Vec<&'static Stage>, Failure> {
+        let tier = self.tier();
+        let of_tier = || STAGES.iter().filter(move |(of, _)| *of <= tier).map(|(_, stage)| stage);
+        if self.stages.is_empty() {
+            return Ok(of_tier().collect());
+        }
+        let mut names: Vec<&str> = self.stages.iter().map(String::as_str).collect();
+        let mut at = 0;
+        while let Some(name) = names.get(at).copied() {
+            let stage = of_tier().find(|stage| stage.name == name).ok_or_else(|| {
+                let known: Vec<_> = of_tier().map(|stage| stage.name).collect();
+                Failure::new(format!("there is no stage `{name}`; {}", known.join("; ")))
+            })?;
+            let more: Vec<&str> =
+                stage.needs.iter().copied().filter(|need| !names.contains(need)).collect();
+            names.extend(more);
+            at += 1;
+        }
+        Ok(of_tier().filter(|stage| names.contains(&stage.name)).collect())
+    }
+}
+
+/// The tests of the core, the scenarios, the fixtures and the changed crates, which only a quick
+/// run needs by themselves.
+const CHANGED: Stage = Stage {
+    name: "quick tests",
+    does: "core, scenarios, fixtures, and the changed crates",
+    needs: &[],
+    lane: Lane::Native,
+    work: Work::Tests(|ground| changed::tests(ground.paths)),
+};
+
+/// Runs stages. A stage whose needs failed counts as failed; the others still run.
+pub(crate) fn test(paths: &Paths, options: &Options) -> Result<ExitCode, Failure> {
+    let mut stages = options.selected()?;
+    if options.list {
+        for (tier, stage) in &STAGES {
+            let tier = format!("{tier:?}").to_lowercase();
+            anstream::println!("{:<22} {tier:<6} {}", stage.name, stage.does);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.quick {
+        stages.push(&CHANGED);
+    }
+    let begun = Instant::now();
+    let ground = Ground { bless: options.bless, ..Ground::new(paths) };
+    let rows = graph::run(&stages, &ground);
+    let whole = Took { clock: begun.elapsed(), processor: graph::processor(&rows) };
+    graph::report(paths, options.name(), &rows, whole);
+    if options.keep {
+        times::write(paths)?;
+    }
+    let all = graph::sum(&rows);
     let strict = env::var("CI").is_ok_and(|value| value == "true");
-    anstream::print!("\n{}", table::table(&rows));
     let passed = is_passed(all, strict);
     if !passed && all.failed == 0 {
         anstream::eprintln!(
@@ -45,98 +147,17 @@ fn is_passed(all: Counts, strict: bool) -> bool {
     all.failed == 0 && (all.skipped == 0 || !strict)
 }
 
-fn run_all(stages: &[Stage], mut run: impl FnMut(&Stage) -> Row) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    for stage in stages {
-        // A row of each need exists already: `STAGES` lists it earlier, and a test checks that.
-        let failed_need = stage
-            .needs
-            .iter()
-            .find(|need| rows.iter().any(|row| row.name == **need && row.counts.failed > 0));
-        rows.push(match failed_need {
-            None => run(stage),
-            Some(need) => {
-                anstream::eprintln!(
-                    "{}: failed, because it needs `{need}`, which failed",
-                    stage.name
-                );
-                Row { name: stage.name, took: Duration::ZERO, counts: Counts::one_failed() }
-            }
-        });
-    }
-    rows
-}
-
-/// The most time that a stage may take: several times what the longest takes on two cores.
-const LIMIT: Duration = Duration::from_secs(25 * 60);
-
-fn run_one(stage: &Stage, ground: &mut Ground) -> Row {
-    let mut counts = None;
-    let mut work = || match stage.work {
-        Work::Check(check) => check(ground),
-        Work::Tests(call) => call(ground).and_then(|call| run_tests(call, &mut counts)),
-    };
-    let (done, took) = timed(stage.name, stage.does, || within(LIMIT, &mut work));
-    if let Err(failure) = &done {
-        failure.show();
-    }
-    let counts = match done {
-        Ok(()) => counts.unwrap_or_else(Counts::one_passed),
-        Err(_) => counts.unwrap_or_default().with_a_failure(),
-    };
-    Row { name: stage.name, took, counts }
-}
-
-/// Runs a test runner and takes its counts, even if it failed.
-fn run_tests(call: Call, counts: &mut Option<Counts>) -> Result<(), Failure> {
-    let log = call.log();
-    let done = call.recorded();
-    let printed = match &done {
-        Ok(printed) => printed.clone(),
-        // The failure holds the output only if it was not shown, so the log is read.
-        Err(_) => fs::read(&log)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default(),
-    };
-    // The counts are stored before the error returns, so the table shows them too.
-    let counted = Counts::parse(&printed);
-    *counts = Some(counted);
-    done?;
-    // A runner that finds no test ends well. So does one whose output this program cannot read.
-    if counted.is_empty() {
-        return Err(Failure { what: "the runner reported no test at all".to_owned(), printed });
-    }
-    if counted.failed > 0 {
-        return Err(Failure {
-            what: "the runner counted failures and still ended well".to_owned(),
-            printed,
-        });
-    }
-    Ok(())
+/// A stage and those that it needs.
+///
+/// # Errors
+/// If there is no stage of this name.
+pub(crate) fn with_needs(name: &str) -> Result<Vec<&'static Stage>, Failure> {
+    Options { stages: vec![name.to_owned()], ..Options::default() }.selected()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn stage(name: &'static str, needs: &'static [&'static str]) -> Stage {
-        Stage { name, needs, does: "", work: Work::Check(|_| Ok(())) }
-    }
-
-    #[test]
-    fn a_failed_stage_fails_what_needs_it_and_nothing_else() {
-        let stages = [stage("a", &[]), stage("b", &["a"]), stage("c", &["b"]), stage("d", &[])];
-        let mut ran = Vec::new();
-        let rows = run_all(&stages, |stage| {
-            ran.push(stage.name);
-            let counts =
-                if stage.name == "a" { Counts::one_failed() } else { Counts::one_passed() };
-            Row { name: stage.name, took: Duration::ZERO, counts }
-        });
-        assert_eq!(ran, ["a", "d"]);
-        let failed: Vec<u64> = rows.iter().map(|row| row.counts.failed).collect();
-        assert_eq!(failed, [1, 1, 1, 0]);
-    }
 
     #[test]
     fn a_skipped_test_is_a_failure_under_ci_only() {
@@ -151,19 +172,43 @@ mod tests {
 
     #[test]
     fn every_need_is_the_name_of_an_earlier_stage() {
-        for (index, stage) in STAGES.iter().enumerate() {
+        for (index, (_, stage)) in STAGES.iter().enumerate() {
+            let earlier = &STAGES[..index];
             assert!(
-                STAGES[..index].iter().all(|earlier| earlier.name != stage.name),
+                earlier.iter().all(|(_, earlier)| earlier.name != stage.name),
                 "two stages are called {}",
                 stage.name
             );
             for need in stage.needs {
                 assert!(
-                    STAGES[..index].iter().any(|earlier| earlier.name == *need),
+                    earlier.iter().any(|(_, earlier)| earlier.name == *need),
                     "{} needs {need}",
                     stage.name
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_tier_has_the_stages_of_those_before_it() {
+        let names = |options: &Options| -> Vec<&str> {
+            options.selected().expect("known").iter().map(|stage| stage.name).collect()
+        };
+        let quick = names(&Options { quick: true, ..Options::default() });
+        let plain = names(&Options::default());
+        let all = names(&Options { all: true, ..Options::default() });
+        assert_eq!(quick, ["format", "tidy"]);
+        assert!(quick.iter().all(|name| plain.contains(name)));
+        assert!(plain.iter().all(|name| all.contains(name)) && !plain.contains(&"windows"));
+        assert_eq!(all.len(), STAGES.len());
+    }
+
+    #[test]
+    fn a_named_stage_brings_what_it_needs() {
+        let named = |name: &str| Options { stages: vec![name.to_owned()], ..Options::default() };
+        let names: Vec<_> =
+            named("python").selected().expect("known").iter().map(|stage| stage.name).collect();
+        assert_eq!(names, ["set-up", "tools", "guest modules", "guests", "python"]);
+        assert!(named("fly").selected().is_err_and(|why| why.what.contains("`fly`")));
     }
 }

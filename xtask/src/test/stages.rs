@@ -1,38 +1,31 @@
-//! The stages of `cargo xtask test`, as data: what each needs, and the work it does.
+//! The stages of `cargo xtask test`, as data: the tier of each, what it needs, and its work.
+
+use clap::ValueEnum;
 
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crash, crosscheck, fleet, guests, js_tests, load, native, npm, package, packages,
+    crosscheck,
+    graph::{
+        Ground,
+        Lane::{Beside, Native},
+        Stage,
+        Work::{Check, Tests},
+    },
+    guests, js_tests, native, npm, package, packages,
     paths::Paths,
-    postgres, python, set_up, tidy, tools, wall, web_demo, windows,
+    postgres, python, run, shares, tidy, tools, wall, web_demo, windows,
 };
 
-/// What stages share.
-pub(super) struct Ground<'a> {
-    pub(super) paths: &'a Paths,
-    /// Set by the stage `browser`.
-    pub(super) browser: Option<Browser>,
-    /// Whether to store the fuel that the hot paths use now.
-    pub(super) bless: bool,
-}
-
-/// One stage.
-pub(super) struct Stage {
-    pub(super) name: &'static str,
-    /// What it does, in a few words.
-    pub(super) does: &'static str,
-    /// The stages that must succeed before this one.
-    pub(super) needs: &'static [&'static str],
-    pub(super) work: Work,
-}
-
-/// The work of a stage.
-pub(super) enum Work {
-    /// One check, which passes or fails.
-    Check(fn(&mut Ground) -> Result<(), Failure>),
-    /// A test runner, which counts.
-    Tests(fn(&Ground) -> Result<Call, Failure>),
+/// How much is tested. A tier has the stages of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(super) enum Tier {
+    /// What a change breaks first.
+    Quick,
+    /// What a user would call the tests.
+    Test,
+    /// Everything.
+    All,
 }
 
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
@@ -40,345 +33,503 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 /// This program and `wakeful-proof`.
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
-/// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 38] = [
-    Stage {
-        name: "tidy",
-        does: "what no compiler checks",
-        needs: &[],
-        work: Work::Check(|ground| tidy::check(ground.paths)),
-    },
-    Stage {
-        name: "format",
-        does: "cargo fmt --check",
-        needs: &[],
-        work: Work::Check(|ground| format(ground.paths)),
-    },
-    Stage {
-        name: "set-up",
-        does: "Node and the wasm targets",
-        needs: &[],
-        work: Work::Check(|ground| set_up::set_up(ground.paths)),
-    },
-    Stage {
-        name: "core is pure",
-        does: "the core on wasm32v1-none, which has no clock, file, thread or random number",
-        needs: &["set-up"],
-        work: Work::Check(|ground| {
-            let call = Call::cargo(ground.paths, "core-is-pure", "check");
-            call.args(["-p", "wakeful-core", "--target", "wasm32v1-none", "--features", "story"])
-                .build()
-        }),
-    },
-    Stage {
-        name: "clippy, xtask",
-        does: "xtask and wakeful-proof",
-        needs: &[],
-        work: Work::Check(|ground| clippy(ground, "xtask", &TOOLS)),
-    },
-    Stage {
-        name: "clippy, native",
-        does: "core, host, agent, command line and tests",
-        needs: &[],
-        work: Work::Check(|ground| clippy(ground, "native", &native::SELECTION)),
-    },
-    Stage {
-        name: "clippy, guests",
-        does: "the guests for wasm",
-        needs: &["set-up"],
-        // One call per package, as for the build: a single call would unify their features.
-        work: Work::Check(|ground| {
-            clippy(
-                ground,
-                "component",
-                &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat(),
-            )?;
-            clippy(
-                ground,
-                "oracle",
-                &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat(),
-            )?;
-            clippy(
-                ground,
-                "hostile",
-                &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat(),
-            )?;
-            clippy(
-                ground,
-                "web",
-                &[&["-p", "wakeful-web", "--features", "workbench"], GUEST_TARGET.as_slice()]
-                    .concat(),
-            )
-        }),
-    },
-    Stage {
-        name: "narrow door",
-        does: "hosts, examples and a third party's ledger use only the root of the core",
-        needs: &[],
-        // Separate calls, because our tests turn on the feature `internals` of the core.
-        work: Work::Check(|ground| {
-            let hosts =
-                ["wakeful-host", "plugin-host", "first-story", "life"].map(|name| ["-p", name]);
-            Call::cargo(ground.paths, "narrow-door", "check").args(hosts.concat()).build()?;
-            // Each feature alone, because a build of them all hides what one of them lacks.
-            for features in ["", "postgres", "sandbox", "sqlite"] {
-                Call::cargo(ground.paths, &format!("narrow-door-{features}"), "check")
-                    .args(["-p", "wakeful-host", "--no-default-features", "--features", features])
-                    .build()?;
-            }
-            Call::cargo(ground.paths, "narrow-door-core", "test")
-                .args(["-p", "wakeful-core"])
-                .build()
-        }),
-    },
-    Stage {
-        name: "windows",
-        does: "the published crates, checked for Windows",
-        needs: &[],
-        work: Work::Check(|ground| windows::check(ground.paths)),
-    },
-    Stage {
-        name: "documentation",
-        does: "cargo doc of the published crates, without a warning",
-        needs: &[],
-        work: Work::Check(|ground| {
-            let call = Call::cargo(ground.paths, "documentation", "doc")
-                .env("RUSTDOCFLAGS", "-D warnings");
-            call.arg("--no-deps")
-                .args(windows::PUBLISHED.iter().flat_map(|name| ["-p", name]))
-                .build()
-        }),
-    },
-    Stage {
-        name: "xtask tests",
-        does: "of xtask and wakeful-proof; docs/proof.md is current",
-        needs: &[],
-        work: Work::Tests(
-            |ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS)),
-        ),
-    },
-    Stage {
-        name: "tools",
-        does: "wasm-bindgen and wit-component",
-        needs: &[],
-        work: Work::Check(|ground| tools::build(ground.paths)),
-    },
-    Stage {
-        name: "guests",
-        does: "the component, the oracle and the web module",
-        needs: &["set-up", "tools"],
-        work: Work::Check(|ground| guests::build(ground.paths)),
-    },
-    Stage {
-        name: "seeded guests",
-        does: "components with deliberate faults",
-        needs: &["set-up", "tools"],
-        work: Work::Check(|ground| guests::build_seeded(ground.paths)),
-    },
-    Stage {
-        name: "native",
-        does: "core, host, agent, command line and tests",
-        needs: &[],
-        work: Work::Check(|ground| native::build(ground.paths)),
-    },
-    Stage {
-        name: "wall",
-        does: "finding bubblewrap, Python, util-linux and git",
-        needs: &[],
-        work: Work::Check(|ground| wall::find(ground.paths)),
-    },
-    Stage {
-        name: "postgres",
-        does: "finding PostgreSQL",
-        needs: &[],
-        work: Work::Check(|ground| postgres::find(ground.paths)),
-    },
-    Stage {
-        name: "browser",
-        does: "finding a browser and its driver",
-        needs: &[],
-        work: Work::Check(|ground| {
-            browser::find(ground.paths).map(|browser| ground.browser = Some(browser))
-        }),
-    },
-    Stage {
-        name: "native tests",
-        does: "core, host, engines and stories",
-        needs: &["native", "guests", "seeded guests", "wall", "postgres"],
-        work: Work::Tests(|ground| {
-            let call = Call::cargo(ground.paths, "native-tests", "test")
-                .args(native::SELECTION)
-                // Otherwise the tests after the first binary that fails would not be counted.
-                .arg("--no-fail-fast");
-            let call = if ground.bless { call.env("WAKEFUL_BLESS", "1") } else { call };
-            Ok(with_browser(ground, call))
-        }),
-    },
-    Stage {
-        name: "crash",
-        does: "processes die, a twentieth of `cargo xtask crash`",
-        needs: &["native"],
-        work: Work::Check(|ground| crash::share(ground.paths)),
-    },
-    Stage {
-        name: "load",
-        does: "a server under load and kills, a small part of `cargo xtask load`",
-        needs: &["native"],
-        work: Work::Check(|ground| load::share(ground.paths)),
-    },
-    Stage {
-        name: "fleet",
-        does: "three servers on one store under faults, a small part of `cargo xtask fleet`",
-        needs: &["native", "postgres"],
-        work: Work::Check(|ground| fleet::share(ground.paths)),
-    },
-    Stage {
-        name: "wasm tests, Node",
-        does: "the web module's tests in Node",
-        needs: &["set-up", "tools"],
-        work: Work::Tests(|ground| Ok(wasm_tests(ground, "node"))),
-    },
-    Stage {
-        name: "wasm tests, browser",
-        does: "the web module's tests in headless Chromium",
-        needs: &["set-up", "tools", "browser"],
-        work: Work::Tests(|ground| {
-            let browser =
-                ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
-            let settings = browser::write_driver_settings(ground.paths, browser)?;
-            Ok(with_browser(ground, wasm_tests(ground, "browser"))
-                .env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", settings))
-        }),
-    },
-    Stage {
-        name: "web module, Node",
-        does: "the built web module from JavaScript",
-        needs: &["set-up", "guests"],
-        work: Work::Tests(|ground| js_tests::call(ground.paths)),
-    },
-    Stage {
-        name: "workbench packages",
-        does: "npm ci",
-        needs: &["set-up"],
-        work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.web_demo())),
-    },
-    Stage {
-        name: "format, TypeScript",
-        does: "prettier --check of all TypeScript and JavaScript",
-        needs: &["workbench packages"],
-        work: Work::Check(|ground| web_demo::script(ground.paths, "format:check").build()),
-    },
-    Stage {
-        name: "npm packages",
-        does: "npm ci",
-        needs: &["set-up"],
-        work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.npm())),
-    },
-    Stage {
-        name: "python",
-        does: "examples/python, and hosts that lie",
-        needs: &["guests"],
-        work: Work::Tests(|ground| {
-            python::example(ground.paths)?;
-            Ok(python::hostile(ground.paths))
-        }),
-    },
-    Stage {
-        name: "clients of the server",
-        does: "Schemathesis, and the library of Standard Webhooks",
-        needs: &["native"],
-        work: Work::Check(|ground| python::server_clients(ground.paths)),
-    },
-    Stage {
-        name: "crosscheck",
-        does: "all cases in all engines, and a share of `cargo xtask crosscheck`",
-        needs: &["native", "guests", "browser", "workbench packages"],
-        work: Work::Check(|ground| {
-            let browser =
-                ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
-            crosscheck::share(ground.paths, browser)
-        }),
-    },
-    Stage {
-        name: "payload types",
-        does: "the TypeScript types match the published schemas",
-        needs: &["npm packages"],
-        work: Work::Check(|ground| js_tests::payload_types(ground.paths).build()),
-    },
-    Stage {
-        name: "npm package",
-        does: "compiled and packed",
-        needs: &["npm packages", "guests"],
-        work: Work::Check(|ground| {
-            guests::build_package(ground.paths)?;
-            npm::build(ground.paths).map(|weight| anstream::eprint!("{weight}"))
-        }),
-    },
-    Stage {
-        name: "npm tests",
-        does: "the tarball, in Node, in bundlers, in workerd and in a browser",
-        // The life of an agent is told in Rust and Python too, and compared.
-        needs: &["npm package", "browser", "native"],
-        work: Work::Tests(|ground| {
-            python::set_up(ground.paths)?;
-            Ok(with_browser(ground, npm::script(ground.paths, "test")))
-        }),
-    },
-    Stage {
-        name: "workbench types",
-        does: "npm run typecheck",
-        needs: &["workbench packages", "guests"],
-        work: Work::Check(|ground| web_demo::script(ground.paths, "typecheck").build()),
-    },
-    Stage {
-        name: "workbench tests",
-        does: "npm run test",
-        needs: &["workbench packages", "guests"],
-        work: Work::Tests(|ground| Ok(web_demo::script(ground.paths, "test"))),
-    },
-    Stage {
-        name: "workbench in a browser",
-        does: "recorded traces, npm run build, npm run e2e",
-        needs: &["workbench packages", "native", "guests", "browser"],
-        work: Work::Tests(|ground| {
-            web_demo::bundle(ground.paths)?;
-            web_demo::script(ground.paths, "build").build()?;
-            Ok(with_browser(
-                ground,
-                web_demo::script(ground.paths, "e2e").env("WAKEFUL", ground.paths.wakeful()),
-            ))
-        }),
-    },
-    Stage {
-        name: "crates",
-        does: "packed and checked",
-        needs: &["guests", "workbench in a browser"],
-        work: Work::Check(|ground| {
-            package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))
-        }),
-    },
+/// All stages. Within a lane they run in this order, as soon as their needs have ended.
+pub(super) const STAGES: [(Tier, Stage); 43] = [
+    (
+        Tier::Quick,
+        Stage {
+            name: "format",
+            does: "cargo fmt --check",
+            needs: &[],
+            lane: Beside,
+            work: Check(|ground| format(ground.paths)),
+        },
+    ),
+    (
+        Tier::Quick,
+        Stage {
+            name: "tidy",
+            does: "what no compiler checks",
+            needs: &[],
+            lane: Beside,
+            work: Check(|ground| tidy::check(ground.paths)),
+        },
+    ),
+    (Tier::Test, run::SET_UP),
+    (Tier::Test, run::TOOLS),
+    (Tier::Test, run::GUEST_MODULES),
+    (Tier::Test, run::GUESTS),
+    (
+        Tier::Test,
+        Stage {
+            name: "native",
+            does: "building core, host, agent, server, command line and their tests",
+            needs: &["tools"],
+            lane: Native,
+            work: Check(|ground| native::build_tests(ground.paths)),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "test guests",
+            does: "a component that misbehaves",
+            needs: &["guests"],
+            lane: Beside,
+            work: Check(|ground| guests::build_for_tests(ground.paths)),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "wall",
+            does: "finding bubblewrap, Python, util-linux and git",
+            needs: &[],
+            lane: Beside,
+            work: Check(|ground| wall::find(ground.paths)),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "postgres",
+            does: "finding PostgreSQL",
+            needs: &[],
+            lane: Beside,
+            work: Check(|ground| postgres::find(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "browser",
+            does: "finding a browser and its driver",
+            needs: &[],
+            lane: Beside,
+            work: Check(|ground| {
+                let found = browser::find(ground.paths)?;
+                // Only this stage sets it, and it runs once.
+                let _ = ground.browser.set(found);
+                Ok(())
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "workbench packages",
+            does: "npm ci",
+            needs: &["set-up"],
+            lane: Beside,
+            work: Check(|ground| packages::install(ground.paths, &ground.paths.web_demo())),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "npm packages",
+            does: "npm ci",
+            needs: &["set-up"],
+            lane: Beside,
+            work: Check(|ground| packages::install(ground.paths, &ground.paths.npm())),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "format, TypeScript",
+            does: "prettier --check of all TypeScript and JavaScript",
+            needs: &["workbench packages"],
+            lane: Beside,
+            work: Check(|ground| web_demo::script(ground.paths, "format:check").build()),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "payload types",
+            does: "the TypeScript types match the published schemas",
+            needs: &["npm packages"],
+            lane: Beside,
+            work: Check(|ground| js_tests::payload_types(ground.paths).build()),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "native tests",
+            does: "core, host, engines, agents, server, command line and stories",
+            needs: &["native", "guests", "test guests", "wall", "postgres", "browser"],
+            lane: Beside,
+            work: Tests(|ground| {
+                let calls = native::tests(ground.paths)?.into_iter();
+                let bless = |call: Call| match ground.bless {
+                    true => call.env("WAKEFUL_BLESS", "1"),
+                    false => call,
+                };
+                Ok(calls.map(|call| with_browser(ground, bless(call))).collect())
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "examples in pages",
+            does: "the Rust of doc comments",
+            needs: &["native"],
+            lane: Native,
+            work: Tests(|ground| {
+                let call = Call::cargo(ground.paths, "examples-in-pages", "test");
+                Ok(vec![call.args(native::SELECTION).args(["--doc", "--no-fail-fast"])])
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "xtask tests",
+            does: "of xtask and wakeful-proof; docs/proof.md is current",
+            needs: &["native"],
+            lane: Native,
+            work: Tests(|ground| {
+                Ok(vec![Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS)])
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "core is pure",
+            does: "the core on wasm32v1-none, which has no clock, file, thread or random number",
+            needs: &["set-up", "native"],
+            lane: Native,
+            work: Check(|ground| {
+                let call = Call::cargo(ground.paths, "core-is-pure", "check").args([
+                    "-p",
+                    "wakeful-core",
+                    "--target",
+                    "wasm32v1-none",
+                ]);
+                call.args(["--features", "story"]).build()
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "clippy, core",
+            does: "the core and its JSON",
+            needs: &["native"],
+            lane: Native,
+            work: Check(|ground| {
+                clippy(ground, "core", &["-p", "wakeful-core", "-p", "wakeful-json"])
+            }),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "clippy",
+            does: "all native crates",
+            needs: &["native"],
+            lane: Native,
+            work: Check(|ground| clippy(ground, "native", &native::SELECTION)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "clippy, xtask",
+            does: "xtask and wakeful-proof",
+            needs: &["native"],
+            lane: Native,
+            work: Check(|ground| clippy(ground, "xtask", &TOOLS)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "clippy, guests",
+            does: "the guests for wasm",
+            needs: &["set-up", "native"],
+            lane: Native,
+            // One call per package, as for the build: a single call would unify their features.
+            work: Check(|ground| {
+                for name in ["component", "hostile", "web"] {
+                    let package = format!("wakeful-{name}");
+                    let features: &[&str] =
+                        if name == "web" { &["--features", "workbench"] } else { &[] };
+                    clippy(
+                        ground,
+                        name,
+                        &[&["-p", package.as_str()], GUEST_TARGET.as_slice(), features].concat(),
+                    )?;
+                }
+                Ok(())
+            }),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "narrow door",
+            does: "hosts, examples and a third party's ledger use only the root of the core",
+            needs: &["native"],
+            lane: Native,
+            // Separate calls, because our tests turn on the feature `internals` of the core.
+            work: Check(|ground| {
+                let hosts =
+                    ["wakeful-host", "plugin-host", "first-story", "life"].map(|name| ["-p", name]);
+                Call::cargo(ground.paths, "narrow-door", "check").args(hosts.concat()).build()?;
+                // Each feature alone, because a build of them all hides what one of them lacks.
+                for features in ["", "postgres", "sandbox", "sqlite"] {
+                    Call::cargo(ground.paths, &format!("narrow-door-{features}"), "check")
+                        .args(["-p", "wakeful-host", "--no-default-features"])
+                        .args(["--features", features])
+                        .build()?;
+                }
+                Call::cargo(ground.paths, "narrow-door-core", "test")
+                    .args(["-p", "wakeful-core"])
+                    .build()
+            }),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "windows",
+            does: "the published crates, checked for Windows",
+            needs: &["native"],
+            lane: Native,
+            work: Check(|ground| windows::check(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "documentation",
+            does: "cargo doc of the published crates, without a warning",
+            needs: &["native"],
+            lane: Native,
+            work: Check(|ground| {
+                let call = Call::cargo(ground.paths, "documentation", "doc")
+                    .env("RUSTDOCFLAGS", "-D warnings");
+                call.arg("--no-deps")
+                    .args(windows::PUBLISHED.iter().flat_map(|name| ["-p", name]))
+                    .build()
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "web module, Node",
+            does: "the built web module from JavaScript",
+            needs: &["guests"],
+            lane: Beside,
+            work: Tests(|ground| js_tests::call(ground.paths).map(|call| vec![call])),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "test runner",
+            does: "building wasm-bindgen's runner of tests",
+            needs: &["native"],
+            lane: Native,
+            work: Check(|ground| tools::build_runner(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "wasm tests, Node",
+            does: "the web module's tests in Node",
+            needs: &["set-up", "test runner"],
+            lane: Native,
+            work: Tests(|ground| Ok(vec![wasm_tests(ground, "node")])),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "wasm tests, browser",
+            does: "the web module's tests in headless Chromium",
+            needs: &["set-up", "test runner", "browser"],
+            lane: Native,
+            work: Tests(|ground| {
+                let settings = browser::write_driver_settings(ground.paths, ground.browser()?)?;
+                let call = with_browser(ground, wasm_tests(ground, "browser"));
+                Ok(vec![call.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", settings)])
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "python",
+            does: "examples/python, and hosts that lie",
+            needs: &["guests"],
+            lane: Beside,
+            work: Tests(|ground| {
+                python::example(ground.paths)?;
+                Ok(vec![python::hostile(ground.paths)])
+            }),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "clients of the server",
+            does: "Schemathesis, and the library of Standard Webhooks",
+            needs: &["native"],
+            lane: Beside,
+            work: Check(|ground| python::server_clients(ground.paths)),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "crosscheck",
+            does: "all cases natively, in wasmtime and in Node",
+            needs: &["native", "guests"],
+            lane: Beside,
+            work: Check(|ground| crosscheck::cases(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "crosscheck, all engines",
+            does: "all cases in seven engines, and a share of `cargo xtask crosscheck`",
+            needs: &["native", "guests", "browser", "workbench packages"],
+            lane: Beside,
+            work: Check(|ground| crosscheck::share(ground.paths, ground.browser()?)),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "npm package",
+            does: "compiled and packed",
+            needs: &["npm packages", "guests"],
+            lane: Beside,
+            work: Check(|ground| {
+                guests::build_package(ground.paths)?;
+                npm::build(ground.paths).map(|weight| anstream::eprint!("{weight}"))
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "npm tests",
+            does: "the tarball in Node",
+            // The life of an agent is told in Rust and Python too, and compared.
+            needs: &["npm package", "native", "python"],
+            lane: Beside,
+            work: Tests(|ground| Ok(vec![npm::script(ground.paths, "test")])),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "npm tests, bundlers",
+            does: "the tarball in bundlers, in workerd, in Bun and in a browser",
+            needs: &["npm package", "browser"],
+            lane: Beside,
+            work: Tests(|ground| {
+                Ok(vec![with_browser(ground, npm::script(ground.paths, "test:bundlers"))])
+            }),
+        },
+    ),
+    (
+        Tier::Test,
+        Stage {
+            name: "workbench tests",
+            does: "npm run typecheck, npm run test",
+            needs: &["workbench packages", "guests"],
+            lane: Beside,
+            work: Tests(|ground| {
+                web_demo::script(ground.paths, "typecheck").build()?;
+                Ok(vec![web_demo::script(ground.paths, "test")])
+            }),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "workbench in a browser",
+            does: "recorded traces, npm run build, npm run e2e",
+            needs: &["workbench packages", "native", "guests", "browser"],
+            lane: Beside,
+            work: Tests(|ground| {
+                web_demo::bundle(ground.paths)?;
+                web_demo::script(ground.paths, "build").build()?;
+                let call = web_demo::script(ground.paths, "e2e");
+                Ok(vec![with_browser(ground, call.env("WAKEFUL", ground.paths.wakeful()))])
+            }),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "crash",
+            does: "processes die, a twentieth of `cargo xtask crash`",
+            needs: &["native"],
+            lane: Beside,
+            work: Check(|ground| shares::crash(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "load",
+            does: "a server under load and kills, a small part of `cargo xtask load`",
+            needs: &["native"],
+            lane: Beside,
+            work: Check(|ground| shares::load(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "fleet",
+            does: "three servers on one store under faults, a small part of `cargo xtask fleet`",
+            needs: &["native", "postgres"],
+            lane: Beside,
+            work: Check(|ground| shares::fleet(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "crates",
+            does: "packed and checked",
+            needs: &["guests", "workbench in a browser"],
+            lane: Native,
+            work: Check(|ground| {
+                package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))
+            }),
+        },
+    ),
 ];
 
 fn format(paths: &Paths) -> Result<(), Failure> {
-    Call::cargo(paths, "format", "fmt").args(["--all", "--check"]).build()?;
-    // The tools are a separate workspace.
-    Call::cargo(paths, "format-tools", "fmt")
-        .args(["--manifest-path", "xtask/tools/Cargo.toml", "--check"])
-        .build()
+    Call::cargo(paths, "format", "fmt").args(["--all", "--check"]).build()
 }
 
-fn clippy(ground: &Ground, log: &str, selection: &[&str]) -> Result<(), Failure> {
+fn clippy(ground: &Ground<'_>, log: &str, selection: &[&str]) -> Result<(), Failure> {
     Call::cargo(ground.paths, &format!("clippy-{log}"), "clippy")
         .args(selection)
         .args(["--all-targets", "--", "-D", "warnings"])
         .build()
 }
 
-fn wasm_tests(ground: &Ground, test: &str) -> Call {
+fn wasm_tests(ground: &Ground<'_>, test: &str) -> Call {
     // A list instead of the environment variable, because cargo splits that one at spaces in a
     // path.
-    let runner =
-        format!("target.{}.runner = [{:?}, \"test-runner\"]", guests::TARGET, ground.paths.tools());
+    let runner = format!("target.{}.runner = [{:?}]", guests::TARGET, tools::runner(ground.paths));
     Call::cargo(ground.paths, &format!("wasm-tests-{test}"), "test")
         .args(["-p", "wakeful-web", "--features", "workbench"])
         .args(GUEST_TARGET)
@@ -388,8 +539,8 @@ fn wasm_tests(ground: &Ground, test: &str) -> Call {
 
 /// Passes the browser to the tests. Without one, the tests that need it fail with their own
 /// message.
-fn with_browser(ground: &Ground, call: Call) -> Call {
-    match &ground.browser {
+fn with_browser(ground: &Ground<'_>, call: Call) -> Call {
+    match ground.browser.get() {
         Some(Browser { chrome, driver }) => call.env("CHROME", chrome).env("CHROMEDRIVER", driver),
         None => call,
     }

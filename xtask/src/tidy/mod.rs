@@ -13,8 +13,10 @@ mod machine;
 mod names;
 mod opening;
 mod released;
+mod size;
 pub mod statements;
 pub mod test_parts;
+mod times;
 pub mod tree;
 mod unfinished;
 mod versions;
@@ -55,7 +57,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 17] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 19] = [
     opening::check,
     layers::check,
     length::check,
@@ -71,28 +73,54 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 17] = [
     released::check,
     versions::check,
     frozen::check,
+    size::check,
+    times::check,
     width::check,
     words::check,
 ];
 
-/// What is listed beside the findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listing {
-    /// Nothing.
-    None,
-    /// The statements of the contract that nothing cites.
-    Uncited,
-    /// Every statement, with the code and the test that cite it.
-    Statements,
+/// Check what no compiler checks: layers, words, widths, names, citations
+///
+/// Prints each finding as `file:line: what is wrong; what to do`:
+///
+/// layers: a module of the core uses only modules above it in core/src/lib.rs
+///
+/// words: size of README and ARCHITECTURE, one sentence per line in Markdown, no phrase of a list;
+/// frozen texts are in one place
+///
+/// files: opening comment, length, names, 100 columns, unfinished code, switched-off tests
+///
+/// machines: paths of one machine, registry hosts
+///
+/// lists: reasons for dependencies, fixture folders, released worlds, versions, times on pages
+///
+/// citations: each statement of docs/contract.md has code and a test that cite it, as `contract
+/// 5.3`, `D4` or `I16`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub(crate) struct Options {
+    /// First print a line per statement: its number, the first code and the first test that cite it
+    /// (`-` for none), `(live)`
+    #[arg(long)]
+    statements: bool,
+    /// First print the statements that nothing cites
+    #[arg(long)]
+    uncited: bool,
+    /// First print the lines of code: product, tests and tools
+    #[arg(long)]
+    size: bool,
 }
 
 /// Prints what is asked for, the findings, and what the tree does not cite yet.
-pub(crate) fn tidy(paths: &Paths, list: Listing) -> Result<ExitCode, Failure> {
+pub(crate) fn tidy(paths: &Paths, options: Options) -> Result<ExitCode, Failure> {
     let tree = read(paths)?;
-    match list {
-        Listing::None => {}
-        Listing::Uncited => anstream::println!("not cited: {}", gaps::uncited(&tree).join(" ")),
-        Listing::Statements => anstream::print!("{}", gaps::listing(&tree)),
+    if options.uncited {
+        anstream::println!("not cited: {}", gaps::uncited(&tree).join(" "));
+    }
+    if options.statements {
+        anstream::print!("{}", gaps::listing(&tree));
+    }
+    if options.size {
+        anstream::print!("{}", size::listing(&tree));
     }
     let findings = findings(&tree);
     for finding in &findings {

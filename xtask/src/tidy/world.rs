@@ -1,40 +1,30 @@
-//! docs/world.md matches its WIT, and the payloads that it names are in the schema.
+//! The payloads that the WIT names are in the published schema.
 
 use super::{Finding, tree::Tree};
-use crate::world::{FOLDER, PAGE, page};
 
+const FOLDER: &str = "wasm/wit/";
 const SCHEMA: &str = "docs/wakeful.schema.json";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let files = tree.files.iter().filter(|file| file.path.starts_with(FOLDER));
-    let page = match page(files.map(|file| (file.path.as_str(), file.text.as_str()))) {
-        Ok(page) => page,
-        Err(why) => return vec![Finding::new(FOLDER, 0, why)],
-    };
-    let mut findings = Vec::new();
-    if tree.file(PAGE).is_none_or(|file| file.text != page) {
-        findings.push(Finding::new(
-            PAGE,
-            0,
-            format!("it is not what {FOLDER} says; run `cargo xtask world`"),
-        ));
-    }
     let schema = tree.file(SCHEMA).map_or("", |file| &file.text);
-    for name in payloads(&page).filter(|name| !schema.contains(&format!("\"{name}\": {{"))) {
-        findings.push(Finding::new(
-            FOLDER,
-            0,
-            format!(
-                "it names the payload `{name}`, which {SCHEMA} does not define; name one of those"
-            ),
-        ));
+    let is_wit = |path: &str| path.starts_with(FOLDER) && path.ends_with(".wit");
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| is_wit(&file.path)) {
+        for (number, line) in file.lines() {
+            let unknown =
+                payloads(line).filter(|name| !schema.contains(&format!("\"{name}\": {{")));
+            findings.extend(unknown.map(|name| {
+                let text = format!("the payload `{name}` is not in {SCHEMA}; name one that is");
+                Finding::new(&file.path, number, text)
+            }));
+        }
     }
     findings
 }
 
 /// The names in backticks that are written like a type.
-fn payloads(page: &str) -> impl Iterator<Item = &str> {
-    let quoted = page.split('`').skip(1).step_by(2);
+fn payloads(line: &str) -> impl Iterator<Item = &str> {
+    let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(|word| {
         word.starts_with(char::is_uppercase) && word.chars().all(char::is_alphanumeric)
     })
@@ -45,30 +35,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_says_something_else_is_found() {
-        let path = format!("{FOLDER}a.wit");
-        let wit = "package a:b;\n\
-                   interface i {\n\
-                   \x20 /// Takes a `Receipt`.\n\
-                   \x20 f: func() -> u64;\n\
-                   }\n\
-                   world w {\n\
-                   \x20 import i;\n\
-                   }\n";
-        let schema = (SCHEMA, "{\"$defs\":{\"Receipt\": {}}}");
-        let made = page([(path.as_str(), wit)].into_iter()).expect("a page");
-        let found = |wit: &str, page: &str, schema: (&str, &str)| {
-            check(&Tree::from_files(&[(&path, wit), (PAGE, page), schema]))
-                .into_iter()
-                .map(|finding| finding.text)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(found(wit, &made, schema), [""; 0]);
-        assert!(found(wit, "# The world\n", schema)[0].contains("run `cargo xtask world`"));
-        assert!(
-            found(&wit.replace("u64", "u32"), &made, schema)[0].contains("run `cargo xtask world`")
-        );
-        assert!(found(wit, &made, (SCHEMA, "{}"))[0].contains("the payload `Receipt`"));
-        assert!(found("package", &made, schema)[0].contains("a.wit:1"));
+    fn a_payload_that_the_schema_lacks_is_found() {
+        let wit = "/// Takes a `Fact`, and gives\n/// a `Recipe` or an `entry`.\n";
+        let tree = Tree::from_files(&[
+            ("wasm/wit/1/a.wit", wit),
+            (SCHEMA, "{ \"$defs\": { \"Fact\": {} } }"),
+        ]);
+        let found: Vec<_> =
+            check(&tree).iter().map(|finding| (finding.line, finding.text.clone())).collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, 2);
+        assert!(found[0].1.contains("`Recipe`"), "{found:?}");
     }
 }

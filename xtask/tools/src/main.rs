@@ -1,34 +1,26 @@
-//! The build tools that cargo cannot install, in one program: `bindgen` (the wasm-bindgen CLI),
-//! `test-runner` (its test runner), `componentize` (makes a component from a core module) and
-//! `order` (orders a module's functions so that it compresses well).
+//! What makes guests, as one program over well-kept libraries: `bindgen` (wasm-bindgen),
+//! `componentize` (wit-component), and `order`, which orders a module's functions so that it
+//! compresses well.
 
 mod order;
 
-use std::{env, ffi::OsString, fs, process::ExitCode};
+use std::{env, fs, path::Path, process::ExitCode};
 
+use wasm_bindgen_cli_support::Bindgen;
 use wit_component::ComponentEncoder;
 
-const USAGE: &str = "usage: wakeful-tools bindgen ARGS... | test-runner ARGS... | componentize MODULE COMPONENT | order MODULE";
+const USAGE: &str =
+    "usage: wakeful-tools bindgen MODULE FOLDER | componentize MODULE COMPONENT | order MODULE";
 
 fn main() -> ExitCode {
-    // Cargo passes no subcommand to a runner, so the runner's configuration has `test-runner`.
-    let mut args = env::args_os();
-    let program = args.next().unwrap_or_default();
-    let command = args.next().unwrap_or_default();
-    let rest: Vec<OsString> = std::iter::once(program).chain(args).collect();
-    let done = match command.to_str() {
-        Some("bindgen") => wasm_bindgen_cli::wasm_bindgen::run_cli_with_args(rest)
-            .map_err(|why| format!("{why:?}")),
-        Some("test-runner") => wasm_bindgen_cli::wasm_bindgen_test_runner::run_cli_with_args(rest)
-            .map_err(|why| format!("{why:?}")),
-        Some("componentize") => match rest.as_slice() {
-            [_, module, component] => componentize(module, component),
-            _ => Err(USAGE.to_owned()),
-        },
-        Some("order") => match rest.as_slice() {
-            [_, module] => order(module),
-            _ => Err(USAGE.to_owned()),
-        },
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["bindgen", module, folder] => bindgen(Path::new(module), Path::new(folder)),
+        ["componentize", module, component] => {
+            change(Path::new(module), Path::new(component), componentize)
+        }
+        ["order", module] => change(Path::new(module), Path::new(module), order::by_likeness),
         _ => Err(USAGE.to_owned()),
     };
     match done {
@@ -40,22 +32,36 @@ fn main() -> ExitCode {
     }
 }
 
-fn componentize(module: &OsString, component: &OsString) -> Result<(), String> {
-    let bytes =
-        fs::read(module).map_err(|why| format!("cannot read {}: {why}", module.display()))?;
-    let encoded = ComponentEncoder::default()
-        .validate(true)
-        .module(&bytes)
-        .and_then(|mut encoder| encoder.encode())
-        .map_err(|why| format!("{} is not a component module: {why:#}", module.display()))?;
-    fs::write(component, encoded)
-        .map_err(|why| format!("cannot write {}: {why}", component.display()))
+/// Writes what JavaScript loads: the module as an ES module for hosts that compile it themselves.
+fn bindgen(module: &Path, folder: &Path) -> Result<(), String> {
+    let mut bindgen = Bindgen::new();
+    let made = bindgen.web(true).and_then(|bindgen| {
+        bindgen
+            .input_path(module)
+            .out_name("wakeful_web")
+            .typescript(true)
+            // A bundler would look for the module at the default path, which is not where we keep
+            // it.
+            .omit_default_module_path(true)
+            .generate(folder)
+    });
+    made.map_err(|why| format!("{}: {why:?}", module.display()))
 }
 
-fn order(module: &OsString) -> Result<(), String> {
-    let bytes =
-        fs::read(module).map_err(|why| format!("cannot read {}: {why}", module.display()))?;
-    let ordered =
-        order::by_likeness(&bytes).map_err(|why| format!("{}: {why}", module.display()))?;
-    fs::write(module, ordered).map_err(|why| format!("cannot write {}: {why}", module.display()))
+fn componentize(module: &[u8]) -> Result<Vec<u8>, String> {
+    ComponentEncoder::default()
+        .validate(true)
+        .module(module)
+        .and_then(|mut encoder| encoder.encode())
+        .map_err(|why| format!("it is not a component module: {why:#}"))
+}
+
+fn change(
+    from: &Path,
+    to: &Path,
+    how: impl Fn(&[u8]) -> Result<Vec<u8>, String>,
+) -> Result<(), String> {
+    let bytes = fs::read(from).map_err(|why| format!("cannot read {}: {why}", from.display()))?;
+    let changed = how(&bytes).map_err(|why| format!("{}: {why}", from.display()))?;
+    fs::write(to, changed).map_err(|why| format!("cannot write {}: {why}", to.display()))
 }
