@@ -42,40 +42,41 @@ pub(crate) enum Command {
     /// Let libFuzzer look for bytes that break the decoder, the readers or the guest
     ///
     /// facts: the decoder of facts, the planes and the ladder, under the invariants. foreign: the
-    /// reader of fixtures and data folders. ledger: the reader of entries, also of entries that only
-    /// a broken writer could have sealed. exports: the functions of the guest, in wasmtime.
+    /// reader of fixtures and data folders. ledger: the reader of entries, also of entries that
+    /// only a broken writer could have sealed. exports: the functions of the guest, in wasmtime.
     ///
     /// A panic, a trap, a broken invariant, a limit that is reached, or an input that takes half a
-    /// minute is a finding; its input is then in fuzz/artifacts. This needs cargo-fuzz and a nightly
-    /// compiler. Every test run replays what is in fuzz/corpus.
+    /// minute is a finding; its input is then in fuzz/artifacts. This needs cargo-fuzz and a
+    /// nightly compiler. Every test run replays what is in fuzz/corpus.
     Fuzz(fuzz::Request),
     /// Report which lines, rules and rows of the core the tests reach
     ///
-    /// Builds the core, the host and the tests with rustc's counters (cargo-llvm-cov). Runs the unit
-    /// tests of wakeful-core, and the tests of wakeful-tests that need only the source tree. For
-    /// ladder, derive, record, state and fact of core/src it prints how many lines, regions and
+    /// Builds the core, the host and the tests with rustc's counters (cargo-llvm-cov). Runs the
+    /// unit tests of wakeful-core, and the tests of wakeful-tests that need only the source tree.
+    /// For ladder, derive, record, state and fact of core/src it prints how many lines, regions and
     /// functions of each file were executed, and the lines that were not. It also prints each rule
-    /// of the ladder with how often it decided and the test that names it, and how often each row of
-    /// closure and continuation was reached.
+    /// of the ladder with how often it decided and the test that names it, and how often each row
+    /// of closure and continuation was reached.
     ///
     /// It fails if the executed lines of ladder or derive are below the floors in
-    /// proof/src/coverage/mod.rs, if a rule never decided, if a row was never reached, or if no test
-    /// names a rule. It needs cargo-llvm-cov, and rustup's component llvm-tools or the paths of
-    /// LLVM's programs in LLVM_COV and LLVM_PROFDATA.
+    /// proof/src/coverage/mod.rs, if a rule never decided, if a row was never reached, or if no
+    /// test names a rule. It needs cargo-llvm-cov, and rustup's component llvm-tools or the paths
+    /// of LLVM's programs in LLVM_COV and LLVM_PROFDATA.
     Coverage,
     /// Change the core in small ways, one at a time, and see whether a test fails
     ///
     /// cargo-nextest runs the unit tests of the core and the tests of wakeful-tests that need no
-    /// guest, until one fails; a guest that was built before the mutant would notice everything. The
-    /// copy of the source tree is target/mutants/tree, and its builds are in target/mutants/target.
+    /// guest, until one fails; a guest that was built before the mutant would notice everything.
+    /// The copy of the source tree is target/mutants/tree, and its builds are in
+    /// target/mutants/target.
     ///
-    /// Files whose mutants were all tried are listed in proof/src/mutants/settled.txt, which belongs
-    /// into a commit. Such a file is tried again if its code changed. A run that was stopped
-    /// continues with its file.
+    /// Files whose mutants were all tried are listed in proof/src/mutants/settled.txt, which
+    /// belongs into a commit. Such a file is tried again if its code changed. A run that was
+    /// stopped continues with its file.
     ///
-    /// It ends with the survivors, the counts, and the share of compiling mutants that were noticed.
-    /// Survivors that may survive are listed in proof/src/mutants/survivors.txt, each with its
-    /// reason; they count as missed. It fails if fewer than 95 % were noticed.
+    /// It ends with the survivors, the counts, and the share of compiling mutants that were
+    /// noticed. Survivors that may survive are listed in proof/src/mutants/survivors.txt, each with
+    /// its reason; they count as missed. It fails if fewer than 95 % were noticed.
     Mutants(mutants::Request),
     /// Run the tests of the core under Miri, also for two unlike machines
     ///
@@ -96,9 +97,9 @@ pub(crate) enum Command {
     },
     /// Make deliberate mistakes in a copy, and see whether each method finds its own
     ///
-    /// Makes the mistakes of proof/src/seeded/mistakes.rs, one at a time, in a copy of the tree, and
-    /// runs the methods that must find each. The first run compiles most of the native side in the
-    /// copy; a mistake takes some minutes. If a run of all finds all, it is kept in
+    /// Makes the mistakes of proof/src/seeded/mistakes.rs, one at a time, in a copy of the tree,
+    /// and runs the methods that must find each. The first run compiles most of the native side in
+    /// the copy; a mistake takes some minutes. If a run of all finds all, it is kept in
     /// docs/proof/runs.json, and docs/proof.md is written again.
     Seeded {
         /// Only what these methods must find; in a name of two words, write a hyphen

@@ -6,6 +6,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
     io::{self, IsTerminal, Read, Write},
+    ops::Range,
     path::PathBuf,
     process::{Child, Command, ExitCode, ExitStatus, Stdio},
     thread,
@@ -50,24 +51,27 @@ thread_local! {
 /// The processor time of this thread and of the programs that it called, with what they waited
 /// for. Zero on systems without `/proc`.
 pub(crate) fn spent() -> Duration {
-    SPENT.get() + processor_time("/proc/thread-self/stat").map_or(Duration::ZERO, |(_, time)| time)
+    // Without children: those of a thread are all that this process waited for, of any thread.
+    let own = processor_time("/proc/thread-self/stat", 11..13);
+    SPENT.get() + own.map_or(Duration::ZERO, |(_, time)| time)
 }
 
-/// The state of a process and its processor time, with that of the children that it waited for.
-/// `/proc` counts in hundredths of a second on every architecture.
-fn processor_time(stat: &str) -> Option<(String, Duration)> {
+/// The state of a process, and the sum of these fields of its file: 11 and 12 are its processor
+/// time, 13 and 14 that of the children that it waited for. They count hundredths of a second on
+/// every architecture.
+fn processor_time(stat: &str, fields: Range<usize>) -> Option<(String, Duration)> {
     let stat = fs::read_to_string(stat).ok()?;
     // The name of the program stands before, in parentheses, and may contain anything.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let times = fields.get(11..15)?.iter().map(|time| time.parse::<u64>().ok());
+    let all: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let times = all.get(fields)?.iter().map(|time| time.parse::<u64>().ok());
     let hundredths: u64 = times.sum::<Option<u64>>()?;
-    Some(((*fields.first()?).to_owned(), Duration::from_millis(10 * hundredths)))
+    Some(((*all.first()?).to_owned(), Duration::from_millis(10 * hundredths)))
 }
 
 /// Whether a program has ended, and how. Its processor time can be read only before that.
 fn look(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     // A process that has ended and was not waited for is a zombie.
-    let ended = processor_time(&format!("/proc/{}/stat", child.id()));
+    let ended = processor_time(&format!("/proc/{}/stat", child.id()), 11..15);
     let ended = ended.filter(|(state, _)| state == "Z").map(|(_, time)| time);
     let status = child.try_wait()?;
     if status.is_some() {
@@ -183,7 +187,10 @@ impl Call {
 
     /// Runs a build whose output is not for people. It is kept, and shown only if it fails.
     pub(crate) fn quietly(self) -> Result<(), Failure> {
-        without_progress(|| self.recorded()).map(drop)
+        without_progress(|| self.recorded()).map(drop).map_err(|failure| {
+            let lines = failure.printed.lines().filter(|line| !line.starts_with('{'));
+            Failure { printed: lines.collect::<Vec<_>>().join("\n"), ..failure }
+        })
     }
 
     /// Runs it with the input and output of this process. Returns how it ended.

@@ -16,7 +16,7 @@ const MEASURED: [(&str, &str); 3] = [
     ("test-all", "cargo xtask test --all"),
 ];
 
-/// Where the times of a command are kept after each run of it.
+/// The file that keeps the times of the last run of a command.
 pub(crate) fn file(paths: &Paths, name: &str) -> std::path::PathBuf {
     paths.log(&format!("times-{name}")).with_extension("json")
 }
@@ -98,9 +98,8 @@ fn minutes(page: &str) -> Option<[u64; 3]> {
 pub(crate) fn sentence(page: &str) -> Option<String> {
     let [run, test, all] = minutes(page)?;
     Some(format!(
-        "The first `run` takes {run} minutes of processor time, `test` after it {test}, and `test \
-         --all` {all} ([docs/times.md](docs/times.md)); two idle cores do two of them in one by \
-         the clock."
+        "The first `run` takes {run} minutes of processor time, `test` after it {test}, `test \
+         --all` {all} ([by stage](docs/times.md)); two idle cores halve that by the clock."
     ))
 }
 
@@ -127,6 +126,6 @@ mod tests {
         assert!(page.contains("| tidy | 1 s | 2 s | 3 |\n"), "{page}");
         let sentence = sentence(&page).expect("three numbers");
         assert!(sentence.starts_with("The first `run` takes 10 minutes"), "{sentence}");
-        assert!(sentence.contains("`test` after it 2, and `test --all` 1 "), "{sentence}");
+        assert!(sentence.contains("`test` after it 2, `test --all` 1 "), "{sentence}");
     }
 }

@@ -53,7 +53,7 @@ fn replay(path: &Path) -> Result<Replayed, Box<dyn Error>> {
     let mut folder = Folder::new();
     read(path, path, &mut folder)?;
     let expected = Expected::of_folder(&folder)?.ok_or("it has no expected.json")?;
-    let now = REPLAYED_AT.parse::<Timestamp>()?;
+    let now = Timestamp::parse(REPLAYED_AT)?;
     let import = Import::of_folder(&folder, now)?;
     let mut machine = Machine::new(Options::new(import.agent_id().clone()));
     // No batch is stored: this machine ends with the replay.

@@ -1,5 +1,5 @@
-//! Plays a story. The host is as small as possible: a ledger in memory, a clock that the story sets,
-//! and turns that the story tells.
+//! Plays a story. The host is as small as possible: a ledger in memory, a clock that the story
+//! sets, and turns that the story tells.
 
 use std::{error::Error, fs, path::Path};
 

@@ -8,7 +8,12 @@ mod imports;
 #[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
 mod bindings;
 
-bindings::export!(Component with_types_in bindings);
+#[allow(unsafe_code, unreachable_pub, clippy::all)]
+mod exported {
+    crate::bindings::export!(Component with_types_in crate::bindings);
+
+    use super::Component;
+}
 
 use agent::Component;
 

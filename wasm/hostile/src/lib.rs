@@ -7,7 +7,12 @@ mod misdeed;
 #[path = "../../component/src/bindings.rs"]
 mod bindings;
 
-bindings::export!(Hostile with_types_in bindings);
+#[allow(unsafe_code, unreachable_pub, clippy::all)]
+mod exported {
+    crate::bindings::export!(Hostile with_types_in crate::bindings);
+
+    use super::Hostile;
+}
 
 use bindings::exports::wakeful::scheduler::agent::{Error, ErrorCode, Guest, Mode};
 

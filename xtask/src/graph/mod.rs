@@ -59,7 +59,7 @@ pub(crate) struct Stage {
     pub(crate) work: Work,
 }
 
-/// Where a stage runs.
+/// The lane of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// It calls cargo for the native target, whose build folder has one lock.

@@ -1,5 +1,5 @@
-//! What `cargo xtask test --quick` runs: the tests of the core, the scenarios, the fixtures, and the
-//! tests of the crates that differ from the last commit.
+//! What `cargo xtask test --quick` runs: the tests of the core, the scenarios, the fixtures, and
+//! the tests of the crates that differ from the last commit.
 
 use std::collections::BTreeSet;
 

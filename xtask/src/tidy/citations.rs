@@ -6,8 +6,8 @@ use super::{
 };
 
 /// The folders whose code and tests may cite a statement.
-const CITING: [&str; 8] =
-    ["core/", "host-native/", "agent/", "serve/", "cli/", "wasm/", "tests/", "web-demo/"];
+const CITING: [&str; 9] =
+    ["core/", "host-native/", "agent/", "serve/", "cli/", "lab/", "wasm/", "tests/", "web-demo/"];
 
 /// One number in one comment.
 #[derive(Debug, PartialEq, Eq)]

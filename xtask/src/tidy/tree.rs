@@ -26,7 +26,10 @@ impl Tree {
             let text = String::from_utf8(fs::read(root.join(&path))?).unwrap_or_default();
             Ok(File { path, text })
         };
-        Ok(Self { files: source_paths(root)?.into_iter().map(read).collect::<io::Result<_>>()? })
+        let mut files: Vec<File> =
+            source_paths(root)?.into_iter().map(read).collect::<io::Result<_>>()?;
+        files.retain(|file| file.extension() != "rs" || !file.text.starts_with("//! Generated "));
+        Ok(Self { files })
     }
 
     /// A tree of these files.
