@@ -1,16 +1,14 @@
 //! What commands may do.
 //!
 //! A [`Policy`] is what people write. A [`Confinement`] is a policy over a [`Workspace`] and is
-//! passed to [`Running::start`]. It works in two ways. [`Confinement::judge`] reads a command line
-//! before it runs, and refuses it with a reason and a way out ([`Refusal`]). The kernel (Landlock)
-//! restricts the processes themselves: this program is started again, gives up its rights, and
-//! becomes the command. [`Redactor`] removes secrets from the output of commands.
+//! passed to [`Running::start`]. The kernel restricts the processes themselves: this program is
+//! started again behind the wall, gives up its rights, and becomes the command. What a command line
+//! says does not matter. [`Redactor`] removes secrets from the output of commands.
 //!
 //! [`Running::start`]: crate::command::Running::start
 
 mod calls;
 mod environment;
-mod judge;
 mod kernel;
 mod launch;
 mod mounts;
@@ -23,7 +21,6 @@ mod report;
 mod resources;
 mod user;
 mod wall;
-mod words;
 mod workspace;
 
 use std::{
@@ -34,7 +31,6 @@ use std::{
     process::Command,
 };
 
-use judge::Judge;
 use kernel::{Held, Rights};
 use mounts::{Mounted, opened_program};
 use places::Places;
@@ -50,10 +46,7 @@ pub use launch::launched;
 pub(crate) use mounts::Inherited;
 use network::Proxy;
 pub use network::{HostError, HostRule, Network};
-pub use policy::{
-    Commands, Environment, Files, Kernel, Leftovers, NamePattern, Place, Policy, PolicyLimits,
-    Words,
-};
+pub use policy::{Environment, Files, Kernel, Leftovers, NamePattern, Place, Policy, PolicyLimits};
 pub(crate) use redact::INSTEAD;
 pub use redact::{RedactedStream, Redactor};
 pub use refusal::Refusal;
@@ -295,27 +288,6 @@ impl Confinement {
     /// The folder for temporary files.
     pub(crate) fn scratch(&self) -> &Path {
         &self.scratch
-    }
-
-    /// Checks whether a command line may run in a folder that [`Workspace::resolve`] returned. A
-    /// line whose commands are not clear is refused.
-    ///
-    /// # Errors
-    /// Why it may not run, and what to do instead.
-    pub fn judge(&self, cmd: &str, workdir: &Path) -> Result<(), Refusal> {
-        self.judgement().judge(cmd, workdir)
-    }
-
-    /// Checks whether this program may be the shell of a command line.
-    ///
-    /// # Errors
-    /// Why it may not, and what to do instead.
-    pub fn judge_shell(&self, shell: &str) -> Result<(), Refusal> {
-        self.judgement().shell(shell)
-    }
-
-    fn judgement(&self) -> Judge<'_> {
-        Judge { commands: &self.policy.commands, places: &self.places }
     }
 
     /// The environment of commands: the host's variables that the policy allows, `PATH` without

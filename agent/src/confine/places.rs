@@ -28,13 +28,9 @@ const OF_THE_SYSTEM: [&str; 12] = [
 const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// Names of a process's own streams. They lead somewhere else in each process.
-const STREAMS: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/"];
-
 /// The files and folders that commands may use, by their real paths.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    root: PathBuf,
     home: Option<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
@@ -55,7 +51,6 @@ impl Places {
         };
         let system = OF_THE_SYSTEM.into_iter().map(PathBuf::from).chain(open_in_etc()).collect();
         Self {
-            root: root.to_owned(),
             home: home.map(Path::to_owned),
             read: [real(system), real(read)].concat(),
             write: [vec![root.to_owned()], real(write)].concat(),
@@ -68,10 +63,6 @@ impl Places {
         self.read.extend_from_slice(read);
         self.write.extend_from_slice(write);
         self
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.root
     }
 
     pub(super) fn read(&self) -> &[PathBuf] {
@@ -99,44 +90,6 @@ impl Places {
     /// Whether a shell can read the user's profile.
     pub(super) fn shows_home(&self) -> bool {
         self.home.as_deref().is_some_and(|home| self.is_readable(&real_path(home)))
-    }
-
-    /// The target of a path, relative to a folder.
-    pub(super) fn resolve(&self, folder: &Path, text: &str) -> PathBuf {
-        real_path(&folder.join(self.below_home(text).unwrap_or_else(|| text.into())))
-    }
-
-    /// The target of a word of a command, if it is a path. That is a path from the root whose first
-    /// folder exists, one below the home folder, or one relative to a known folder. If the shell
-    /// expands a part of the word, only the folder before that part counts.
-    pub(super) fn meant(&self, word: &str, folder: Option<&Path>) -> Option<PathBuf> {
-        let below_home = self.below_home(word);
-        let text = below_home.as_deref().and_then(Path::to_str).unwrap_or(word);
-        let text = match text.find(['$', '`', '*', '?', '[', '{']) {
-            Some(made) => &text[..text[..made].rfind('/')?],
-            None => text,
-        };
-        let from_root = text
-            .strip_prefix('/')
-            .map(|below| below.trim_start_matches('/').split('/').next().unwrap_or_default());
-        let is_stream = STREAMS.iter().any(|stream| text.starts_with(stream));
-        match from_root {
-            _ if text.is_empty() || is_stream => None,
-            // A single slash is more often a separator than the root folder, which commands may not
-            // read anyway.
-            Some("") => None,
-            // Many words begin with a slash and are not paths, such as `/foo/d` for `sed`.
-            Some(first) => Path::new("/").join(first).exists().then(|| real_path(text.as_ref())),
-            None => folder.map(|folder| real_path(&folder.join(text))),
-        }
-    }
-
-    /// Resolves `~/x` and `$HOME/x`, if the home folder is known.
-    fn below_home(&self, text: &str) -> Option<PathBuf> {
-        let below = ["~", "$HOME", "${HOME}"].iter().find_map(|home| text.strip_prefix(home))?;
-        let home = self.home.as_deref()?;
-        (below.is_empty() || below.starts_with('/'))
-            .then(|| home.join(below.trim_start_matches('/')))
     }
 }
 

@@ -56,7 +56,7 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
         in_folder("/etc"),
         in_folder("sub/link"),
     ];
-    let words = [
+    let plain = [
         "cat ../outside/secret",
         "cat link/secret",
         "cat sub/../../outside/secret",
@@ -73,7 +73,7 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     ];
     let calls = refused
         .into_iter()
-        .chain(words.iter().chain(&hidden).map(|cmd| exec(cmd)))
+        .chain(plain.iter().chain(&hidden).map(|cmd| exec(cmd)))
         .chain([("ExecCommand", json!({ "cmd": "sleep 0.2; sh escape.sh", "yield_time_ms": 50 }))]);
     let place = calling(calls.collect());
     let (outside, home) = (place.folder().join("outside"), place.folder().join("home"));
@@ -106,7 +106,6 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     assert_eq!(fs::read_to_string(outside.join("victim")).expect("a file"), "whole");
     let answers = answers(&place);
     assert_eq!(answers[..5].iter().map(kind).collect::<Vec<_>>(), ["execution_root_violation"; 5]);
-    assert_eq!(answers[5..11].iter().map(kind).collect::<Vec<_>>(), ["path_outside_workspace"; 6]);
     assert_eq!(
         answers[14]["status"], "success",
         "a link may be created, but it leads nowhere: {}",
@@ -152,56 +151,6 @@ fn the_environment_of_the_host_is_not_seen() {
         answers(&place)[0].to_string().contains("PATH="),
         "the command sees the allowed variables"
     );
-}
-
-#[test]
-fn what_the_policy_denies_does_not_run_however_it_is_hidden() {
-    let hidden = [
-        "touch ran",
-        "to\"uc\"h ran",
-        "t'ouch' ran",
-        "to\\uch ran",
-        "/usr/bin/touch ran",
-        "true && touch ran",
-        "echo $(touch ran)",
-        "sh -c 'touch ran'",
-        "bash -c \"eval 'touch ran'\"",
-        "env X=1 touch ran",
-        "$(echo touch) ran",
-        "t=touch; $t ran",
-        "echo touch ran | sh",
-        "sh <<< 'touch ran'",
-        "sh <<END\ntouch ran\nEND",
-        "true\ntouch ran",
-        "f() { touch ran; }; f",
-    ];
-    let shells = ["python3", "./sh", "sub/bash", "env", "touch", "/usr/bin/env"];
-    let mut calls: Vec<_> = hidden.iter().map(|cmd| exec(cmd)).collect();
-    calls.extend(
-        shells.iter().map(|shell| ("ExecCommand", json!({ "cmd": "true", "shell": shell }))),
-    );
-    calls.push(("ExecCommand", json!({ "cmd": "echo fine", "shell": "/bin/sh" })));
-    let place = calling(calls);
-    let policy = place.folder().join("policy.toml");
-    fs::write(&policy, "[commands]\ndeny = [\"touch\"]\n").expect("a policy");
-    fs::write(place.workspace().join("sh"), "#!/bin/sh\n/usr/bin/touch ran\n").expect("a script");
-    place.rest(&["--prompt", "go", "--policy", policy.to_str().expect("text")]);
-    let answers = answers(&place);
-    for (cmd, answer) in hidden.iter().zip(&answers) {
-        assert!(
-            ["command_denied", "command_unreadable"].contains(&kind(answer)),
-            "{cmd}: {answer}"
-        );
-        assert!(
-            answer["error"]["message"].as_str().is_some_and(|why| why.len() > 20),
-            "the refusal has a reason: {answer}"
-        );
-    }
-    for (shell, answer) in shells.iter().zip(&answers[hidden.len()..]) {
-        assert_eq!(kind(answer), "shell_not_allowed", "{shell}: {answer}");
-    }
-    assert_eq!(answers.last().expect("answers")["result"]["stdout_preview"], "fine\n");
-    assert!(!place.workspace().join("ran").exists());
 }
 
 #[test]

@@ -508,12 +508,22 @@ fn only_a_wanted_command_that_the_model_called_restartable_is_started_again() {
 }
 
 #[test]
-fn a_command_that_the_policy_forbids_by_now_is_not_started_again_and_its_task_fails() {
-    let place = with_a_command_that_may_run_again();
+fn a_command_whose_folder_is_gone_by_now_is_not_started_again_and_its_task_fails() {
+    let place = Place::scripted(|asked| match asked.rounds() {
+        0 if asked.trigger().starts_with("[operator]") => {
+            let cmd = "echo ran >> ../runs; exec sleep 407.0418";
+            let call = json!({
+                "cmd": cmd, "workdir": "sub", "yield_time_ms": 100, "restartable": true
+            });
+            Answer::calls(&[("ExecCommand", call)])
+        }
+        _ => Answer::says("So be it."),
+    });
+    let folder = place.workspace().join("sub");
+    std::fs::create_dir(&folder).expect("a folder");
     killed_after(&place, 1, &["--prompt", "go"]);
-    let policy = place.folder().join("policy.toml");
-    std::fs::write(&policy, "[commands]\ndeny = [\"sleep\"]\n").expect("a file");
-    place.rest(&["--policy", &crate::program::arg(&policy)]);
+    std::fs::remove_dir(&folder).expect("it is empty");
+    place.rest(&[]);
     assert_eq!(runs(&place), 1);
     let all = tasks(&place.entries("default"));
     let last = all.last().expect("a task");
@@ -521,7 +531,7 @@ fn a_command_that_the_policy_forbids_by_now_is_not_started_again_and_its_task_fa
     assert_eq!(last.status, TaskStatus::Failed);
     assert!(
         summary.contains("could not be started again after a restart")
-            && summary.contains("`sleep`"),
+            && summary.contains("no such folder"),
         "{summary}"
     );
 }

@@ -90,23 +90,8 @@ impl<'a> Host<'a> {
         Self::calling(scene, [rounds.collect(), Vec::new()], &bare)
     }
 
-    /// Puts the lines of the model into scripts: what a line says is judged before it runs, and
-    /// only the wall is attacked here.
-    fn hidden(scene: &Scene, mut rounds: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
-        for (at, (name, arguments)) in rounds.iter_mut().flatten().enumerate() {
-            if let ("ExecCommand", Some(line)) = (*name, arguments["cmd"].as_str()) {
-                let script = format!("work/step-{at}");
-                scene.write(&script, &format!("{line}\n"));
-                arguments["cmd"] = format!("bash step-{at}").into();
-            }
-        }
-        rounds
-    }
-
     /// A host whose model and its child make these calls; the lines are what happens without one.
     pub(crate) fn calling(scene: &'a Scene, rounds: [Vec<Vec<Call>>; 2], bare: &str) -> Self {
-        let [own, child] = rounds;
-        let rounds = [Self::hidden(scene, own), child];
         let (program, ledger) = (users::program(), scene.path("ledger.sqlite"));
         Self { scene, rounds, before: String::new(), bare: bare.to_owned(), program, ledger }
     }

@@ -1,5 +1,4 @@
-//! What the kernel prevents, no matter what a command does. No command here is judged by its words
-//! first.
+//! What the kernel prevents, no matter what a command does.
 
 use std::{fs, net::TcpListener};
 

@@ -1,9 +1,8 @@
-//! What commands may do: what is refused before it runs, and what the walls prevent. The tests need
+//! What commands may do: what the walls prevent. The tests need
 //! bubblewrap and a kernel with Landlock (Linux 6.12 for all of it), and they fail with that reason
 //! without them.
 
 mod held;
-mod judged;
 mod limits;
 mod network;
 mod resolved;
@@ -91,7 +90,6 @@ impl House {
             .unwrap_or_else(|why| panic!("these tests need both walls: {why}"))
     }
 
-    /// Runs a command without judging it first, so that only the kernel confines it.
     fn run(&self, policy: &str, cmd: &str) -> Ran {
         self.run_as(policy, self.home.spec(cmd))
     }
