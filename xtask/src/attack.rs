@@ -1,4 +1,4 @@
-//! `cargo xtask attack`: commands try to reach what is not theirs, without a wall and behind each.
+//! `cargo xtask attack`: commands try to reach what is not theirs, without a wall and behind bubblewrap.
 
 use std::{fs, process::ExitCode};
 

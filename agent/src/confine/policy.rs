@@ -32,9 +32,6 @@ pub struct Policy {
     /// Which network commands may use.
     #[serde(default)]
     pub network: Network,
-    /// What happens if the kernel cannot enforce the policy.
-    #[serde(default)]
-    pub kernel: Kernel,
     /// How long what ended tasks left on the disk is kept.
     #[serde(default)]
     pub leftovers: Leftovers,
@@ -249,17 +246,6 @@ fn gibibyte() -> u64 {
     1 << 30
 }
 
-/// What happens if the kernel cannot enforce a policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
-#[serde(rename_all = "snake_case")]
-pub enum Kernel {
-    /// Commands are not run.
-    #[default]
-    Required,
-    /// Commands run, and the host reports what is not enforced.
-    BestEffort,
-}
-
 impl Policy {
     /// Reads a policy from TOML.
     ///
@@ -333,7 +319,6 @@ mod tests {
             "{}",
             refused("[files]\nopened = []\n")
         );
-        assert!(refused("kernel = \"maybe\"").contains("best_effort"));
         // Older policies named commands here.
         assert!(refused("\n[commands]\ndeny = []\n").contains("`commands`"));
         assert!(refused("[limits]\nseconds = -1\n").contains("line 2 column 11"));
@@ -352,7 +337,7 @@ mod tests {
             listed.hosts().expect("a list").iter().map(ToString::to_string).collect();
         assert_eq!(listed, ["crates.io", "*.pypi.org", "[::1]:8443"]);
         assert_eq!(
-            refused("kernel = \"required\"\nnetwork = [\"crates.io\", \"https://pypi.org\"]\n"),
+            refused("\nnetwork = [\"crates.io\", \"https://pypi.org\"]\n"),
             "`https://pypi.org` is not a host: it is a URL; write only the host of it, as in \
              `crates.io` at `network[1]`, line 2 column 25"
         );

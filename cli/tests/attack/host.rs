@@ -17,7 +17,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use wakeful_agent::{confine::Wall, openai::ChatMessage};
+use wakeful_agent::openai::ChatMessage;
 
 use crate::{
     openai::{answer::Answer, server::Server},
@@ -141,18 +141,14 @@ impl<'a> Host<'a> {
     /// The lines of the operator's shell.
     fn line(&self, server: &Server, ends_by_itself: bool) -> String {
         let (before, scene) = (&self.before, self.scene);
-        let Some(wall) = scene.wall else {
+        if scene.wall.is_none() {
             // The last word keeps the shell: it would become the last command otherwise.
             return format!("{before}\ncd '{}'\n{}\ntrue", scene.text("work"), self.bare);
-        };
-        let wall = match wall {
-            Wall::Bubblewrap => "bubblewrap",
-            Wall::Landlock => "landlock",
-        };
+        }
         let end = if ends_by_itself { "--until-rest" } else { "" };
         format!(
             "{before}\nexec '{}' run --provider openai --model test --base-url {} --ledger '{}' \
-             --workspace '{}' --confine {wall} --prompt go {end}",
+             --workspace '{}' --prompt go {end}",
             self.program.display(),
             server.url(),
             self.ledger.display(),

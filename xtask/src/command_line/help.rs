@@ -323,10 +323,10 @@ const ATTACK: &str = "\
 usage: cargo xtask attack [--row NAME] [--json]
 
 Lets commands attack what is not theirs: files, processes, terminals, networks, calls of the kernel,
-limits, git of the host, secrets. Each attack is tried in several ways, three times: without a wall,
-behind bubblewrap, and with Landlock alone. Whether it succeeded is seen from the host, such as by a
-file outside that changed or a process that is still there. Without a wall each must succeed, so that
-the suite can fail. Behind bubblewrap each must be held. With Landlock alone it is held or open.
+limits, git of the host, secrets. Each attack is tried in several ways, twice: without a wall, and
+behind bubblewrap. Whether it succeeded is seen from the host, such as by a file outside that changed
+or a process that is still there. Without a wall each must succeed, so that the suite can fail. Behind
+bubblewrap each must be held, or be open as the page says.
 SECURITY.md names each kind that is open, and a test compares it with the rows.
 
 As root everything runs a second time as `nobody`. A row that does not apply to a user or a machine
