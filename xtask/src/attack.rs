@@ -1,4 +1,5 @@
-//! `cargo xtask attack`: commands try to reach what is not theirs, without a wall and behind bubblewrap.
+//! `cargo xtask attack`: commands try to reach what is not theirs, without a wall and behind
+//! bubblewrap.
 
 use std::{fs, process::ExitCode};
 

@@ -1,5 +1,5 @@
-//! The kinds of attacks: what each breaks, and whether bubblewrap holds it. SECURITY.md has the same
-//! table, and a test compares the two.
+//! The kinds of attacks: what each breaks, and whether bubblewrap holds it. SECURITY.md has the
+//! same table, and a test compares the two.
 
 /// Attacks of one kind.
 pub(crate) struct Kind {

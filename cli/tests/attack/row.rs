@@ -64,8 +64,8 @@ pub(crate) const ROW: Row = Row {
     is_slow: false,
 };
 
-/// The walls in the order of the table. With `None` there is not any. A container is not among them:
-/// it holds the suite itself.
+/// The walls in the order of the table. With `None` there is not any. A container is not among
+/// them: it holds the suite itself.
 pub(crate) const WALLS: [Option<Wall>; 2] = [None, Some(Wall::Bubblewrap)];
 
 impl Row {
