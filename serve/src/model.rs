@@ -174,7 +174,7 @@ mod tests {
         }
         let said = notes.0.lock().expect("it is whole");
         let expected = [
-            "a: commands can use UDP (for all agents of this server)",
+            "a: commands can use the network (for all agents of this server)",
             "a: it is slow",
             "b: it is slow",
         ];
