@@ -8,6 +8,7 @@ use crate::{
     paths::Paths,
     postgres,
     stage::stage,
+    wall,
 };
 
 /// What every test run does.
@@ -30,6 +31,7 @@ const SHARE: [&str; 12] = [
 /// tests with these options.
 pub(crate) fn fleet(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     stage("postgres", "PostgreSQL, of which each cluster is made", || postgres::find(paths))?;
+    stage("wall", "bubblewrap, behind which agents run commands", || wall::find(paths))?;
     let mut options = options.to_vec();
     if let Some(at) = options.iter().position(|option| option == "--patroni") {
         let patroni = stage("patroni", "Patroni and etcd, which elect the primary", || {
