@@ -41,7 +41,7 @@ impl Place {
             workspace: Workspace::new(&self.path("workspace")).expect("a folder"),
             home: self.path("home"),
             policy: Policy::default(),
-            wall: Wall::Landlock,
+            wall: Wall::default(),
             also_read: Vec::new(),
             also_write: Vec::new(),
             // No command runs in these tests.

@@ -351,7 +351,7 @@ fn what_git_runs_for_a_repository_is_confined_too() {
     };
     let workspace = Workspace::new(&folder).expect("it is there");
     let confinement = Confinement::new(Policy::default(), workspace, &around)
-        .unwrap_or_else(|why| panic!("this test needs Landlock: {why}"));
+        .unwrap_or_else(|why| panic!("this test needs bubblewrap: {why}"));
 
     // A hook, and a filter that git runs for each file. A command that may write to the repository
     // could leave them there.

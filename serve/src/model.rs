@@ -169,12 +169,12 @@ mod tests {
                 watch: Arc::clone(&notes) as Arc<dyn Watch>,
                 not_enforced: Arc::clone(&not_enforced),
             };
-            heard.not_enforced(&agent.into(), "commands can use UDP");
+            heard.not_enforced(&agent.into(), "commands can use the network");
             heard.notice(&agent.into(), "it is slow");
         }
         let said = notes.0.lock().expect("it is whole");
         let expected = [
-            "a: commands can use UDP (for all agents of this server)",
+            "a: commands can use the network (for all agents of this server)",
             "a: it is slow",
             "b: it is slow",
         ];

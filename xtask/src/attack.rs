@@ -1,4 +1,5 @@
-//! `cargo xtask attack`: commands try to reach what is not theirs, without a wall and behind each.
+//! `cargo xtask attack`: commands try to reach what is not theirs, without a wall and behind
+//! bubblewrap.
 
 use std::{fs, process::ExitCode};
 
@@ -17,10 +18,10 @@ const TEST: &str = "every_attack_succeeds_without_a_wall_and_comes_out_as_the_pa
 /// Let commands attack what is not theirs, without a wall and behind it
 ///
 /// Files, processes, terminals, networks, calls of the kernel, limits, git of the host, secrets:
-/// each attack is tried in several ways, without a wall and behind each. Whether it succeeded is
-/// seen from the host, such as by a file outside that changed or a process that is still there.
-/// Without a wall each must succeed, so that the suite can fail. SECURITY.md names what is open,
-/// and a test compares it with the rows.
+/// each attack is tried in several ways, without a wall and behind bubblewrap. Whether it succeeded
+/// is seen from the host, such as by a file outside that changed or a process that is still there.
+/// Without a wall each must succeed, so that the suite can fail. Behind bubblewrap each must be
+/// held, or be open as SECURITY.md says; a test compares the page with the rows.
 ///
 /// As root everything runs a second time as `nobody`. A row that does not apply to a user or a
 /// machine is printed with the reason. Progress goes to standard error. `cargo xtask test` tries

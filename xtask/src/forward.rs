@@ -11,6 +11,7 @@ use crate::{
     paths::{Paths, program},
     postgres, run,
     stage::stage,
+    wall,
 };
 
 /// A program, and what it does.
@@ -166,6 +167,11 @@ pub(crate) fn forward(paths: &Paths, words: &[String]) -> Result<ExitCode, Failu
             if *name != "load" && !options.iter().any(|it| it.starts_with("--costs")) {
                 stage("postgres", "PostgreSQL, of which each store is made", || {
                     postgres::find(paths)
+                })?;
+            }
+            if *name == "fleet" {
+                stage("wall", "bubblewrap, behind which agents run commands", || {
+                    wall::find(paths)
                 })?;
             }
             if let Some(at) = options.iter().position(|option| option == "--patroni") {

@@ -213,7 +213,7 @@ fn command(
 }
 
 fn default_shell() -> &'static str {
-    // This shell is not judged, so it is named by paths that commands cannot replace.
+    // Named by paths that commands cannot replace.
     ["/bin/bash", "/usr/bin/bash"]
         .into_iter()
         .find(|path| Path::new(path).is_file())

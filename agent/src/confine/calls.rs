@@ -1,4 +1,4 @@
-//! The system calls that commands may not make: what namespaces and Landlock do not cover.
+//! The system calls that commands may not make: what namespaces do not cover.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ const THAT_MAKE: [(i64, u8); 1] = [(libc::SYS_openat, 2)];
 /// A newer `fchmodat`. Its number is the same on all processors, and `libc` has it only for some.
 const FCHMODAT2: i64 = 452;
 
-/// A protocol of TCP that Landlock does not know.
+/// A protocol of TCP that no command needs.
 const MPTCP: u64 = 262;
 
 /// The filters: most refused calls answer that they are not permitted. `clone3` and `openat2`,
@@ -151,7 +151,7 @@ fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, FilterError> {
             rules.entry(call).or_default().push(rule(setuid)?);
         }
     }
-    // A message that opens its connection (TCP fast open) is not a connection to Landlock.
+    // No command needs a message that opens its connection (TCP fast open).
     for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
         let opens = has(flags, u64::from(libc::MSG_FASTOPEN.unsigned_abs()))?;
         rules.entry(call).or_default().push(rule(vec![opens])?);

@@ -12,9 +12,15 @@ use std::{
     process::{Command, ExitCode},
 };
 
+use serde::{Deserialize, Serialize};
 use wakeful_core::json;
 
-use super::{calls, kernel::Rights, network::forward, user::give_up_rights};
+use super::{
+    calls,
+    network::forward,
+    resources::Resources,
+    user::{User, give_up_rights},
+};
 
 /// The hidden subcommand, and the option that passes the rights.
 const NAME: &str = "confined-exec";
@@ -36,11 +42,6 @@ enum LaunchError {
     Arguments,
     #[error("{NAME}: {0}")]
     Rights(#[from] serde_json::Error),
-    #[error(
-        "the kernel cannot enforce the policy: {0}; use a kernel with Landlock, or set `kernel = \
-         \"best_effort\"` in the policy"
-    )]
-    Kernel(#[from] landlock::RulesetError),
     #[error("cannot limit the command: {0}")]
     Resources(io::Error),
     #[error("the kernel cannot filter system calls: {0}")]
@@ -53,14 +54,24 @@ enum LaunchError {
     Program { program: String, why: io::Error },
 }
 
+/// What is left to a process and to everything that it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rights {
+    /// How much each process may use.
+    pub(super) resources: Resources,
+    /// The user that the command becomes; `None` leaves it that of the host.
+    pub(super) user: Option<User>,
+}
+
 /// What to put before a program and its arguments, so that it runs with only these rights. A
 /// program that is forwarded gets a forwarder beside it.
-pub(super) fn before(launcher: &Path, rights: &Rights, is_forwarded: bool) -> Vec<OsString> {
+pub(super) fn before(launcher: &Path, rights: Rights, is_forwarded: bool) -> Vec<OsString> {
     [
         launcher.as_os_str(),
         OsStr::new(NAME),
         OsStr::new(if is_forwarded { OPTION_FORWARDED } else { OPTION }),
-        OsStr::new(&json::write(rights)),
+        OsStr::new(&json::write(&rights)),
         OsStr::new("--"),
     ]
     .map(OsStr::to_owned)
@@ -88,11 +99,8 @@ fn restrict(rights: &str) -> Result<(), LaunchError> {
     let rights: Rights = serde_json::from_str(rights)?;
     // What the operator's shell left open for the host is not for commands.
     close_fds::set_fds_cloexec(FIRST_INHERITED, &[]);
-    // Landlock alone is not enough: as root, a command could still read the memory and the
-    // environment of the host.
     give_up_rights(rights.user).map_err(|why| LaunchError::Root(why.into()))?;
     rights.resources.restrict().map_err(|why| LaunchError::Resources(why.into()))?;
-    rights.restrict()?;
     // Last: the others need some of these calls.
     Ok(calls::restrict()?)
 }

@@ -1,17 +1,15 @@
 //! What commands may do.
 //!
 //! A [`Policy`] is what people write. A [`Confinement`] is a policy over a [`Workspace`] and is
-//! passed to [`Running::start`]. It works in two ways. [`Confinement::judge`] reads a command line
-//! before it runs, and refuses it with a reason and a way out ([`Refusal`]). The kernel (Landlock)
-//! restricts the processes themselves: this program is started again, gives up its rights, and
-//! becomes the command. [`Redactor`] removes secrets from the output of commands.
+//! passed to [`Running::start`]. The kernel restricts the processes themselves: this program is
+//! started again behind the wall, gives up its rights, and becomes the command. What a command line
+//! says does not matter. [`Redactor`] removes secrets from the output of commands.
 //!
 //! [`Running::start`]: crate::command::Running::start
 
 mod calls;
+mod container;
 mod environment;
-mod judge;
-mod kernel;
 mod launch;
 mod mounts;
 mod network;
@@ -23,7 +21,6 @@ mod report;
 mod resources;
 mod user;
 mod wall;
-mod words;
 mod workspace;
 
 use std::{
@@ -34,29 +31,24 @@ use std::{
     process::Command,
 };
 
-use judge::Judge;
-use kernel::{Held, Rights};
+use launch::Rights;
 use mounts::{Mounted, opened_program};
 use places::Places;
 pub(crate) use report::WALL;
-use report::not_held;
 use rustix::process::geteuid;
 use serde::Serialize;
 use user::User;
 use wall::Bubblewrap;
 
-pub use kernel::hide_memory;
 pub use launch::launched;
 pub(crate) use mounts::Inherited;
 use network::Proxy;
 pub use network::{HostError, HostRule, Network};
-pub use policy::{
-    Commands, Environment, Files, Kernel, Leftovers, NamePattern, Place, Policy, PolicyLimits,
-    Words,
-};
+pub use policy::{Environment, Files, Leftovers, NamePattern, Place, Policy, PolicyLimits};
 pub(crate) use redact::INSTEAD;
 pub use redact::{RedactedStream, Redactor};
 pub use refusal::Refusal;
+pub use user::hide_memory;
 pub use workspace::Workspace;
 
 /// The `PATH` of commands if they may read no folder of the host's `PATH`.
@@ -66,18 +58,18 @@ pub(crate) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wall {
-    /// bubblewrap: namespaces of its own for each command, with Landlock inside.
+    /// bubblewrap: namespaces of its own for each command.
     #[default]
     Bubblewrap,
-    /// Landlock alone. It is weaker: SECURITY.md says where.
-    Landlock,
+    /// The container in which this program runs. It holds the program together with its commands.
+    Container,
 }
 
 impl fmt::Display for Wall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bubblewrap => "bubblewrap",
-            Self::Landlock => "Landlock alone",
+            Self::Container => "the container",
         })
     }
 }
@@ -107,15 +99,6 @@ pub struct Surroundings {
 /// Why commands cannot be confined.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// The kernel cannot enforce the policy.
-    #[error(
-        "commands are not run: {missing}; use a newer kernel with Landlock, or set `kernel = \
-         \"best_effort\"` in the policy"
-    )]
-    Kernel {
-        /// What the kernel cannot enforce.
-        missing: String,
-    },
     /// bubblewrap cannot be used.
     #[error("commands are not run: {why}")]
     Wall {
@@ -130,10 +113,17 @@ pub enum ConfineError {
         /// The system's error.
         why: io::Error,
     },
+    /// There is no container.
+    #[error(
+        "commands are not run: `--wall container` is for a program in a container, and nothing \
+         says that this process is in one; leave it out and install bubblewrap, or see \
+         docs/agent.md for a container"
+    )]
+    NoContainer,
     /// The chosen wall cannot enforce a list of hosts.
     #[error(
-        "commands are not run: a list of hosts in `network` needs bubblewrap; leave out `--confine \
-         landlock`, or write `true` or `false` in the policy"
+        "commands are not run: a list of hosts in `network` needs bubblewrap; leave out `--wall \
+         container`, or write `true` in the policy and limit the network of the container"
     )]
     Hosts,
     /// The proxy to the listed hosts cannot be started.
@@ -158,36 +148,37 @@ pub struct Confinement {
     scratch: PathBuf,
     /// The program and arguments that become a command.
     becomes: Vec<OsString>,
-    /// What is put before them; `None` if Landlock alone is the wall.
-    bubblewrap: Option<Bubblewrap>,
-    held: Held,
+    barrier: Barrier,
     user: Option<User>,
     /// Whether the kernel limits the number of processes.
     are_counted: bool,
+}
+
+/// A wall that was found.
+#[derive(Clone, Debug)]
+enum Barrier {
+    /// It is put before each command.
+    Bubblewrap(Bubblewrap),
+    /// The sign by which it was found.
+    Container(String),
 }
 
 impl Confinement {
     /// Applies a policy to a workspace.
     ///
     /// # Errors
-    /// If the kernel cannot enforce the policy and the policy requires it, or a path is not valid
-    /// UTF-8.
+    /// If the wall cannot be used, or a path is not valid UTF-8.
     pub fn new(
         policy: Policy,
         workspace: Workspace,
         around: &Surroundings,
     ) -> Result<Self, ConfineError> {
-        if around.wall == Wall::Landlock && policy.network.hosts().is_some() {
-            return Err(ConfineError::Hosts);
+        // The ledger and the environment of commands hold only text.
+        let texts = [workspace.root(), &around.scratch];
+        if let Some(path) = texts.into_iter().find(|path| path.to_str().is_none()) {
+            return Err(ConfineError::NotText(path.to_owned()));
         }
         let user = User::of_commands(&around.scratch);
-        let held = Held::here();
-        let missing = not_held(&policy, held);
-        // Inside bubblewrap, Landlock is the second layer.
-        let is_required = around.wall == Wall::Landlock && policy.kernel == Kernel::Required;
-        if is_required && !missing.is_empty() {
-            return Err(ConfineError::Kernel { missing: missing.join("; ") });
-        }
         let home = around.home.as_deref();
         let written = policy.files.written(home);
         // What lies in a folder that commands write is theirs already. A link that they leave there
@@ -208,39 +199,27 @@ impl Confinement {
         // The kernel counts the processes of a user, in the namespace of the user.
         let are_counted = match around.wall {
             Wall::Bubblewrap => user.is_some() || !geteuid().is_root(),
-            Wall::Landlock => user.is_some(),
+            Wall::Container => user.is_some(),
         };
         let mut resources = policy.limits.resources();
         resources.processes = resources.processes.filter(|_| are_counted);
-        let mut rights = Rights {
-            read: places.read().to_vec(),
-            write: places.write().to_vec(),
-            devices: places.devices().to_vec(),
-            network: policy.network.is_open(),
-            is_required,
-            resources,
-            user,
-        };
-        // The rights cross to the launcher as JSON, which holds only text.
-        if let Some(path) =
-            [&rights.read, &rights.write].into_iter().flatten().find(|path| path.to_str().is_none())
-        {
-            return Err(ConfineError::NotText(path.clone()));
-        }
-        let proxy = policy.network.hosts().map(|hosts| Proxy::start(hosts, &around.output));
-        let proxy = proxy
-            .transpose()
-            .map_err(|why| ConfineError::Proxy { path: around.output.clone(), why })?;
+        let rights = Rights { resources, user };
         let scratch = around.scratch.clone();
-        let (becomes, bubblewrap) = match around.wall {
-            Wall::Landlock => (launch::before(&around.launcher, &rights, false), None),
+        let (becomes, barrier) = match around.wall {
+            Wall::Container => {
+                if policy.network.hosts().is_some() {
+                    return Err(ConfineError::Hosts);
+                }
+                let sign = container::sign(Path::new("/")).ok_or(ConfineError::NoContainer)?;
+                (launch::before(&around.launcher, rights, false), Barrier::Container(sign))
+            }
             Wall::Bubblewrap => {
+                let proxy = policy.network.hosts().map(|hosts| Proxy::start(hosts, &around.output));
+                let proxy = proxy
+                    .transpose()
+                    .map_err(|why| ConfineError::Proxy { path: around.output.clone(), why })?;
                 let launcher = opened_program(&around.launcher)
                     .map_err(|why| ConfineError::Launcher { path: around.launcher.clone(), why })?;
-                rights.write.extend(wall::WRITABLE.map(PathBuf::from));
-                rights.devices.extend(wall::TERMINALS.map(PathBuf::from));
-                // Its loopback is its own, so it may serve itself.
-                rights.network = true;
                 let root = [workspace.root().to_owned()];
                 let resolved = Mounted::resolved;
                 let as_they_are = Mounted::as_they_are;
@@ -254,30 +233,33 @@ impl Confinement {
                 let bubblewrap = Bubblewrap::new(open, launcher, proxy)
                     .map_err(|why| ConfineError::Wall { why })?;
                 let launcher = Path::new(wall::LAUNCHER);
-                (launch::before(launcher, &rights, bubblewrap.has_proxy()), Some(bubblewrap))
+                let becomes = launch::before(launcher, rights, bubblewrap.has_proxy());
+                (becomes, Barrier::Bubblewrap(bubblewrap))
             }
         };
-        Ok(Self {
-            policy,
-            workspace,
-            places,
-            scratch,
-            becomes,
-            bubblewrap,
-            held,
-            user,
-            are_counted,
-        })
+        Ok(Self { policy, workspace, places, scratch, becomes, barrier, user, are_counted })
     }
 
     /// What keeps commands in their workspace.
     pub(crate) fn wall(&self) -> Wall {
-        if self.bubblewrap.is_some() { Wall::Bubblewrap } else { Wall::Landlock }
+        if self.has_namespaces() { Wall::Bubblewrap } else { Wall::Container }
     }
 
     /// Whether each command has namespaces of its own. Then it ends with its first process.
     pub(crate) fn has_namespaces(&self) -> bool {
-        self.bubblewrap.is_some()
+        self.bubblewrap().is_some()
+    }
+
+    fn bubblewrap(&self) -> Option<&Bubblewrap> {
+        match &self.barrier {
+            Barrier::Bubblewrap(bubblewrap) => Some(bubblewrap),
+            Barrier::Container(_) => None,
+        }
+    }
+
+    /// Whether commands may read a real path. In a container all is theirs.
+    fn is_readable(&self, path: &Path) -> bool {
+        !self.has_namespaces() || self.places.is_readable(path)
     }
 
     /// The policy that is applied.
@@ -297,27 +279,6 @@ impl Confinement {
         &self.scratch
     }
 
-    /// Checks whether a command line may run in a folder that [`Workspace::resolve`] returned. A
-    /// line whose commands are not clear is refused.
-    ///
-    /// # Errors
-    /// Why it may not run, and what to do instead.
-    pub fn judge(&self, cmd: &str, workdir: &Path) -> Result<(), Refusal> {
-        self.judgement().judge(cmd, workdir)
-    }
-
-    /// Checks whether this program may be the shell of a command line.
-    ///
-    /// # Errors
-    /// Why it may not, and what to do instead.
-    pub fn judge_shell(&self, shell: &str) -> Result<(), Refusal> {
-        self.judgement().shell(shell)
-    }
-
-    fn judgement(&self) -> Judge<'_> {
-        Judge { commands: &self.policy.commands, places: &self.places }
-    }
-
     /// The environment of commands: the host's variables that the policy allows, `PATH` without
     /// folders that commands may not read, a `TMPDIR` of their own, and the way to their proxy.
     pub fn environment(
@@ -330,7 +291,7 @@ impl Confinement {
             // A relative entry would name another folder in each working directory, and commands
             // can write there.
             folder.starts_with('/')
-                && Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real))
+                && Path::new(folder).canonicalize().is_ok_and(|real| self.is_readable(&real))
         };
         let open: Vec<&str> = path.split(':').filter(is_open).collect();
         let path = if open.is_empty() { USUAL_PATH.to_owned() } else { open.join(":") };
@@ -341,7 +302,7 @@ impl Confinement {
             // Commands do not own the workspace, and git asks for that.
             all.extend(for_git(&[("safe.directory", "*")]));
         }
-        if self.bubblewrap.as_ref().is_some_and(Bubblewrap::has_proxy) {
+        if self.bubblewrap().is_some_and(Bubblewrap::has_proxy) {
             all.extend(network::variables());
         }
         all
@@ -356,14 +317,12 @@ impl Confinement {
             .iter()
             .flat_map(std::env::split_paths)
             .filter_map(|folder| folder.join(name).canonicalize().ok())
-            .find(|path| {
-                path.is_file() && self.places.is_readable(path) && !self.places.is_writable(path)
-            })
+            .find(|path| path.is_file() && self.is_readable(path) && !self.places.is_writable(path))
     }
 
     /// Whether a shell can read the user's profile.
     pub(crate) fn shows_home(&self) -> bool {
-        self.places.shows_home()
+        !self.has_namespaces() || self.places.shows_home()
     }
 }
 
@@ -389,7 +348,7 @@ pub(crate) fn command(
     let plain = || (Command::new(program), Inherited::default());
     let Some(confinement) = confinement else { return plain() };
     let (mut before, inherited) =
-        confinement.bubblewrap.as_ref().map(Bubblewrap::before).unwrap_or_default();
+        confinement.bubblewrap().map(Bubblewrap::before).unwrap_or_default();
     before.extend_from_slice(&confinement.becomes);
     let Some((first, arguments)) = before.split_first() else { return plain() };
     let mut command = Command::new(first);

@@ -3,13 +3,12 @@
 //! By a path, a command of another agent could swap a folder for a link while bubblewrap looks.
 
 use std::{
-    os::fd::OwnedFd,
+    fs,
+    os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
-
-use super::kernel::is_at;
 
 /// A real path, and the path at which commands see it.
 #[derive(Clone, Debug)]
@@ -65,6 +64,13 @@ impl Mounted {
         let kind = FileType::from_raw_mode(fstat(&file).ok()?.st_mode);
         (!kind.is_symlink() && is_at(&file, &self.real)).then(|| Seen { file, to: self.to.clone() })
     }
+}
+
+/// Whether an open file is at this real path. A command of another agent may have put a link in its
+/// place since the path was resolved.
+fn is_at(file: &OwnedFd, path: &Path) -> bool {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    fs::read_link(own).is_ok_and(|real| real == path)
 }
 
 /// A program, opened so that children inherit it. A command that replaces the file replaces

@@ -26,18 +26,12 @@ pub struct Policy {
     /// What commands see of the host's environment.
     #[serde(default)]
     pub environment: Environment,
-    /// Which commands may run.
-    #[serde(default)]
-    pub commands: Commands,
     /// How much a command may use.
     #[serde(default)]
     pub limits: PolicyLimits,
     /// Which network commands may use.
     #[serde(default)]
     pub network: Network,
-    /// What happens if the kernel cannot enforce the policy.
-    #[serde(default)]
-    pub kernel: Kernel,
     /// How long what ended tasks left on the disk is kept.
     #[serde(default)]
     pub leftovers: Leftovers,
@@ -158,59 +152,6 @@ impl TryFrom<String> for NamePattern {
     }
 }
 
-/// Which commands may run, by their first words.
-#[derive(Clone, Debug, PartialEq, Eq, Readable)]
-#[serde(deny_unknown_fields)]
-pub struct Commands {
-    /// The only commands that may run; `None` allows all that are not denied.
-    #[serde(default)]
-    pub allow: Option<Vec<Words>>,
-    /// Commands that may not run.
-    #[serde(default = "never_needed")]
-    pub deny: Vec<Words>,
-}
-
-impl Default for Commands {
-    fn default() -> Self {
-        Self { allow: None, deny: never_needed() }
-    }
-}
-
-/// Programs that switch to another user or shut the machine down.
-fn never_needed() -> Vec<Words> {
-    ["sudo", "su", "doas", "pkexec", "shutdown", "reboot", "poweroff", "halt"]
-        .map(|word| Words(vec![word.to_owned()]))
-        .to_vec()
-}
-
-/// A program and the words after it, as in `git push`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
-#[serde(try_from = "String")]
-pub struct Words(pub(super) Vec<String>);
-
-impl TryFrom<String> for Words {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        match words.first() {
-            // Commands are compared by the name of their program, so a rule with a folder would
-            // never match.
-            Some(program) if !program.contains('/') => Ok(Self(words)),
-            _ => Err(format!(
-                "`{text}` is not a command: write a program without its folder, and the words \
-                 after it, as in `git push`"
-            )),
-        }
-    }
-}
-
-impl std::fmt::Display for Words {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.join(" "))
-    }
-}
-
 /// How much a command may use. [`Limits::default`] has the defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
@@ -305,17 +246,6 @@ fn gibibyte() -> u64 {
     1 << 30
 }
 
-/// What happens if the kernel cannot enforce a policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
-#[serde(rename_all = "snake_case")]
-pub enum Kernel {
-    /// Commands are not run.
-    #[default]
-    Required,
-    /// Commands run, and the host reports what is not enforced.
-    BestEffort,
-}
-
 impl Policy {
     /// Reads a policy from TOML.
     ///
@@ -349,7 +279,7 @@ mod tests {
         assert_eq!(without_limits, Policy::default());
         assert_eq!(Policy::read("").expect("a policy"), Policy::default());
         assert_eq!(
-            Policy::read("[files]\nwrite = []\n[commands]\n[limits]\n").expect("a policy"),
+            Policy::read("[files]\nwrite = []\n[environment]\n[limits]\n").expect("a policy"),
             Policy::default()
         );
     }
@@ -385,14 +315,14 @@ mod tests {
              `files.read[1]`, line 4 column 17"
         );
         assert!(
-            refused("[commands]\ndenied = []\n").contains("line 2 column 1"),
+            refused("[files]\nopened = []\n").contains("line 2 column 1"),
             "{}",
-            refused("[commands]\ndenied = []\n")
+            refused("[files]\nopened = []\n")
         );
-        assert!(refused("kernel = \"maybe\"").contains("best_effort"));
+        // Older policies named commands here.
+        assert!(refused("\n[commands]\ndeny = []\n").contains("`commands`"));
         assert!(refused("[limits]\nseconds = -1\n").contains("line 2 column 11"));
         assert!(refused("[environment]\nallow = [\"*\"]").contains("is not a variable name"));
-        assert!(refused("[commands]\ndeny = [\"/bin/rm\"]").contains("without its folder"));
         assert!(refused("network = ").contains("line 1"));
     }
 
@@ -407,7 +337,7 @@ mod tests {
             listed.hosts().expect("a list").iter().map(ToString::to_string).collect();
         assert_eq!(listed, ["crates.io", "*.pypi.org", "[::1]:8443"]);
         assert_eq!(
-            refused("kernel = \"required\"\nnetwork = [\"crates.io\", \"https://pypi.org\"]\n"),
+            refused("\nnetwork = [\"crates.io\", \"https://pypi.org\"]\n"),
             "`https://pypi.org` is not a host: it is a URL; write only the host of it, as in \
              `crates.io` at `network[1]`, line 2 column 25"
         );

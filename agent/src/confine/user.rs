@@ -8,7 +8,7 @@ use std::{
 
 use rustix::{
     io,
-    process::{Gid, Uid, geteuid},
+    process::{DumpableBehavior, Gid, Uid, geteuid, set_dumpable_behavior},
     thread::{
         CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities,
         configure_capability_in_ambient_set, set_capabilities, set_capabilities_secure_bits,
@@ -21,9 +21,15 @@ use serde::{Deserialize, Serialize};
 const FREE: std::ops::RangeInclusive<u32> = 61_184..=65_519;
 
 /// The capability that commands keep if the host is root: they may use files of other owners, and
-/// mounts and Landlock say which. They may not change owners or modes of such files, because the
+/// the mounts say which. They may not change owners or modes of such files, because the
 /// devices are files of the whole machine.
 const LEFT_TO_ROOT: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
+
+/// The capabilities that it takes to become another user. A container may have taken them.
+const NEEDED: CapabilitySet = CapabilitySet::SETUID
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETPCAP)
+    .union(LEFT_TO_ROOT);
 
 /// A user without a name, for the commands of a host that is root. The kernel does not limit the
 /// number of root's processes.
@@ -32,7 +38,7 @@ pub(super) struct User(u32);
 
 impl User {
     /// The user of an agent's commands, by the folder of its temporary files; `None` if the host is
-    /// not root, or has no such user.
+    /// not root, may not become another user, or has no such user.
     pub(super) fn of_commands(scratch: &Path) -> Option<Self> {
         // Each agent has another one, so one that starts many processes stops no other.
         let mut hasher = DefaultHasher::new();
@@ -43,7 +49,8 @@ impl User {
         let exists = ["/proc/self/uid_map", "/proc/self/gid_map"]
             .iter()
             .all(|map| fs::read_to_string(map).is_ok_and(|map| is_mapped(&map, user)));
-        (geteuid().is_root() && exists).then_some(Self(user))
+        let may = capabilities(None).is_ok_and(|own| own.effective.contains(NEEDED));
+        (geteuid().is_root() && exists && may).then_some(Self(user))
     }
 
     fn take_over(self) -> io::Result<()> {
@@ -84,6 +91,16 @@ pub(super) fn give_up_rights(user: Option<User>) -> io::Result<()> {
         left.iter().try_for_each(|one| configure_capability_in_ambient_set(one, true))?;
     }
     Ok(())
+}
+
+/// Hides the memory of this process, which holds the key: the kernel writes no core dump of it, and
+/// other processes of the same user can neither trace it nor read its memory and environment. Root
+/// still can. Commands are not affected.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn hide_memory() -> std::io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use rustix::process::geteuid;
@@ -28,7 +28,7 @@ const PROGRAMS: [&str; 3] =
     ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 
 /// Programs and libraries of the system.
-const OF_THE_SYSTEM: [&str; 9] =
+pub(super) const OF_THE_SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store"];
 
 /// What programs ask about the machine.
@@ -36,12 +36,6 @@ const ABOUT_THE_MACHINE: [&str; 2] = ["/sys/devices/system", "/sys/fs/cgroup"];
 
 /// What each command has for itself.
 const OF_ITS_OWN: [&str; 4] = ["/proc", "/dev", "/sys", "/tmp"];
-
-/// What commands may write beside their own folders. It is theirs alone.
-pub(super) const WRITABLE: [&str; 2] = ["/tmp", "/dev/shm"];
-
-/// The terminals that they may make. They see no others.
-pub(super) const TERMINALS: [&str; 2] = ["/dev/pts", "/dev/ptmx"];
 
 /// The path at which the program that becomes the command is mounted.
 pub(super) const LAUNCHER: &str = "/run/wakeful/launcher";
@@ -78,9 +72,9 @@ pub(super) struct Open {
 pub(super) struct Bubblewrap {
     /// The program, and what it mounts of the system.
     of_the_system: Vec<OsString>,
-    /// What of that only root may read. It is looked up once, because looking through the system's
-    /// folders takes a while.
-    hidden: Vec<PathBuf>,
+    /// What of that only root may read. It is looked up once, before the first command, because
+    /// looking through the system's folders takes a while.
+    hidden: Arc<OnceLock<Vec<PathBuf>>>,
     read: Vec<Mounted>,
     write: Vec<Mounted>,
     scratch: PathBuf,
@@ -97,8 +91,7 @@ impl Bubblewrap {
     /// Why it cannot be used, and what to do.
     pub(super) fn new(open: Open, launcher: OwnedFd, proxy: Option<Proxy>) -> Result<Self, String> {
         let of_the_system = of_the_system(tried()?, open.network);
-        // Root reads what belongs to it. Others may not read it, so commands may not either.
-        let hidden = if geteuid().is_root() { hidden_of_the_system() } else { Vec::new() };
+        let hidden = Arc::default();
         let Open { read, write, scratch, .. } = open;
         let (launcher, proxy) = (Arc::new(launcher), proxy.map(Arc::new));
         Ok(Self { of_the_system, hidden, read, write, scratch, launcher, proxy })
@@ -112,8 +105,11 @@ impl Bubblewrap {
     /// What to put before the launcher of one command, and what must stay open until it is started.
     pub(super) fn before(&self) -> (Vec<OsString>, Inherited) {
         let mut arguments = Arguments(self.of_the_system.clone());
+        // Root reads what belongs to it. Others may not read it, so commands may not either.
+        let look = || if geteuid().is_root() { hidden_of_the_system() } else { Vec::new() };
         // A service that has ended took its socket with it, and bubblewrap cannot mount there.
-        let there = self.hidden.iter().filter(|path| path.symlink_metadata().is_ok());
+        let there =
+            self.hidden.get_or_init(look).iter().filter(|path| path.symlink_metadata().is_ok());
         there.for_each(|path| arguments.hide(path));
         // Settings change while an agent lives, and there are few.
         if geteuid().is_root() {
@@ -142,12 +138,18 @@ impl Bubblewrap {
     }
 }
 
-/// The program, if it works here; else why it does not, and what to do.
+/// The program, if it works here; else why it does not, and what to do. What has worked once is not
+/// tried again: a server has many agents.
 fn tried() -> Result<&'static Path, String> {
+    static WORKS: OnceLock<&'static Path> = OnceLock::new();
+    if let Some(program) = WORKS.get() {
+        return Ok(program);
+    }
     let found = PROGRAMS.iter().map(Path::new).find(|path| path.is_file());
     let program = found.ok_or(
-        "bubblewrap is not installed: install the package `bubblewrap`, or choose the weaker wall \
-         with `--confine landlock`",
+        "bubblewrap is not installed: install the package `bubblewrap` (`apt-get install \
+         bubblewrap`), or run this program in a container that is the wall, with `--wall \
+         container` (docs/agent.md)",
     )?;
     let tried = Command::new(program)
         .args(ALWAYS)
@@ -155,13 +157,14 @@ fn tried() -> Result<&'static Path, String> {
         .env_clear()
         .output();
     let why = match tried {
-        Ok(tried) if tried.status.success() => return Ok(program),
+        Ok(tried) if tried.status.success() => return Ok(WORKS.get_or_init(|| program)),
         Ok(tried) => String::from_utf8_lossy(&tried.stderr).trim().to_owned(),
         Err(why) => why.to_string(),
     };
     Err(format!(
         "bubblewrap cannot make namespaces here ({why}): allow user namespaces, see \
-         docs/platforms.md for containers, or choose the weaker wall with `--confine landlock`"
+         docs/platforms.md, or run this program in a container that is the wall, with `--wall \
+         container` (docs/agent.md)"
     ))
 }
 

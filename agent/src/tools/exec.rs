@@ -125,8 +125,7 @@ impl Tool for ExecCommand {
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
-        let workdir =
-            judged(&caller.context, &cmd, self.workdir.as_deref(), self.shell.as_deref())?;
+        let workdir = folder(&caller.context, &cmd, self.workdir.as_deref())?;
         let accepts_input = self.accepts_input.unwrap_or(self.tty);
         let task_spec = CommandTaskSpec {
             cmd,
@@ -250,22 +249,14 @@ impl ExecCommand {
     }
 }
 
-/// Checks whether a command may run, and returns the folder in which it runs.
-fn judged(
-    context: &Context,
-    cmd: &str,
-    workdir: Option<&str>,
-    shell: Option<&str>,
-) -> Result<PathBuf, ToolError> {
+/// The folder in which a command runs. A command with the mark of a removed secret is refused.
+fn folder(context: &Context, cmd: &str, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
     without_mark(context, &[Some(cmd), workdir])?;
-    let workdir = context.workspace.resolve(workdir).map_err(refused)?;
-    // The shell first: the line is judged as a shell of that grammar would read it.
-    shell.map_or(Ok(()), |shell| context.confinement.judge_shell(shell)).map_err(refused)?;
-    context.confinement.judge(cmd, &workdir).map_err(refused)?;
-    Ok(workdir)
+    let refused = |why: Refusal| ToolError::new(why.code(), why.to_string());
+    context.workspace.resolve(workdir).map_err(refused)
 }
 
-/// Starts a command that may run. `of` and `number` keep apart the output files and the marks of
+/// Starts a command. `of` and `number` keep apart the output files and the marks of
 /// an agent's commands.
 fn start(
     context: &Context,
@@ -290,18 +281,18 @@ fn start(
         .map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))
 }
 
-/// Starts the command of a task again after a restart. It is judged again, because the policy and
-/// the workspace may be others now.
+/// Starts the command of a task again after a restart. Its folder is looked up again, because the
+/// workspace may be another one now.
 ///
 /// # Errors
-/// If it may not run any more, or cannot be started.
+/// If its folder is gone, or it cannot be started.
 pub(crate) fn start_again(
     context: &Context,
     spec: &CommandTaskSpec,
     task: &TaskId,
     restarts: u64,
 ) -> Result<Running, ToolError> {
-    let workdir = judged(context, &spec.cmd, spec.workdir.as_deref(), spec.shell.as_deref())?;
+    let workdir = folder(context, &spec.cmd, spec.workdir.as_deref())?;
     start(context, spec, workdir, &format!("{task}-again"), restarts)
 }
 
@@ -348,9 +339,4 @@ pub(super) fn without_mark(context: &Context, texts: &[Option<&str>]) -> Result<
     Err(ToolError::new("secret_removed", message).hinting(
         "Do it without the key, or ask the operator for another name that does not contain it.",
     ))
-}
-
-/// The tool error for a refusal of the policy.
-fn refused(why: Refusal) -> ToolError {
-    ToolError::new(why.code(), why.to_string())
 }

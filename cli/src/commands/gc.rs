@@ -66,7 +66,7 @@ pub(super) struct Gc {
     policy: Option<PathBuf>,
     /// What keeps git in the repository while it looks at worktrees
     #[arg(long, value_enum, default_value = "bubblewrap")]
-    confine: policy::WallName,
+    wall: policy::WallName,
     /// Print one JSON object per leftover
     #[arg(long)]
     json: bool,
@@ -109,7 +109,7 @@ impl Gc {
             ledgers: ledger.to_owned(),
             home: home_of(&Place::named(ledger)?, self.home.as_deref())?,
             policy,
-            wall: self.confine.into(),
+            wall: self.wall.into(),
             launcher: env::current_exe()
                 .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
         };

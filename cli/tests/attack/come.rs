@@ -105,7 +105,6 @@ pub(crate) struct Came {
     pub(crate) left_out: Option<String>,
     pub(crate) bare: Option<Cell>,
     pub(crate) bubblewrap: Option<Cell>,
-    pub(crate) landlock: Option<Cell>,
     pub(crate) as_expected: bool,
 }
 
@@ -114,11 +113,10 @@ impl Came {
         row: &Row,
         user: &str,
         left_out: Option<String>,
-        cells: Option<[Cell; 3]>,
+        cells: Option<[Cell; 2]>,
     ) -> Self {
         let as_expected = cells.as_ref().is_none_or(|cells| cells.iter().all(Cell::is_right));
-        let [bare, bubblewrap, landlock] =
-            cells.map_or([None, None, None], |cells| cells.map(Some));
+        let [bare, bubblewrap] = cells.map_or([None, None], |cells| cells.map(Some));
         Self {
             attack: row.name.to_owned(),
             promise: row.kind.promise.to_owned(),
@@ -126,13 +124,12 @@ impl Came {
             left_out,
             bare,
             bubblewrap,
-            landlock,
             as_expected,
         }
     }
 
-    fn cells(&self) -> [(&'static str, &Option<Cell>); 3] {
-        [("bare", &self.bare), ("bubblewrap", &self.bubblewrap), ("Landlock alone", &self.landlock)]
+    fn cells(&self) -> [(&'static str, &Option<Cell>); 2] {
+        [("bare", &self.bare), ("bubblewrap", &self.bubblewrap)]
     }
 
     /// The row in a line.
@@ -160,21 +157,20 @@ impl Came {
 /// The table, one for each user.
 pub(crate) fn table(came: &[Came]) -> String {
     let mut text = String::new();
-    let mut line = |cells: [&str; 5]| {
-        let [attack, promise, bare, bubblewrap, landlock] = cells;
-        let _memory =
-            writeln!(text, "{attack:58} | {promise:44} | {bare:8} | {bubblewrap:10} | {landlock}");
+    let mut line = |cells: [&str; 4]| {
+        let [attack, promise, bare, bubblewrap] = cells;
+        let _memory = writeln!(text, "{attack:58} | {promise:44} | {bare:8} | {bubblewrap}");
     };
     let mut user = "";
     for one in came {
         if user != one.user {
             user = &one.user;
             let title = format!("as {user}: attack");
-            line([&title, "promise", "bare", "bubblewrap", "Landlock alone"]);
+            line([&title, "promise", "bare", "bubblewrap"]);
         }
         let promise = short(&one.promise, 44);
         let words = one.cells().map(|(_, cell)| cell.as_ref().map_or("-", Cell::word));
-        line([&one.attack, &promise, words[0], words[1], words[2]]);
+        line([&one.attack, &promise, words[0], words[1]]);
     }
     for one in came {
         if let Some(why) = &one.left_out {
@@ -197,13 +193,12 @@ pub(crate) fn summary(came: &[Came]) -> String {
     let mut users: Vec<&str> = came.iter().map(|one| one.user.as_str()).collect();
     users.dedup();
     format!(
-        "{} rows as {}: {} as expected, {} wrong, {} left out with a reason; Landlock alone is \
-         open to {}",
+        "{} rows as {}: {} as expected, {} wrong, {} left out with a reason; bubblewrap is open to {}",
         came.len(),
         users.join(" and "),
         count(|one| one.as_expected && one.left_out.is_none()),
         count(|one| !one.as_expected),
         count(|one| one.left_out.is_some()),
-        count(|one| one.landlock.as_ref().is_some_and(|cell| cell.expected == Expected::Open)),
+        count(|one| one.bubblewrap.as_ref().is_some_and(|cell| cell.expected == Expected::Open)),
     )
 }

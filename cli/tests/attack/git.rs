@@ -14,8 +14,7 @@ fn repository(scene: &Scene) {
     repository_with(scene, &[]);
 }
 
-/// The same with scripts that a child finds in its worktree. What a line says is judged before it
-/// runs, and only the wall is attacked here.
+/// The same with scripts that a child finds in its worktree.
 fn repository_with(scene: &Scene, scripts: &[&str]) {
     for (at, script) in scripts.iter().enumerate() {
         scene.write(&format!("work/child-{at}"), &format!("{script}\n"));

@@ -17,7 +17,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use wakeful_agent::{confine::Wall, openai::ChatMessage};
+use wakeful_agent::openai::ChatMessage;
 
 use crate::{
     openai::{answer::Answer, server::Server},
@@ -90,23 +90,8 @@ impl<'a> Host<'a> {
         Self::calling(scene, [rounds.collect(), Vec::new()], &bare)
     }
 
-    /// Puts the lines of the model into scripts: what a line says is judged before it runs, and
-    /// only the wall is attacked here.
-    fn hidden(scene: &Scene, mut rounds: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
-        for (at, (name, arguments)) in rounds.iter_mut().flatten().enumerate() {
-            if let ("ExecCommand", Some(line)) = (*name, arguments["cmd"].as_str()) {
-                let script = format!("work/step-{at}");
-                scene.write(&script, &format!("{line}\n"));
-                arguments["cmd"] = format!("bash step-{at}").into();
-            }
-        }
-        rounds
-    }
-
     /// A host whose model and its child make these calls; the lines are what happens without one.
     pub(crate) fn calling(scene: &'a Scene, rounds: [Vec<Vec<Call>>; 2], bare: &str) -> Self {
-        let [own, child] = rounds;
-        let rounds = [Self::hidden(scene, own), child];
         let (program, ledger) = (users::program(), scene.path("ledger.sqlite"));
         Self { scene, rounds, before: String::new(), bare: bare.to_owned(), program, ledger }
     }
@@ -156,18 +141,14 @@ impl<'a> Host<'a> {
     /// The lines of the operator's shell.
     fn line(&self, server: &Server, ends_by_itself: bool) -> String {
         let (before, scene) = (&self.before, self.scene);
-        let Some(wall) = scene.wall else {
+        if scene.wall.is_none() {
             // The last word keeps the shell: it would become the last command otherwise.
             return format!("{before}\ncd '{}'\n{}\ntrue", scene.text("work"), self.bare);
-        };
-        let wall = match wall {
-            Wall::Bubblewrap => "bubblewrap",
-            Wall::Landlock => "landlock",
-        };
+        }
         let end = if ends_by_itself { "--until-rest" } else { "" };
         format!(
             "{before}\nexec '{}' run --provider openai --model test --base-url {} --ledger '{}' \
-             --workspace '{}' --confine {wall} --prompt go {end}",
+             --workspace '{}' --prompt go {end}",
             self.program.display(),
             server.url(),
             self.ledger.display(),

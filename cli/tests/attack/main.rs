@@ -1,5 +1,5 @@
-//! Attacks of a command on everything that is not its own, each tried without a wall, behind
-//! bubblewrap, and with Landlock alone.
+//! Attacks of a command on everything that is not its own, each tried without a wall and behind
+//! bubblewrap.
 //!
 //! Without a wall each attack must succeed, so that a row that is held says something. The rows are
 //! tables: [`row::Row`] says what one is. `cargo xtask attack` runs them and prints the table. As

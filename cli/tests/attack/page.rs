@@ -2,8 +2,6 @@
 
 use std::{fs, path::Path};
 
-use wakeful_agent::confine::Wall;
-
 use crate::{
     kinds::{KINDS, Kind},
     rows,
@@ -17,14 +15,10 @@ fn page(name: &str) -> String {
 /// The table as SECURITY.md has it.
 fn table() -> String {
     let line = |kind: &&Kind| {
-        let cell = |wall| match kind.open.behind(wall) {
-            Some(why) => format!("open: {why}"),
-            None => "held".to_owned(),
-        };
-        let [first, second] = [Wall::Bubblewrap, Wall::Landlock].map(cell);
-        format!("| {} | {first} | {second} |\n", kind.title)
+        let cell = kind.open.map_or("held".to_owned(), |why| format!("open: {why}"));
+        format!("| {} | {cell} |\n", kind.title)
     };
-    let begin = "| a command that | bubblewrap | Landlock alone |\n|---|---|---|\n";
+    let begin = "| a command that | bubblewrap |\n|---|---|\n";
     begin.to_owned() + &KINDS.iter().map(line).collect::<String>()
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    kinds::{CALLS, CLOSED, IPC, PROCESSES, SERVICES, TCP},
+    kinds::{ABSTRACT, CALLS, CLOSED, IPC, PROCESSES, SERVICES, TCP},
     row::{Outcome, ROW, Row, Who},
     scene::{Ran, SECRET, Scene, unique},
 };
@@ -95,7 +95,7 @@ pub(crate) const ROWS: &[Row] = &[
     },
     Row {
         name: "connects to an abstract socket while the policy opens the network",
-        kind: &TCP,
+        kind: &ABSTRACT,
         tries: |scene, _| abstract_socket(scene, "network = true"),
         ..ROW
     },

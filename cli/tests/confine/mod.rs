@@ -1,9 +1,7 @@
-//! What commands may do: what is refused before it runs, and what the walls prevent. The tests need
-//! bubblewrap and a kernel with Landlock (Linux 6.12 for all of it), and they fail with that reason
-//! without them.
+//! What commands may do: what the wall prevents. The tests need bubblewrap, and they fail with that
+//! reason without it.
 
 mod held;
-mod judged;
 mod limits;
 mod network;
 mod resolved;
@@ -23,22 +21,14 @@ use crate::command::{Home, ended};
 /// What a confined command must not read.
 const SECRET: &str = "the-secret-of-the-home";
 
-/// The walls.
-const WALLS: [Wall; 2] = [Wall::Bubblewrap, Wall::Landlock];
-
 /// A home with secrets, which contains a workspace and a folder for temporary files.
 struct House {
     home: Home,
-    wall: Wall,
 }
 
 impl House {
     fn new() -> Self {
-        Self::behind(Wall::default())
-    }
-
-    fn behind(wall: Wall) -> Self {
-        let house = Self { home: Home::new(), wall };
+        let house = Self { home: Home::new() };
         for (name, text) in [
             ("work/src/main.rs", "fn main() {}\n"),
             (".ssh/id_ed25519", SECRET),
@@ -71,7 +61,7 @@ impl House {
 
     fn around(&self) -> Surroundings {
         Surroundings {
-            wall: self.wall,
+            wall: Wall::default(),
             launcher: env!("CARGO_BIN_EXE_wakeful").into(),
             home: Some(self.path("")),
             scratch: self.path("scratch"),
@@ -88,10 +78,9 @@ impl House {
             Policy::read(policy).expect("a policy")
         };
         Confinement::new(policy, self.workspace(), &self.around())
-            .unwrap_or_else(|why| panic!("these tests need both walls: {why}"))
+            .unwrap_or_else(|why| panic!("these tests need bubblewrap: {why}"))
     }
 
-    /// Runs a command without judging it first, so that only the kernel confines it.
     fn run(&self, policy: &str, cmd: &str) -> Ran {
         self.run_as(policy, self.home.spec(cmd))
     }

@@ -224,7 +224,7 @@ pub(crate) const METHODS: [Method; 25] = [
     },
     Method {
         name: "attack",
-        does: "commands attack what is not theirs, each in several ways: every attack succeeds without a wall, none behind bubblewrap, and with Landlock alone those that SECURITY.md names",
+        does: "commands attack what is not theirs, each in several ways: every attack succeeds without a wall, and behind bubblewrap none but those that SECURITY.md names",
         rooms: &["cli/tests/attack/"],
         command: Some(Command { line: |_| "attack".to_owned(), share: 0, tells: "attack: " }),
         fails: &[

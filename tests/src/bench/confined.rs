@@ -20,25 +20,22 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let folder = tempfile::tempdir().expect("a folder");
     let (work, scratch) = (folder.path().join("work"), folder.path().join("scratch"));
     [&work, &scratch].into_iter().try_for_each(fs::create_dir).expect("folders");
-    let behind = |wall| {
-        let around = Surroundings {
-            wall,
-            launcher: wakeful(),
-            home: None,
-            scratch: scratch.clone(),
-            output: folder.path().to_owned(),
-            also_read: Vec::new(),
-            also_write: Vec::new(),
-        };
-        let workspace = Workspace::new(&work).expect("it is there");
-        Confinement::new(Policy::default(), workspace, &around)
-            .unwrap_or_else(|why| panic!("the bench needs both walls: {why}"))
+    let around = Surroundings {
+        wall: Wall::Bubblewrap,
+        launcher: wakeful(),
+        home: None,
+        scratch,
+        output: folder.path().to_owned(),
+        also_read: Vec::new(),
+        also_write: Vec::new(),
     };
-    let [bubblewrap, landlock] = [Wall::Bubblewrap, Wall::Landlock].map(behind);
+    let workspace = Workspace::new(&work).expect("it is there");
+    let bubblewrap = Confinement::new(Policy::default(), workspace, &around)
+        .unwrap_or_else(|why| panic!("the bench needs bubblewrap: {why}"));
     let output = folder.path().join("output");
-    let [walled, weaker, bare] = elapsed(
+    let [walled, bare] = elapsed(
         depth.turns(),
-        [Some(&bubblewrap), Some(&landlock), None].map(|confinement| {
+        [Some(&bubblewrap), None].map(|confinement| {
             let (work, output) = (&work, &output);
             Box::new(move || (0..COMMANDS).map(|_| run(work, output, confinement)).sum())
                 as Box<dyn FnMut() -> u64>
@@ -46,7 +43,6 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     );
     vec![
         Figure::new("a command behind bubblewrap", walled, "the same bare", bare),
-        Figure::new("a command behind Landlock alone", weaker, "the same bare", bare),
         Figure::new("what bubblewrap adds to a command", walled - bare, "the goal", GOAL)
             .within(1.0),
     ]

@@ -82,8 +82,6 @@ impl Worker {
             model,
             "--model",
             "slow",
-            "--confine",
-            "landlock",
             "--workspace",
             &at("work"),
             "--home",

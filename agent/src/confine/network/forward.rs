@@ -4,21 +4,25 @@
 //! confined as the command is, and ends with it.
 
 use std::{
+    convert::Infallible,
     env,
     io::{self, BufRead, BufReader, Write},
     net::{Ipv4Addr, TcpListener},
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    os::fd::{AsFd, OwnedFd},
     process::{Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
-use super::{
-    body::Body,
-    relay::{self, Relay},
+use tokio::{
+    net::UnixStream,
+    runtime::Builder,
+    sync::Semaphore,
+    task::{LocalSet, spawn_local},
+    time::sleep,
 };
+
+use super::relay;
 
 /// The port on the loopback of a command. It is always the same one, because some programs read
 /// their proxy from a file. It is the usual port of proxies, and not one that servers use.
@@ -69,7 +73,7 @@ pub(in crate::confine) fn run(
     restrict: impl FnOnce(&str) -> Result<(), String>,
 ) -> String {
     match confined_listener(rights, restrict) {
-        Ok(listener) => serve(&listener),
+        Ok(listener) => serve(listener),
         // The launcher reads this line. Without a launcher, nobody does.
         Err(why) => {
             println!("{}", why.replace('\n', " "));
@@ -96,22 +100,28 @@ fn confined_listener(
     Ok(listener)
 }
 
-/// Takes connections to the proxy for as long as the command lives.
-fn serve(listener: &TcpListener) -> ! {
-    let mut relays = Vec::new();
-    loop {
-        let other = (relays.len() < CONNECTIONS).then(|| listener.as_fd());
-        if !relay::turn(&mut relays, other) {
-            continue;
-        }
-        match listener.accept() {
-            // If the host is gone, so is the connection.
-            Ok((client, _)) => relays.extend(client.set_nodelay(true).ok().and_then(|()| {
-                let proxy = UnixStream::connect(SOCKET).ok()?;
-                Relay::new(client.into(), proxy.into(), Body::Endless, Default::default()).ok()
-            })),
-            Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => std::thread::sleep(PAUSE),
-        }
-    }
+/// Takes connections to the proxy for as long as the command lives. Returns only if it cannot.
+fn serve(listener: TcpListener) -> String {
+    let Err(why) = Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        LocalSet::new().block_on(&runtime, async {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let places = Arc::new(Semaphore::new(CONNECTIONS));
+            loop {
+                let place = Arc::clone(&places).acquire_owned().await;
+                match listener.accept().await {
+                    Ok((client, _)) => drop(spawn_local(async move {
+                        // If the host is gone, so is the connection.
+                        if let Ok(proxy) = UnixStream::connect(SOCKET).await
+                            && client.set_nodelay(true).is_ok()
+                        {
+                            relay::join(client, proxy, relay::HALF_OPEN).await;
+                        }
+                        drop(place);
+                    })),
+                    Err(_) => sleep(PAUSE).await,
+                }
+            }
+        })
+    }) as io::Result<Infallible>;
+    why.to_string()
 }

@@ -5,7 +5,6 @@ use std::{
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 use serde::Serialize;
@@ -46,23 +45,16 @@ pub(super) struct Log {
     file: PathBuf,
     before: PathBuf,
     full: u64,
-    writing: Mutex<()>,
 }
 
 impl Log {
     /// The log in a folder.
     pub(super) fn new(folder: &Path) -> Self {
-        Self {
-            file: folder.join(NAME),
-            before: folder.join(NAME_BEFORE),
-            full: FULL_BYTES,
-            writing: Mutex::new(()),
-        }
+        Self { file: folder.join(NAME), before: folder.join(NAME_BEFORE), full: FULL_BYTES }
     }
 
     /// Appends a line.
     pub(super) fn append(&self, line: &Line<'_>) -> io::Result<()> {
-        let _one_writes = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if fs::metadata(&self.file).is_ok_and(|metadata| metadata.len() >= self.full) {
             fs::rename(&self.file, &self.before)?;
         }

@@ -3,11 +3,11 @@
 //! A command has a network of its own in which only its loopback works. There, the forwarder
 //! ([`forward`]) takes each connection to a Unix socket of the host. Behind the socket, the host's
 //! [`Proxy`] reads the request, compares its host with the policy, resolves the name, checks the
-//! addresses, logs the decision ([`log`]), and connects. Bytes then pass through a [`relay`] on
-//! both sides.
+//! addresses, logs the decision ([`log`]), and connects. hyper reads and writes the requests. The
+//! bytes of a tunnel pass through a [`relay`] on both sides.
 
 mod addresses;
-mod body;
+mod connection;
 pub(super) mod forward;
 mod hosts;
 mod log;
