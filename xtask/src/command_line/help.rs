@@ -235,22 +235,22 @@ usage: cargo xtask scale [--agents N] [--active PERCENT] [--rounds N] [--thinks 
                          [--turns-at-once N] [--resident-agents N] [--costs FILE]
 
 Measures what a turn costs, with a server, a model and a PostgreSQL of three nodes on this machine,
-and simulates clusters and servers of millions of agents with it, in virtual time: quiet, while a
+and simulates cells (a store and its servers) of millions of agents with it, in virtual time: quiet, while a
 server dies, while there is no primary for 20 seconds, and when a hundredth of all agents is due at
-once. It prints how many clusters and servers are needed, and what is full first.
+once. It prints how many cells and servers are needed, and what is full first.
 
-  --agents N           agents of all clusters; by default 10000000
+  --agents N           agents of all cells; by default 10000000
   --active PERCENT     agents of a hundred that get something to do in a minute; by default 1
   --rounds N           rounds of a turn; by default 3
   --thinks SECONDS     the time of the model for a round; by default 5
   --idle SECONDS       the time after which an agent that rests is given back; by default 60
-  --database-cores N   cores of the primary of a cluster; by default 16
+  --database-cores N   cores of the primary of a cell; by default 16
   --server-cores N     cores of a server; by default 8
   --turns-at-once N    open turns of a server; by default 1000
   --resident-agents N  agents that a server has at once; by default 10000
   --costs FILE         costs that were measured before, as JSON, in place of a measurement
 
-exit code: 0 a fleet of this size was found, 1 none was or a build failed,
+exit code: 0 enough cells were found, 1 they were not or a build failed,
            2 the command line is wrong, 3 PostgreSQL is missing";
 
 const SIM: &str = "\
