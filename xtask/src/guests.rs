@@ -27,10 +27,6 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
     compile(paths, "component", "wakeful-component", &paths.target()).build()?;
     componentize(paths, &paths.target(), "wakeful_component", "wakeful.component")?;
     let quick = paths.target().join("quick");
-    compile_quickly(paths, "component-0.1.0", "wakeful-component", &quick)
-        .args(["--features", "world_0_1"])
-        .build()?;
-    componentize(paths, &quick, "wakeful_component", "wakeful.component.0.1.0")?;
     compile_quickly(paths, "oracle", "wakeful-oracle", &quick).build()?;
     componentize(paths, &quick, "wakeful_oracle", "oracle.component")?;
     build_web(paths)
