@@ -1,5 +1,5 @@
-//! Guests of every version of the world that this host runs: each does what the native core does.
-//! Guests of any other version are refused before any of them runs.
+//! The guest of the world that this host runs does what the native core does. Guests of any other
+//! version are refused before any of them runs.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -10,21 +10,13 @@ use wakeful_core::{
 use wakeful_host::{
     engine::{Engine, EngineError, Mode, Native},
     ledger::MemoryLedger,
-    sandbox::{
-        Guest, GuestError, IMPORTS, Limit, Limits, Pool, Runtime, Sandbox, WORLD_VERSION,
-        WORLD_VERSIONS,
-    },
+    sandbox::{Guest, GuestError, Limit, Limits, Pool, Runtime, Sandbox, WORLD_VERSION},
 };
 
-use crate::shared::{guest, product, prompt};
+use crate::shared::{product, prompt};
 
 /// 2026-05-27T09:00:00Z in seconds.
 const START: i64 = 1_779_872_400;
-
-/// A guest of each version, oldest first.
-fn guests() -> [Guest; 2] {
-    [Guest::load(&guest("wakeful.component.0.1.0.wasm")).expect("the older guest"), product()]
-}
 
 /// A clock that shows what its test sets.
 #[derive(Clone)]
@@ -124,7 +116,7 @@ fn lived(engine: &mut dyn Engine, store: &Store) -> Vec<Result<String, ErrorRepo
 }
 
 #[test]
-fn a_guest_of_each_version_does_what_the_native_core_does() {
+fn the_guest_does_what_the_native_core_does() {
     let clock = Shown::nanos(START * 1_000_000_000);
     let own = Store::default();
     let mut native = Native::new(own.clone(), clock.clone(), Unable);
@@ -142,55 +134,50 @@ fn a_guest_of_each_version_does_what_the_native_core_does() {
         ]
     );
     assert!(own.log.lines_from(0).iter().any(|line| line.contains("there is no model")));
-    for guest in guests() {
-        let version = guest.world_version();
-        let store = Store::default();
-        let mut engine = sandbox(&guest, &store, &clock);
-        let answers = lived(&mut engine, &store);
-        assert_eq!(answers.len(), expected.len());
-        for (answer, expected) in answers.iter().zip(&expected) {
-            assert_eq!(answer, expected, "{version}");
-        }
-        assert_eq!(store.log.lines_from(0), own.log.lines_from(0), "the same head, {version}");
-        assert!(engine.calls().provider > 0 && engine.fuel() > 0, "{version}");
+    let store = Store::default();
+    let mut engine = sandbox(&product(), &store, &clock);
+    let answers = lived(&mut engine, &store);
+    assert_eq!(answers.len(), expected.len());
+    for (answer, expected) in answers.iter().zip(&expected) {
+        assert_eq!(answer, expected);
     }
+    assert_eq!(store.log.lines_from(0), own.log.lines_from(0), "the same head");
+    assert!(engine.calls().provider > 0 && engine.fuel() > 0);
 }
 
 #[test]
-fn a_guest_of_each_version_is_stopped_at_its_limits_and_its_ledger_goes_on() {
+fn a_guest_is_stopped_at_its_limits_and_its_ledger_goes_on() {
     let clock = Shown::nanos(START * 1_000_000_000);
-    for guest in guests() {
-        let version = guest.world_version();
-        let store = Store::default();
-        sandbox(&guest, &store, &clock).open(&options(), Mode::Drive).expect("it opens");
-        let small = |limits: Limits| {
-            Sandbox::new(&guest, store.clone(), clock.clone(), Unable, limits).expect("an instance")
-        };
-        for (limits, limit) in [
-            (Limits { fuel_per_call: 100_000, fuel_per_page: 0, ..Limits::default() }, Limit::Fuel),
-            (Limits { host_calls: 1, ..Limits::default() }, Limit::HostCalls),
-            (Limits { append_bytes: 10, ..Limits::default() }, Limit::Appended),
-        ] {
-            let mut engine = small(limits);
-            let why = engine.open(&options(), Mode::Drive).expect_err("a limit");
-            let EngineError::Guest(GuestError::Breach(breach)) = &why else { panic!("{why}") };
-            assert_eq!(breach.limit, limit, "{version}");
-            let why = engine.propose(&prompt("m")).expect_err("the instance is gone");
-            assert!(matches!(why, EngineError::Guest(GuestError::Gone)), "{version}: {why}");
-        }
-        let mut engine = sandbox(&guest, &store, &clock);
-        engine.open(&options(), Mode::Drive).expect("another instance goes on");
-        engine.propose(&prompt("m1")).expect("a fact");
-        // The pages of a long ledger bring fuel in each version.
-        for number in 0..60 {
-            engine.propose(&prompt(&format!("long{number}"))).expect("a fact");
-        }
-        let little = Limits { fuel_per_call: 1_000_000, ..Limits::default() };
-        small(little).open(&options(), Mode::Observe).expect("a page brings fuel");
-        small(Limits { fuel_per_page: 0, ..little })
-            .open(&options(), Mode::Observe)
-            .expect_err("without it the fuel is too little");
+    let guest = product();
+    let store = Store::default();
+    sandbox(&guest, &store, &clock).open(&options(), Mode::Drive).expect("it opens");
+    let small = |limits: Limits| {
+        Sandbox::new(&guest, store.clone(), clock.clone(), Unable, limits).expect("an instance")
+    };
+    for (limits, limit) in [
+        (Limits { fuel_per_call: 100_000, fuel_per_page: 0, ..Limits::default() }, Limit::Fuel),
+        (Limits { host_calls: 1, ..Limits::default() }, Limit::HostCalls),
+        (Limits { append_bytes: 10, ..Limits::default() }, Limit::Appended),
+    ] {
+        let mut engine = small(limits);
+        let why = engine.open(&options(), Mode::Drive).expect_err("a limit");
+        let EngineError::Guest(GuestError::Breach(breach)) = &why else { panic!("{why}") };
+        assert_eq!(breach.limit, limit);
+        let why = engine.propose(&prompt("m")).expect_err("the instance is gone");
+        assert!(matches!(why, EngineError::Guest(GuestError::Gone)), "{why}");
     }
+    let mut engine = sandbox(&guest, &store, &clock);
+    engine.open(&options(), Mode::Drive).expect("another instance goes on");
+    engine.propose(&prompt("m1")).expect("a fact");
+    // The pages of a long ledger bring fuel.
+    for number in 0..60 {
+        engine.propose(&prompt(&format!("long{number}"))).expect("a fact");
+    }
+    let little = Limits { fuel_per_call: 1_000_000, ..Limits::default() };
+    small(little).open(&options(), Mode::Observe).expect("a page brings fuel");
+    small(Limits { fuel_per_page: 0, ..little })
+        .open(&options(), Mode::Observe)
+        .expect_err("without it the fuel is too little");
 }
 
 #[test]
@@ -218,23 +205,18 @@ fn a_clock_in_another_unit_is_a_misuse_that_changes_nothing() {
         ),
         (i64::MAX, message(i64::MAX, "2262-04-11T23:47:16.854775807Z", "")),
     ];
-    let [older, newest] = guests();
+    let guest = product();
     for mode in [Mode::Drive, Mode::Observe] {
         for (answer, message) in &wrong {
             let clock = Shown::nanos(*answer);
-            let stores = [Store::default(), Store::default(), Store::default()];
-            let engines: [(Box<dyn Engine>, ErrorCode); 3] = [
-                (
-                    Box::new(Native::new(stores[0].clone(), clock.clone(), Unable)),
-                    ErrorCode::Misuse,
-                ),
-                (Box::new(sandbox(&newest, &stores[1], &clock)), ErrorCode::Misuse),
-                // The world 0.1.0 has no code for it, but the same sentence.
-                (Box::new(sandbox(&older, &stores[2], &clock)), ErrorCode::WrongState),
+            let stores = [Store::default(), Store::default()];
+            let engines: [Box<dyn Engine>; 2] = [
+                Box::new(Native::new(stores[0].clone(), clock.clone(), Unable)),
+                Box::new(sandbox(&guest, &stores[1], &clock)),
             ];
-            for (mut engine, code) in engines {
+            for mut engine in engines {
                 let why = refusal(engine.open(&options(), mode));
-                assert_eq!((why.code, &why.message), (code, message));
+                assert_eq!((why.code, &why.message), (ErrorCode::Misuse, message));
             }
             assert!(stores.iter().all(|store| store.log.is_empty()));
         }
@@ -243,25 +225,24 @@ fn a_clock_in_another_unit_is_a_misuse_that_changes_nothing() {
 
 #[test]
 fn a_clock_that_changes_its_unit_is_refused_until_it_is_right_again() {
-    for guest in guests() {
-        let clock = Shown::nanos(START * 1_000_000_000);
-        let store = Store::default();
-        let mut engine = sandbox(&guest, &store, &clock);
-        engine.open(&options(), Mode::Drive).expect("it opens");
-        let before = store.log.lines_from(0);
-        clock.0.set(START * 1_000 + 5_000);
-        refusal(engine.propose(&prompt("m1")));
-        refusal(engine.propose(r#"{"fact":"clock_corrected"}"#));
-        refusal(engine.step(Boundary::RunLoop));
-        refusal(engine.run_until_rest());
-        refusal(sandbox(&guest, &store, &clock).open(&options(), Mode::Drive));
-        assert_eq!(store.log.lines_from(0), before);
-        // What only reads is answered.
-        sandbox(&guest, &store, &clock).open(&options(), Mode::Observe).expect("it opens");
-        engine.explain(Boundary::RunLoop).expect("an explanation");
-        clock.0.set(START * 1_000_000_000 + 1);
-        engine.propose(&prompt("m1")).expect("the fact is recorded");
-    }
+    let guest = product();
+    let clock = Shown::nanos(START * 1_000_000_000);
+    let store = Store::default();
+    let mut engine = sandbox(&guest, &store, &clock);
+    engine.open(&options(), Mode::Drive).expect("it opens");
+    let before = store.log.lines_from(0);
+    clock.0.set(START * 1_000 + 5_000);
+    refusal(engine.propose(&prompt("m1")));
+    refusal(engine.propose(r#"{"fact":"clock_corrected"}"#));
+    refusal(engine.step(Boundary::RunLoop));
+    refusal(engine.run_until_rest());
+    refusal(sandbox(&guest, &store, &clock).open(&options(), Mode::Drive));
+    assert_eq!(store.log.lines_from(0), before);
+    // What only reads is answered.
+    sandbox(&guest, &store, &clock).open(&options(), Mode::Observe).expect("it opens");
+    engine.explain(Boundary::RunLoop).expect("an explanation");
+    clock.0.set(START * 1_000_000_000 + 1);
+    engine.propose(&prompt("m1")).expect("the fact is recorded");
 }
 
 fn component(text: &str) -> Result<Guest, GuestError> {
@@ -270,8 +251,8 @@ fn component(text: &str) -> Result<Guest, GuestError> {
 }
 
 #[test]
-fn a_guest_of_any_other_version_is_refused_with_the_versions_of_the_host() {
-    for version in ["0.0.1", "0.1.1", "0.2.1", "0.3.0", "1.0.0"] {
+fn a_guest_of_any_other_version_is_refused_with_both_versions() {
+    for version in ["0.0.1", "0.1.0", "0.2.1", "0.3.0", "1.0.0"] {
         let why = component(&format!(
             r#"(component (import "wakeful:scheduler/clock@{version}" (instance)))"#
         ));
@@ -279,8 +260,8 @@ fn a_guest_of_any_other_version_is_refused_with_the_versions_of_the_host() {
         assert_eq!(
             why.to_string(),
             format!(
-                "guest speaks version {version} of `wakeful:scheduler`, this program speaks the \
-                 versions 0.1.0 and 0.2.0: take both from one release"
+                "guest speaks version {version} of `wakeful:scheduler`, this program speaks \
+                 version {WORLD_VERSION}: take both from one release"
             )
         );
     }
@@ -297,25 +278,6 @@ fn a_guest_that_mixes_versions_is_refused() {
         .expect("refused")
         .to_string()
     };
-    for (one, other) in [("0.1.0", "0.2.0"), ("0.2.0", "0.1.0")] {
-        assert!(
-            mixed(one, other).starts_with("guest imports `wakeful:scheduler/"),
-            "{}",
-            mixed(one, other)
-        );
-    }
-    assert!(mixed("0.2.0", "0.3.0").starts_with("guest speaks version 0.3.0"));
-    assert!(mixed("0.3.0", "0.1.0").starts_with("guest speaks version 0.3.0"));
-}
-
-#[test]
-fn the_version_of_a_guest_is_that_of_its_imports() {
-    let [older, newest] = guests();
-    assert_eq!([older.world_version(), newest.world_version()], WORLD_VERSIONS);
-    assert_eq!(newest.world_version(), WORLD_VERSION);
-    assert_eq!(newest.imports(), IMPORTS);
-    assert_eq!(
-        older.imports(),
-        IMPORTS.map(|import| import.replace(WORLD_VERSION, older.world_version()))
-    );
+    assert!(mixed(WORLD_VERSION, "0.3.0").starts_with("guest speaks version 0.3.0"));
+    assert!(mixed("0.3.0", WORLD_VERSION).starts_with("guest speaks version 0.3.0"));
 }

@@ -166,7 +166,7 @@ pub fn start(options: Options) -> Result<Running, ServeError> {
         Agents::start(options.store, options.runner, limits, Arc::clone(&access), options.notice)
             .map_err(failed)?;
     let hooks = Hooks::start(Arc::clone(&agents), options.hooks).map_err(failed)?;
-    let traces = options.traces.map(|traces| Traces::start(&agents, heads, traces)).transpose()?;
+    let traces = options.traces.map(|traces| Traces::start(&agents, heads, &traces)).transpose()?;
     let (stop, stops) = watch::channel(false);
     let door = Arc::new(Door {
         agents: Arc::clone(&agents),

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use wakeful_core::{
     host::Ledger,
     record::{
-        Record,
+        Class, Record,
         chain::Head,
         entry::{Entry, EntryBytes},
         event::{EventKind, EventRecord},
@@ -34,6 +34,9 @@ use wakeful_core::{
 use wakeful_serve::{CONVENTIONS, TraceOptions};
 
 use crate::place::{Place, With, place, until};
+
+/// After all that the server records.
+const LATE: Timestamp = Timestamp::from_nanos(2_000_000_000_000_000_000);
 
 /// An answer: the status, further headers, and the body.
 type Answer = (u16, &'static str, Vec<u8>);
@@ -108,10 +111,10 @@ impl Drop for Collector {
 }
 
 fn options(address: SocketAddr) -> TraceOptions {
-    let headers = "authorization=Bearer%20k";
-    let options = TraceOptions::new(&format!("http://{address}"), headers, "desk");
-    let mut options = options.expect("an address");
+    let (url, headers) = (format!("http://{address}"), "authorization=Bearer%20k");
+    let mut options = TraceOptions::new(&url, headers, "desk").expect("an address");
     options.first_wait = Duration::from_millis(50);
+    options.longest_wait = Duration::from_millis(200);
     options
 }
 
@@ -173,8 +176,8 @@ fn has(span: &Span, expected: &Value) {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+fn code(span: &Span) -> StatusCode {
+    span.status.as_ref().map_or(StatusCode::Unset, |status| status.code())
 }
 
 fn open_turn(place: &Place, agent: &str) -> Value {
@@ -335,11 +338,8 @@ fn a_turn_with_rounds_a_tool_a_failure_and_a_retry_is_traced() {
             "error.type": "provider_failed_needs_recovery",
         }),
     );
-    let status = root.status.as_ref().expect("it failed");
-    assert_eq!(
-        (status.code(), status.message.as_str()),
-        (StatusCode::Error, "the connection was lost")
-    );
+    assert_eq!(code(root), StatusCode::Error);
+    assert_eq!(root.status.as_ref().map(|it| &*it.message), Some("the connection was lost"));
     assert!(root.links.is_empty());
 
     // The decision that began it, and those during it.
@@ -392,16 +392,16 @@ fn a_turn_with_rounds_a_tool_a_failure_and_a_retry_is_traced() {
     assert_eq!(spans[2].start_time_unix_nano, spans[1].end_time_unix_nano);
     let took = spans[2].end_time_unix_nano - spans[2].start_time_unix_nano;
     assert!(took >= 20_000_000, "the tool took {took} ns");
-    assert!(spans[2].status.is_none());
+    assert_eq!(code(&spans[2]), StatusCode::Unset);
     has(&spans[3], &json!({ "error.type": "tool_error" }));
-    assert_eq!(spans[3].status.as_ref().map(|it| it.code()), Some(StatusCode::Error));
+    assert_eq!(code(&spans[3]), StatusCode::Error);
 
     // The retry has a trace of its own, which leads to the one before.
     assert!(spans[5].links.is_empty(), "the turn between is another story");
     let retried = &spans[6];
     assert_eq!(retried.trace_id, again.chain.as_bytes()[..16]);
     assert_eq!(retried.end_time_unix_nano, nanos(done.at));
-    assert!(retried.status.is_none());
+    assert_eq!(code(retried), StatusCode::Unset);
     let retry_of = named(&root.attributes)["wakeful.message_id"].clone();
     has(
         retried,
@@ -442,7 +442,7 @@ fn a_run_that_a_restart_interrupts_is_traced_and_its_replay_leads_to_it() {
     until("both runs came", || collector.spans().len() >= 3);
     let spans = collector.spans();
     has(&spans[0], &json!({ "wakeful.run_id": run, "error.type": "interrupted" }));
-    assert_eq!(spans[0].status.as_ref().map(|it| it.code()), Some(StatusCode::Error));
+    assert_eq!(code(&spans[0]), StatusCode::Error);
     assert_eq!(spans[1].name, "chat qwen3-8b");
     has(&spans[2], &json!({ "wakeful.run_id": replay, "wakeful.turn.end": "completed" }));
     assert_eq!(spans[2].links[0].trace_id, spans[0].trace_id);
@@ -503,13 +503,14 @@ fn a_collector_that_was_away_gets_what_waited_and_delays_nobody() {
         1 => (429, "", Vec::new()),
         _ => taken(),
     });
-    until("it gets them", || collector.got().len() >= 3);
+    let roots = || {
+        let roots = collector.spans().into_iter().filter(|span| span.parent_span_id.is_empty());
+        roots.map(|span| named(&span.attributes)["wakeful.run_id"].clone()).collect::<Vec<_>>()
+    };
+    until("it gets them", || collector.got().len() >= 3 && roots().ends_with(&runs[4..]));
     let all = collector.got();
-    assert_eq!(all[0].request, all[2].request, "the same spans again");
-    let roots = collector.spans().into_iter().filter(|span| span.parent_span_id.is_empty());
-    let roots: Vec<_> =
-        roots.map(|span| named(&span.attributes)["wakeful.run_id"].clone()).collect();
-    assert_eq!(roots[roots.len() - 5..], runs);
+    assert!(all[0].request == all[1].request && all[1].request == all[2].request, "they again");
+    assert!(roots().ends_with(&runs), "each is taken once, in order: {:?}", roots());
     assert_eq!(dropped(&place), Some(0.0));
 }
 
@@ -531,10 +532,9 @@ fn what_a_collector_refuses_is_counted_and_not_sent_again() {
     place.make("eva");
     for (number, count) in [(1, 2.0), (2, 3.0), (3, 3.0)] {
         turn(&place, "eva");
-        until("it was sent", || collector.got().len() == number);
-        until("what was refused is counted", || dropped(&place) == Some(count));
+        until("it came", || collector.got().len() == number && dropped(&place) == Some(count));
     }
-    let ids: Vec<_> = collector.spans().into_iter().map(|span| hex(&span.span_id)).collect();
+    let ids: Vec<_> = collector.spans().into_iter().map(|span| span.span_id).collect();
     let once: std::collections::BTreeSet<_> = ids.iter().collect();
     assert_eq!((ids.len(), once.len()), (6, 6), "{ids:?}");
 }
@@ -562,28 +562,39 @@ fn without_a_collector_nothing_is_counted() {
     assert_eq!(dropped(&place), None);
 }
 
+/// Appends a turn with these records at once, without a process of its own.
+fn append(place: &Place, records: impl IntoIterator<Item = Record>) {
+    let mut ledger = place.file().ledger(&"ada".into());
+    let head = ledger.head().expect("a head");
+    let turn = |status: &str| {
+        let text = json!({ "run_id": "ada:run-1", "agent_id": "ada", "turn_index": 1,
+            "message_id": "m", "status": status, "started_at": LATE });
+        Record::decode(Class::Turns, &text.to_string()).expect("a record")
+    };
+    let records = [turn("started")].into_iter().chain(records).chain([turn("interrupted")]);
+    let (_, lines) = wakeful_core::record::entry::seal_all(head, LATE, records.collect());
+    ledger.append(&head, &lines).expect("it appends");
+}
+
 #[test]
 fn long_entries_are_read_to_the_last_without_a_new_one() {
     let collector = Collector::open();
     let place = Place::with(with(collector.options()));
-    // No process appends to this one. A page of the store holds only some of these entries.
-    let mut ledger = place.file().ledger(&"ada".into());
-    let head = ledger.head().expect("a head");
-    let at = Timestamp::from_nanos(2_000_000_000_000_000_000);
-    let long = "x".repeat(1 << 20);
-    let mut records: Vec<_> = (0..12)
-        .map(|_| Record::Event(EventRecord::new(EventKind::CheckpointRecorded, at, &json!(long))))
-        .collect();
-    let turn = |status: &str| {
-        let text = json!({ "run_id": "ada:run-1", "agent_id": "ada", "turn_index": 1,
-            "message_id": "m", "status": status, "started_at": at });
-        serde_json::to_string(&text).expect("JSON")
-    };
-    let class = wakeful_core::record::Class::Turns;
-    records.insert(0, Record::decode(class, &turn("started")).expect("a record"));
-    records.push(Record::decode(class, &turn("interrupted")).expect("a record"));
-    let (_, lines) = wakeful_core::record::entry::seal_all(head, at, records);
-    ledger.append(&head, &lines).expect("it appends");
+    // A page of the store holds only some of these entries.
+    let long = json!("x".repeat(1 << 20));
+    let event = || Record::Event(EventRecord::new(EventKind::CheckpointRecorded, LATE, &long));
+    append(&place, (0..12).map(|_| event()));
     until("the turn at the end is found", || collector.spans().len() == 1);
     has(&collector.spans()[0], &json!({ "wakeful.run_id": "ada:run-1" }));
+}
+
+#[test]
+fn what_finds_no_room_while_the_collector_is_away_is_counted() {
+    let away = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let place = Place::with(with(options(away)));
+    let tool = json!({ "id": "x", "agent_id": "ada", "tool_name": "t", "created_at": LATE,
+        "trust": "trusted_operator", "status": "success", "input": 0, "output": 0, "summary": "" });
+    let tool = Record::decode(Class::Tools, &tool.to_string()).expect("a record");
+    append(&place, vec![tool; 9_000]);
+    until("8,192 wait", || dropped(&place) == Some(9_001.0 - 8_192.0));
 }

@@ -1,8 +1,8 @@
-//! The simulation of a fleet does what queues do, whatever a turn costs here.
+//! The simulation of a cell does what queues do, whatever a turn costs here.
 
 use std::time::Duration;
 
-use wakeful_tests::scale::{Costs, Fleet, Told, Trouble, simulate, sized};
+use wakeful_tests::scale::{Costs, Plan, Told, Trouble, simulate, sized};
 
 const TIME: Duration = Duration::from_secs(300);
 
@@ -18,13 +18,13 @@ const COSTS: Costs = Costs {
 };
 
 /// 100 turns per second, of which each lasts ten seconds.
-const FLEET: Fleet = Fleet {
+const PLAN: Plan = Plan {
     agents: 600_000,
     active: 1.0,
     rounds: 1.0,
     thinks: Duration::from_secs(10),
     idle: Duration::from_secs(60),
-    clusters: 1,
+    cells: 1,
     servers: 4,
     database_cores: 4,
     server_cores: 4,
@@ -34,7 +34,7 @@ const FLEET: Fleet = Fleet {
 };
 
 fn told(trouble: Trouble) -> Told {
-    simulate(&FLEET, &COSTS, trouble, TIME)
+    simulate(&PLAN, &COSTS, trouble, TIME)
 }
 
 fn around(found: f64, expected: f64) {
@@ -74,21 +74,21 @@ fn troubles_end() {
 #[test]
 fn what_is_too_much_is_never_done() {
     let costs = Costs { turn_database: 0.05, ..COSTS };
-    let told = simulate(&FLEET, &costs, Trouble::Nothing, TIME);
+    let told = simulate(&PLAN, &costs, Trouble::Nothing, TIME);
     assert!(told.recovery.is_none() && told.database > 0.99, "{told:?}");
-    assert!(sized(&FLEET, &costs).is_none(), "one cluster is too few");
+    assert!(sized(&PLAN, &costs).is_none(), "one cell is too few");
 }
 
 #[test]
 fn what_is_full_first_is_named() {
-    let first = |fleet: Fleet| {
-        let sized = sized(&fleet, &COSTS).expect("one cluster is enough");
-        (sized.limits[0].what, sized.fleet.servers)
+    let first = |plan: Plan| {
+        let sized = sized(&plan, &COSTS).expect("one cell is enough");
+        (sized.limits[0].what, sized.plan.servers)
     };
-    let (places, servers) = first(Fleet { turns_at_once: 64, ..FLEET });
+    let (places, servers) = first(Plan { turns_at_once: 64, ..PLAN });
     assert!(places.contains("--turns-at-once") && servers > 20, "{places}, {servers} servers");
-    let (room, _) = first(Fleet { resident_agents: 500, ..FLEET });
+    let (room, _) = first(Plan { resident_agents: 500, ..PLAN });
     assert!(room.contains("--resident-agents"), "{room}");
-    let (cores, _) = first(Fleet { database_cores: 2, ..FLEET });
+    let (cores, _) = first(Plan { database_cores: 2, ..PLAN });
     assert!(cores.contains("database"), "{cores}");
 }

@@ -3,14 +3,13 @@
 use std::fs;
 
 use wakeful_core::{fact::Fact, host::ErrorCode};
-use wakeful_host::sandbox::{Guest, IMPORTS, Limit, Limits, Pool, WORLD_VERSION};
+use wakeful_host::sandbox::{Guest, IMPORTS, Limit, Limits, Pool};
 use wakeful_tests::paths;
 
 #[test]
 fn the_component_imports_exactly_ledger_clock_and_provider() {
     let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
     assert_eq!(guest.imports(), IMPORTS);
-    assert_eq!(guest.world_version(), WORLD_VERSION);
 }
 
 #[test]

@@ -41,13 +41,7 @@ const CRATES: [Crate; 7] = [
     Crate {
         name: "wakeful-host",
         folder: HOST,
-        holds: &[
-            "LICENSE",
-            "README.md",
-            GUEST,
-            "wit/0.1.0/scheduler.wit",
-            "wit/0.2.0/scheduler.wit",
-        ],
+        holds: &["LICENSE", "README.md", GUEST, "wit/0.2.0/scheduler.wit"],
     },
     Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-serve", folder: SERVER, holds: &["LICENSE", "README.md", PAGE] },
@@ -66,12 +60,11 @@ const SERVER: &str = "serve";
 /// The page of the workbench in the packed server.
 const PAGE: &str = "workbench/index.html";
 
-/// The versions of the world that the host is compiled against.
-const WORLDS: [&str; 2] = ["0.1.0", "0.2.0"];
+/// The version of the world that the host is compiled against.
+const WORLD: &str = "0.2.0";
 
 /// Texts of the tree, and what they become in the package.
-const MOVED: [[&str; 3]; 4] = [
-    ["host-native/src/sandbox/bindings.rs", "\"../wasm/wit/0.1.0", "\"wit/0.1.0"],
+const MOVED: [[&str; 3]; 3] = [
     ["host-native/src/sandbox/bindings.rs", "\"../wasm/wit/0.2.0", "\"wit/0.2.0"],
     [
         "host-native/Cargo.toml",
@@ -129,13 +122,11 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
     }
     let host = tree.at(HOST);
     put(&paths.at("target").join(GUEST), &host.join(GUEST))?;
-    for version in WORLDS {
-        let folder = paths.at("wasm/wit").join(version);
-        let files = fs::read_dir(&folder)
-            .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
-        for file in files.filter_map(Result::ok) {
-            put(&file.path(), &host.join("wit").join(version).join(file.file_name()))?;
-        }
+    let folder = paths.at("wasm/wit").join(WORLD);
+    let files = fs::read_dir(&folder)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
+    for file in files.filter_map(Result::ok) {
+        put(&file.path(), &host.join("wit").join(WORLD).join(file.file_name()))?;
     }
     let page = paths.web_demo().join("dist");
     if !page.join("index.html").is_file() {

@@ -339,15 +339,6 @@ pub(super) enum CliError {
         /// The ids of the agents in the file.
         agents: String,
     },
-    /// No store of a fleet has the agent.
-    #[error("no store of these holds an agent `{0}`: `wakeful agents URL` lists those of one")]
-    NotInFleet(String),
-    /// A store is not one of those that were named.
-    #[error("`{0}` is not one of these stores: name it with --store too")]
-    NotOfFleet(String),
-    /// A ledger file was named where a store is needed.
-    #[error("`{0}` is not the address of a store: write postgres://USER@HOST:5432/DATABASE")]
-    NotShared(String),
     /// An agent was not moved.
     #[error(transparent)]
     Move(#[from] wakeful_host::ledger::MoveError),

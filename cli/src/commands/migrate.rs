@@ -1,6 +1,10 @@
 //! `wakeful migrate`: moves agents from one place to another.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use serde::Serialize;
@@ -9,7 +13,7 @@ use wakeful_core::{
     json,
     record::chain::Head,
 };
-use wakeful_host::ledger::{Address, Moved, Store, move_agent};
+use wakeful_host::ledger::{Address, MoveError, Moved, Store, move_agent};
 
 use super::{
     CliError, Verdict, complain,
@@ -24,7 +28,9 @@ use super::{
     Each agent is copied with its batches, read back, and compared by its head. Only then the old \
     place says where the agent goes on, and takes no more appends. Nobody may drive an agent that \
     moves. A move that was cut off is finished by the same command. Snapshots are made again. Who \
-    runs the turns of an agent goes with it; the tokens and hooks of a server stay where they are.\n\n\
+    runs the turns of an agent goes with it; the tokens and hooks of a server stay where they are. \
+    Servers of a store may run: one that drives an agent gives it back when it has rested for a \
+    minute, and --wait waits for that.\n\n\
     --json prints one object per agent: agent_id, head {seq, chain}, copied, from, to.\n\n\
     Exit codes:\n\
     \x20 0  moved\n\
@@ -42,25 +48,31 @@ pub(super) struct Migrate {
     /// Move only this agent [default: all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Seconds to wait for each agent that a server of a store drives
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    wait: u64,
     /// Print one JSON object per agent
     #[arg(long)]
     json: bool,
 }
 
+/// The pause before an agent is tried again that is driven.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// An agent that was moved.
 #[derive(Serialize)]
-pub(super) struct Done<'a> {
-    pub(super) agent_id: &'a AgentId,
-    pub(super) head: Head,
+struct Done<'a> {
+    agent_id: &'a AgentId,
+    head: Head,
     /// The entries that this call copied.
-    pub(super) copied: u64,
-    pub(super) from: &'a str,
-    pub(super) to: &'a str,
+    copied: u64,
+    from: &'a str,
+    to: &'a str,
 }
 
 impl Done<'_> {
     /// Says it, as JSON or for people.
-    pub(super) fn print(&self, as_json: bool) {
+    fn print(&self, as_json: bool) {
         if as_json {
             say!("{}", json::write(self));
             return;
@@ -89,11 +101,20 @@ impl Migrate {
         for agent in &agents {
             let end = from.ledger(agent).head().map_or(0, |head| head.seq.0);
             let bar = style::progress(end);
-            let belongings = wakeful_serve::belongings(agent, &from)?;
             let places = ((&from, from_name.as_str()), (&to, to_name.as_str()));
-            let moved = move_agent(agent, places.0, places.1, &belongings, |seq: Seq| {
-                bar.set_position(seq.0);
-            });
+            let began = Instant::now();
+            let moved = loop {
+                let belongings = wakeful_serve::belongings(agent, &from)?;
+                let moved = move_agent(agent, places.0, places.1, &belongings, |seq: Seq| {
+                    bar.set_position(seq.0);
+                });
+                match moved {
+                    Err(MoveError::Changed { .. }) if began.elapsed().as_secs() < self.wait => {
+                        thread::sleep(PAUSE);
+                    }
+                    moved => break moved,
+                }
+            };
             bar.finish_and_clear();
             match moved {
                 Ok(Moved { head, copied }) => {

@@ -25,7 +25,6 @@ mod listing;
 mod log;
 mod man;
 mod migrate;
-mod moving;
 #[cfg(target_os = "linux")]
 mod model;
 #[cfg(target_os = "linux")]
@@ -113,8 +112,6 @@ enum Command {
     Archive(archive::Archive),
     /// Move agents from one place to another: ledger files, and stores in PostgreSQL
     Migrate(migrate::Migrate),
-    /// Move agents between the stores of a fleet
-    Move(moving::Move),
     /// List, and remove, what ended tasks left on the disk: output files and worktrees
     #[cfg(target_os = "linux")]
     Gc(gc::Gc),
@@ -225,7 +222,6 @@ pub fn main() -> ExitCode {
         Command::Heads(command) => command.run(),
         Command::Archive(command) => command.run(),
         Command::Migrate(command) => command.run(),
-        Command::Move(command) => command.run(),
         #[cfg(target_os = "linux")]
         Command::Gc(command) => command.run(),
         Command::Diff(command) => command.run(),

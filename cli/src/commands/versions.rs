@@ -9,7 +9,7 @@ use wakeful_core::{
 };
 use wakeful_host::{
     ledger::{PostgresStore, SqliteFile},
-    sandbox::{WORLD_VERSION, WORLD_VERSIONS},
+    sandbox::WORLD_VERSION,
 };
 
 use super::{CliError, Verdict, style};
@@ -49,8 +49,6 @@ fn lines() -> Vec<Line> {
         .filter(|edition| **edition != Edition::default())
         .map(Edition::to_string)
         .collect();
-    let older_worlds: Vec<&str> =
-        WORLD_VERSIONS.into_iter().filter(|version| *version != WORLD_VERSION).collect();
     vec![
         line(
             "crates `wakeful`, `wakeful-core`, `wakeful-json`, `wakeful-json-derive`",
@@ -67,7 +65,7 @@ fn lines() -> Vec<Line> {
         line(
             "WIT world `wakeful:scheduler`",
             WORLD_VERSION.to_owned(),
-            format!("guests of {} and this version; others are refused", older_worlds.join(", ")),
+            "guests of this version; others are refused".to_owned(),
             "when a call, a type or an import changes; a released one is frozen",
         ),
         line(

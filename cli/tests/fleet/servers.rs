@@ -1,4 +1,4 @@
-//! Servers of one store, or of several, as processes of their own.
+//! Servers of one store, as processes of their own.
 
 use std::{
     fs,
@@ -11,7 +11,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful_host::ledger::PostgresStore;
 
 use crate::{
     openai::{answer::Answer, server::Server as Model},
@@ -44,19 +43,18 @@ impl Drop for Worker {
 impl Worker {
     /// Starts one. Its leases are short, so that a test can wait for their end.
     fn start(store: &str, token: &str) -> Self {
-        Self::of(&[store], token, &[])
+        Self::of(store, token, &[])
     }
 
-    /// Starts one of these stores, with more arguments.
-    fn of(stores: &[&str], token: &str, more: &[&str]) -> Self {
+    /// Starts one with more arguments.
+    fn of(store: &str, token: &str, more: &[&str]) -> Self {
         // The others must know its address before it listens.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = port.expect("a port").to_string();
         let url = format!("http://{address}");
         let log = tempfile::tempfile().expect("a file");
         let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
-            .args(["serve", "--listen", &address, "--public-url", &url])
-            .args(stores.iter().flat_map(|store| ["--store", store]))
+            .args(["serve", "--listen", &address, "--public-url", &url, "--store", store])
             .args(["--lease", "2", "--resident-idle", "2"])
             .args(more)
             .env("WAKEFUL_API_KEY", "sk-test-4c1f0b77a9d24e6b")
@@ -234,7 +232,8 @@ fn each_server_tells_of_its_own_agents_and_none_of_one_that_was_moved_out() {
     assert!(wakeful(["agents", &store]).out.contains(&format!("{}, since 20", one.url)));
     let folder = tempfile::tempdir().expect("a folder");
     let file = arg(&folder.path().join("a.sqlite"));
-    until("it rests and is moved", || wakeful(["migrate", &store, &file]).code == 0);
+    let moved = wakeful(["migrate", &store, &file, "--wait", "60"]);
+    assert_eq!(moved.code, 0, "{} {}", moved.out, moved.err);
     for worker in [&one, &other] {
         let message = r#"{"text":"and again"}"#;
         for (method, path, body) in [
@@ -273,7 +272,7 @@ fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now()
         let [home, folder] = own.each_ref().map(|path| arg(path));
         let places = ["--home", &home, "--workspaces", &folder];
         let model = ["--provider", "openai", "--model", "test", "--base-url", &url];
-        Worker::of(&[&store], &token, &[&model[..], &places].concat())
+        Worker::of(&store, &token, &[&model[..], &places].concat())
     });
     assert_eq!(one.ask("PUT", "/v1/agents/ada", "").0, 201);
     let said = one.ask("POST", "/v1/agents/ada/messages", r#"{"text":"hello"}"#);
@@ -316,118 +315,64 @@ fn a_server_whose_store_is_away_is_not_ready() {
     until("it is ready again", || worker.ask("GET", "/readyz", "").0 == 200);
 }
 
+/// Two fleets of one store each, as behind a router that knows where each agent lives.
 #[test]
-fn each_of_several_stores_has_its_share_of_the_agents() {
+fn an_agent_moves_from_one_cell_to_another_and_back_while_their_servers_run() {
     let database = Server::start().expect("a server");
-    let addresses = ["one", "two"].map(|schema| database.address(schema).shown().to_owned());
-    let stores = addresses.each_ref().map(String::as_str);
-    // What belongs to no agent is in the first one.
-    let token = operator(stores[0]);
-    let [one, other] = [0, 1].map(|_| Worker::of(&stores, &token, &[]));
-    let names: Vec<_> = (10..30).map(|number| format!("agent-{number}")).collect();
-    let mut paths = Vec::new();
-    for name in &names {
-        let agent = format!("/v1/agents/{name}");
-        assert_eq!(one.ask("PUT", &agent, r#"{"turns":"elsewhere"}"#).0, 201);
-        let trigger = r#"{"external_trigger_id":"in","delivery_mode":"enqueue_message"}"#;
-        let (status, made) = one.ask("POST", &format!("{agent}/triggers"), trigger);
-        assert_eq!(status, 201, "{made}");
-        paths.push(made["path"].as_str().expect("a path").to_owned());
+    let stores = ["one", "two"].map(|schema| database.address(schema).shown().to_owned());
+    let cells = stores.each_ref().map(|store| Worker::start(store, &operator(store)));
+    let agent = "/v1/agents/ada";
+    assert_eq!(cells[0].ask("PUT", agent, r#"{"turns":"elsewhere"}"#).0, 201);
+    let trigger = r#"{"external_trigger_id":"in","delivery_mode":"enqueue_message"}"#;
+    let (status, made) = cells[0].ask("POST", &format!("{agent}/triggers"), trigger);
+    assert_eq!(status, 201, "{made}");
+    let path = made["path"].as_str().expect("a path");
+    assert_eq!(cells[1].ask("GET", agent, "").1["code"], "no_such_agent");
+    // Each has its state in memory when it comes back.
+    for (from, to) in [(0, 1), (1, 0), (0, 1)] {
+        let message = json!({ "text": format!("from {from} to {to}") }).to_string();
+        let said = cells[from].ask("POST", &format!("{agent}/messages"), &message);
+        assert!(matches!(said.0, 200 | 202), "{said:?}");
+        let run = cells[from].turn("ada");
+        let arguments = ["migrate", &stores[from], &stores[to], "--agent", "ada", "--json"];
+        let driven = wakeful(arguments);
+        assert!(driven.code == 2 && driven.err.contains("--wait"), "{} {}", driven.out, driven.err);
+        assert_eq!(cells[from].ends("ada", &run).0, 200);
+        let moved = wakeful([&arguments[..], &["--wait", "60"]].concat());
+        assert_eq!(moved.code, 0, "{} {}", moved.out, moved.err);
+        // The old cell says that it has moved, and its operator learns where to.
+        for (method, path, body) in [
+            ("GET", agent, ""),
+            ("GET", "/v1/agents/ada/turn", ""),
+            ("POST", "/v1/agents/ada/messages", r#"{"text":"too late"}"#),
+            ("POST", path, "too late"),
+        ] {
+            let (status, told) = cells[from].ask(method, path, body);
+            assert_eq!((status, &told["code"]), (404, &"agent_moved".into()), "{path}: {told}");
+        }
+        for command in ["agents", "heads"] {
+            let told = wakeful([command, &stores[from]]).out;
+            assert!(told.contains(&format!("goes on in `{}`", stores[to])), "{command}: {told}");
+        }
+        assert_eq!(cells[from].ask("GET", "/v1/agents", "").1["agents"], json!([]));
+        // The new one lists it, and takes what is said and delivered to it.
+        let (status, told) = cells[to].ask("GET", agent, "");
+        assert_eq!((status, &told["last_turn_terminal"]), (200, &"completed".into()), "{told}");
+        let listed = cells[to].ask("GET", "/v1/agents", "").1;
+        assert_eq!(listed["agents"][0]["agent_id"], "ada", "{listed}");
+        until("its trigger is known", || cells[to].ask("POST", path, "hello").0 == 202);
+        let run = cells[to].turn("ada");
+        assert_eq!(cells[to].ends("ada", &run).0, 200);
     }
-    let open = |schema: &str| PostgresStore::open(&database.address(schema)).expect("a store");
-    let pair = ["one", "two"].map(open);
-    let counts = pair.each_ref().map(|store| store.agents().expect("they").len());
-    assert!(counts[0] > 3 && counts[1] > 3 && counts[0] + counts[1] == 20, "{counts:?}");
-    // Any server lists all, and takes what is delivered to any.
-    let (_, list) = other.ask("GET", "/v1/agents", "");
-    let listed: Vec<_> = list["agents"].as_array().expect("a list").iter().collect();
-    assert!(listed.iter().map(|it| it["agent_id"].as_str()).eq(names.iter().map(|it| Some(&**it))));
-    for (name, path) in names.iter().zip(&paths) {
-        assert_eq!(other.ask("POST", path, "hello").0, 202);
-        let run = other.turn(name);
-        assert_eq!(other.ends(name, &run).0, 200, "{name}");
-    }
-    // One that was moved is found by all, also while they run.
-    let agent = &names[0];
-    let is_there = |store: &PostgresStore| {
-        let id = [agent.as_str().into()];
-        !store.living_heads_of(&id).expect("it reads").is_empty()
-    };
-    let from = pair.iter().position(is_there).expect("it lives");
-    let places = ["--store", stores[0], "--store", stores[1]];
-    let moves = [&["move", agent, "--to", stores[1 - from]][..], &places].concat();
-    let moved = wakeful(&moves);
-    assert_eq!(moved.code, 0, "{} {}", moved.out, moved.err);
-    assert!(moved.out.contains("moved"), "{}", moved.out);
-    assert!(!is_there(&pair[from]) && is_there(&pair[1 - from]));
-    assert!(wakeful(&moves).out.contains("already"));
-    // Those who knew it in its old store find it at once.
-    for server in [&one, &other] {
-        let (status, told) = server.ask("GET", &format!("/v1/agents/{agent}"), "");
-        assert_eq!(status, 200, "{told}");
-    }
-    for (server, text) in [(&one, "again"), (&other, "and again")] {
-        until("it is found", || server.ask("POST", &paths[0], text).0 == 202);
-        let run = server.turn(agent);
-        until("its turn ends", || server.ends(agent, &run).0 == 200);
-    }
-    // It goes home, and the others are there already.
-    let home = wakeful([&["move", "--all", "--json"][..], &places].concat());
-    assert_eq!((home.code, home.out.lines().count()), (0, 1), "{} {}", home.out, home.err);
-    assert!(is_there(&pair[from]));
-    // A server with another list would make agents twice.
-    let mut alone = Command::new(env!("CARGO_BIN_EXE_wakeful"));
-    let refused = alone.args(["serve", "--store", stores[1], "--listen", "127.0.0.1:0"]).output();
-    let refused = refused.expect("it ends");
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && said.contains("2 in all"), "{said}");
-    for (command, why) in [
-        (vec!["move", "nobody", "--store", stores[0]], "no store of these"),
-        (vec!["move", agent, "--store", "a.sqlite"], "not the address of a store"),
-        (vec!["move", agent, "--store", stores[0], "--to", stores[1]], "not one of these"),
-    ] {
-        let ran = wakeful(&command);
-        assert!(ran.code == 2 && ran.err.contains(why), "{command:?}: {}", ran.err);
-    }
+    let examined = wakeful(["doctor", &stores[1]]);
+    assert_eq!(examined.code, 0, "{}", examined.out);
 }
 
 #[test]
-fn the_agents_of_one_store_go_on_while_another_one_is_away() {
-    let mut databases = [(); 2].map(|()| Server::start().expect("a server"));
-    let stores = databases.each_ref().map(|it| it.address("wakeful").shown().to_owned());
-    let token = operator(&stores[0]);
-    let server = Worker::of(&[&stores[0], &stores[1]], &token, &[]);
-    let kept = PostgresStore::open(&databases[0].address("wakeful")).expect("a store");
-    let mut agents = [None, None];
-    for number in 0.. {
-        let agent = format!("agent-{number}");
-        let path = format!("/v1/agents/{agent}");
-        assert_eq!(server.ask("PUT", &path, r#"{"turns":"elsewhere"}"#).0, 201);
-        let is_first = !kept.living_heads_of(&[agent.as_str().into()]).expect("it").is_empty();
-        agents[usize::from(!is_first)].get_or_insert(agent);
-        if agents.iter().all(Option::is_some) {
-            break;
-        }
-    }
-    let [here, there] = agents.map(|agent| agent.expect("one in each"));
-    // Longer than a lease.
-    databases[1].kill();
-    let until_lost = Instant::now() + Duration::from_secs(3);
-    while Instant::now() < until_lost {
-        let said = format!("/v1/agents/{here}/messages");
-        let said = server.ask("POST", &said, r#"{"text":"hello"}"#);
-        assert!(matches!(said.0, 200 | 202), "{said:?}");
-        let run = server.turn(&here);
-        assert_eq!(server.ends(&here, &run).0, 200);
-    }
-    assert_eq!(server.ask("GET", "/readyz", "").0, 200);
-    databases[1].crash_and_start().expect("it starts again");
-    let said = format!("/v1/agents/{there}/messages");
-    until("the other one goes on too", || {
-        matches!(server.ask("POST", &said, r#"{"text":"hello"}"#).0, 200 | 202)
-    });
-    let run = server.turn(&there);
-    until("its turn ends", || server.ends(&there, &run).0 == 200);
+fn a_server_has_one_store() {
+    let place = "postgres://me@127.0.0.1:1/fleet";
+    let ran = wakeful(["serve", "--store", place, "--store", place]);
+    assert!(ran.code == 2 && ran.err.contains("cannot be used multiple times"), "{}", ran.err);
 }
 
 /// The example of docs/tour.md. The tests of the pages play its story; these are its refusals.

@@ -37,8 +37,8 @@ pub use memory::MemoryLedger;
 pub use moving::{Belongings, MoveError, Moved, move_agent};
 #[cfg(feature = "postgres")]
 pub use postgres::{
-    Address, Arrived, Claim, ClaimError, Clusters, Fate, Fault, Placed, PostgresError,
-    PostgresLedger, PostgresStore, StoreClock, Worker, WorkerInfo, WorkerOptions, home,
+    Address, Arrived, Claim, ClaimError, Fate, Fault, Placed, PostgresError, PostgresLedger,
+    PostgresStore, StoreClock, Worker, WorkerInfo, WorkerOptions,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{

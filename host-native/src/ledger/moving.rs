@@ -26,7 +26,7 @@ pub struct Belongings {
 /// A move that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The newest entry, in both places.
+    /// The newest entry of the old place, which the new one has too.
     pub head: Head,
     /// The number of entries that this move copied; an earlier one may have copied others.
     pub copied: u64,
@@ -88,7 +88,8 @@ pub enum MoveError {
     /// Something was appended or sent to the agent meanwhile, or a worker drives it.
     #[error(
         "the agent `{agent}` is driven, or something came for it during the move: move it again \
-         when it has rested for a minute, or when its server has ended"
+         when it has rested for a minute, or when its server has ended; `wakeful migrate --wait` \
+         waits for that"
     )]
     Changed {
         /// The agent.
@@ -170,8 +171,9 @@ fn moved(
         Kind::File(_) => None,
     };
     if !to.arrive(agent, from_name, &belongings.kind, label.as_deref())? {
-        // An earlier move may have ended here.
-        if goes_on_in.is_some() && new.head()? == head {
+        // An earlier move may have ended here, and the agent gone on.
+        let newest = new.head()?;
+        if goes_on_in.is_some() && begins_with(&mut new, &newest, &head)? {
             return Ok(Moved { head, copied: 0 });
         }
         return Err(MoveError::Alive { place: to.to_string(), agent: agent.clone() });

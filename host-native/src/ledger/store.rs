@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt, path::Path};
 use wakeful_core::{AgentId, Clock, EntryBytes, Head, Ledger, LedgerError, Seq, Timestamp};
 
 use super::{
-    Address, Anchor, Claim, ClaimError, Clusters, OwnError, Owned, Owner, Placed, PostgresError,
+    Address, Anchor, Claim, ClaimError, OwnError, Owned, Owner, Placed, PostgresError,
     PostgresLedger, PostgresStore, SqliteError, SqliteFile, SqliteLedger, StoreClock, Worker,
     WorkerOptions,
 };
@@ -19,8 +19,8 @@ pub enum Store {
     Sqlite(SqliteFile),
     /// A store that many machines use.
     Postgres(PostgresStore),
-    /// Such stores, of which this process is a worker. An agent lives in one of them.
-    Fleet(Clusters),
+    /// Such a store, of which this process is a worker.
+    Worker(Worker),
 }
 
 /// The ledger of one agent in a [`Store`].
@@ -105,11 +105,7 @@ impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             Kind::File(file) => file.path().display().fmt(f),
-            Kind::Shared(store) => {
-                store.address().shown().fmt(f)?;
-                let others = self.clusters().map_or(&[][..], |it| &it.workers()[1..]);
-                others.iter().try_for_each(|it| write!(f, ", {}", it.store().address().shown()))
-            }
+            Kind::Shared(store) => store.address().shown().fmt(f),
         }
     }
 }
@@ -157,25 +153,16 @@ impl Store {
     /// If the store cannot be written.
     pub fn join(self, options: &WorkerOptions) -> Result<Self, StoreError> {
         Ok(match self {
-            Self::Postgres(store) => Self::Fleet(store.join(options)?.into()),
+            Self::Postgres(store) => Self::Worker(store.join(options)?),
             joined => joined,
         })
     }
 
-    /// The place; of several stores, the first one, which has what belongs to no agent.
     pub(super) fn kind(&self) -> Kind<'_> {
         match self {
             Self::Sqlite(file) => Kind::File(file),
             Self::Postgres(store) => Kind::Shared(store),
-            Self::Fleet(clusters) => Kind::Shared(clusters.workers()[0].store()),
-        }
-    }
-
-    /// The place in which an agent lives.
-    fn kind_of(&self, agent: &AgentId) -> Kind<'_> {
-        match self {
-            Self::Fleet(clusters) => Kind::Shared(clusters.of(agent).store()),
-            _ => self.kind(),
+            Self::Worker(worker) => Kind::Shared(worker.store()),
         }
     }
 
@@ -187,7 +174,7 @@ impl Store {
     pub fn for_reading(&self) -> Result<Self, StoreError> {
         Ok(match self.kind() {
             Kind::File(file) => Self::Sqlite(SqliteFile::open_read_only(file.path())?),
-            Kind::Shared(_) => self.clone(),
+            Kind::Shared(store) => Self::Postgres(store.clone()),
         })
     }
 
@@ -200,25 +187,13 @@ impl Store {
         }
     }
 
-    /// The stores of which this process is a worker, if it joined some.
-    #[must_use]
-    pub fn clusters(&self) -> Option<&Clusters> {
-        match self {
-            Self::Fleet(clusters) => Some(clusters),
-            _ => None,
-        }
-    }
-
-    /// The worker that this process is; of several stores, in the first one.
+    /// The worker that this process is, if it joined a store.
     #[must_use]
     pub fn worker(&self) -> Option<&Worker> {
-        self.clusters()?.workers().first()
-    }
-
-    /// The worker that this process is in the store in which an agent lives.
-    #[must_use]
-    pub fn worker_of(&self, agent: &AgentId) -> Option<&Worker> {
-        Some(self.clusters()?.of(agent))
+        match self {
+            Self::Worker(worker) => Some(worker),
+            _ => None,
+        }
     }
 
     /// The clock by which its agents wait.
@@ -267,7 +242,7 @@ impl Store {
     /// [`Own::ledger`].
     #[must_use]
     pub fn ledger(&self, agent: &AgentId) -> StoreLedger {
-        match self.kind_of(agent) {
+        match self.kind() {
             Kind::File(file) => StoreLedger::Sqlite(file.ledger(agent)),
             Kind::Shared(store) => StoreLedger::Postgres(store.ledger(agent)),
         }
@@ -280,7 +255,7 @@ impl Store {
     pub fn own(&self, agent: &AgentId) -> Result<Own, OwningError> {
         match self {
             Self::Sqlite(file) => Ok(Own::Sqlite(file.own(agent)?)),
-            Self::Fleet(clusters) => Ok(Own::Worker(clusters.of(agent).claim(agent)?)),
+            Self::Worker(worker) => Ok(Own::Worker(worker.claim(agent)?)),
             Self::Postgres(_) => Err(OwningError::NotJoined(self.to_string())),
         }
     }
@@ -297,14 +272,7 @@ impl Store {
                 owners.into_iter().map(DrivenBy::Process).collect()
             }
             Kind::Shared(store) => {
-                let stores = self.clusters().map_or(vec![store], |clusters| {
-                    clusters.workers().iter().map(Worker::store).collect()
-                });
-                let mut placed = Vec::new();
-                for store in stores {
-                    placed.extend(store.placed_of(agents)?);
-                }
-                placed.into_iter().map(DrivenBy::Worker).collect()
+                store.placed_of(agents)?.into_iter().map(DrivenBy::Worker).collect()
             }
         })
     }
@@ -340,51 +308,6 @@ impl Store {
         Ok(match self.kind() {
             Kind::File(file) => file.kept_one(kind, name)?,
             Kind::Shared(store) => store.kept_one(kind, name)?,
-        })
-    }
-
-    /// As [`Store::keep`], for what belongs to an agent: it is kept where the agent lives.
-    ///
-    /// # Errors
-    /// If the place cannot be written.
-    pub fn keep_of(
-        &self,
-        agent: &AgentId,
-        kind: &str,
-        name: &str,
-        value: &str,
-    ) -> Result<(), StoreError> {
-        match self.kind_of(agent) {
-            Kind::File(file) => file.keep(kind, name, value)?,
-            Kind::Shared(store) => store.keep(kind, name, value)?,
-        }
-        Ok(())
-    }
-
-    /// As [`Store::kept_one`], for what belongs to an agent.
-    ///
-    /// # Errors
-    /// If the place cannot be read.
-    pub fn kept_of(
-        &self,
-        agent: &AgentId,
-        kind: &str,
-        name: &str,
-    ) -> Result<Option<String>, StoreError> {
-        Ok(match self.kind_of(agent) {
-            Kind::File(file) => file.kept_one(kind, name)?,
-            Kind::Shared(store) => store.kept_one(kind, name)?,
-        })
-    }
-
-    /// As [`Store::forget`], for what belongs to an agent.
-    ///
-    /// # Errors
-    /// If the place cannot be written.
-    pub fn forget_of(&self, agent: &AgentId, kind: &str, name: &str) -> Result<bool, StoreError> {
-        Ok(match self.kind_of(agent) {
-            Kind::File(file) => file.forget(kind, name)?,
-            Kind::Shared(store) => store.forget(kind, name)?,
         })
     }
 

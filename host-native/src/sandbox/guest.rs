@@ -7,7 +7,7 @@ use wasmtime::{Engine, PoolConcurrencyLimitError, Trap, component::Component};
 use super::{
     limits::{Breach, Limit, Limits, Pool},
     runtime::{Compiler, Runtime},
-    world::{Version, WORLD_VERSIONS, version_in},
+    world::{IMPORTS, WORLD_VERSION, version_in},
 };
 
 /// Why a guest cannot be used, or did not answer.
@@ -31,9 +31,8 @@ pub enum GuestError {
     },
     /// The component was built for another version of the world.
     #[error(
-        "guest speaks version {found} of `wakeful:scheduler`, this program speaks the versions {}: \
-         take both from one release",
-        WORLD_VERSIONS.join(" and ")
+        "guest speaks version {found} of `wakeful:scheduler`, this program speaks version \
+         {WORLD_VERSION}: take both from one release"
     )]
     OtherVersion {
         /// The guest's version.
@@ -42,13 +41,11 @@ pub enum GuestError {
     /// The component imports more than a scheduler needs.
     #[error(
         "guest imports `{import}`, but a scheduler gets only its ledger, clock and provider \
-         (version {version})"
+         (version {WORLD_VERSION})"
     )]
     ForeignImport {
         /// The name of the import.
         import: String,
-        /// The version of the world that the guest speaks.
-        version: &'static str,
     },
     /// The component does not export what a scheduler must.
     #[error("guest does not export what `{world}` does: {why}")]
@@ -170,7 +167,6 @@ impl GuestError {
 pub struct Guest {
     runtime: Runtime,
     component: Component,
-    version: Version,
 }
 
 impl Guest {
@@ -187,25 +183,17 @@ impl Guest {
     /// # Errors
     /// If it imports anything foreign.
     pub(super) fn checked(runtime: Runtime, component: Component) -> Result<Self, GuestError> {
-        let imports = imports(&component, runtime.engine());
-        let version = Version::of_guest(&imports);
-        let allowed = version.imports();
-        match imports.into_iter().find(|import| !allowed.contains(&import.as_str())) {
+        let mut imports = imports(&component, runtime.engine()).into_iter();
+        match imports.find(|import| !IMPORTS.contains(&import.as_str())) {
             // The version first: the imports of another version would look like foreign ones.
             Some(import) => Err(match version_in(&import) {
-                Some(found) if !WORLD_VERSIONS.contains(&found) => {
+                Some(found) if found != WORLD_VERSION => {
                     GuestError::OtherVersion { found: found.to_owned() }
                 }
-                _ => GuestError::ForeignImport { import, version: version.number() },
+                _ => GuestError::ForeignImport { import },
             }),
-            None => Ok(Self { runtime, component, version }),
+            None => Ok(Self { runtime, component }),
         }
-    }
-
-    /// The version of the world that the guest speaks.
-    #[must_use]
-    pub fn world_version(&self) -> &'static str {
-        self.version.number()
     }
 
     /// The compiler that compiled the guest.
@@ -222,11 +210,6 @@ impl Guest {
     /// The compiled component.
     pub(crate) fn component(&self) -> &Component {
         &self.component
-    }
-
-    /// The version of the world that the guest speaks.
-    pub(super) fn version(&self) -> Version {
-        self.version
     }
 
     /// The names of the guest's imports, sorted.

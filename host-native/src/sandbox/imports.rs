@@ -7,10 +7,10 @@ use wakeful_core::{
 use wasmtime::component::Linker;
 
 use super::{
-    bindings::v0_2::wakeful::scheduler::{clock, ledger, provider},
+    bindings::wakeful::scheduler::{clock, ledger, provider},
     limits::Limits,
     meter::{Meter, Metered, refuel},
-    world::Version,
+    world::IMPORTS,
 };
 
 /// How often the guest called each of its imports.
@@ -89,39 +89,37 @@ macro_rules! link {
     };
 }
 
-/// Links everything that a guest of any version may import.
+/// Links everything that a guest may import.
 pub(super) fn link<L: Ledger, C: Clock, P: Provider>(
     linker: &mut Linker<Lent<L, C, P>>,
 ) -> wasmtime::Result<()> {
-    for version in Version::ALL {
-        let [clock, ledger, provider] = version.imports();
-        let mut linked = linker.instance(clock)?;
-        link!(linked, clock::Host { "now" = now(); });
-        let mut linked = linker.instance(ledger)?;
-        link!(linked, ledger::Host {
-            "append" = append(expected, batch);
-            "load-snapshot" = load_snapshot();
-            "store-snapshot" = store_snapshot(head, snapshot);
-        });
-        // A page adds fuel, which belongs to the store and not to the trait.
-        linked.func_wrap("read", |mut store, (after, limit)| {
-            let answer = ledger::Host::read(store.data_mut(), after, limit)?;
-            // An empty page has nothing to fold, so it brings no fuel.
-            if answer.as_ref().is_ok_and(|page| !page.is_empty()) {
-                refuel(store, after)?;
-            }
-            Ok((answer,))
-        })?;
-        let mut linked = linker.instance(provider)?;
-        link!(linked, provider::Host {
-            "start-turn" = start_turn(request);
-            "interject" = interject(run_id, message_id);
-            "yield-turn" = yield_turn(run_id);
-            "abort-turn" = abort_turn(run_id, reason);
-            "alive" = alive(task_ids);
-            "release" = release();
-        });
-    }
+    let [clock, ledger, provider] = IMPORTS;
+    let mut linked = linker.instance(clock)?;
+    link!(linked, clock::Host { "now" = now(); });
+    let mut linked = linker.instance(ledger)?;
+    link!(linked, ledger::Host {
+        "append" = append(expected, batch);
+        "load-snapshot" = load_snapshot();
+        "store-snapshot" = store_snapshot(head, snapshot);
+    });
+    // A page adds fuel, which belongs to the store and not to the trait.
+    linked.func_wrap("read", |mut store, (after, limit)| {
+        let answer = ledger::Host::read(store.data_mut(), after, limit)?;
+        // An empty page has nothing to fold, so it brings no fuel.
+        if answer.as_ref().is_ok_and(|page| !page.is_empty()) {
+            refuel(store, after)?;
+        }
+        Ok((answer,))
+    })?;
+    let mut linked = linker.instance(provider)?;
+    link!(linked, provider::Host {
+        "start-turn" = start_turn(request);
+        "interject" = interject(run_id, message_id);
+        "yield-turn" = yield_turn(run_id);
+        "abort-turn" = abort_turn(run_id, reason);
+        "alive" = alive(task_ids);
+        "release" = release();
+    });
     Ok(())
 }
 

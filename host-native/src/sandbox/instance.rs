@@ -1,16 +1,17 @@
 //! One instance of the guest: the scheduler of one agent behind the engine trait.
 
 use wakeful_core::{
-    Boundary, Clock, DecisionKind, Ledger, Options, Provider, Seq, Timestamp, json,
+    Boundary, Clock, DecisionKind, ErrorReport, Ledger, Options, Provider, Seq, Timestamp, json,
 };
 use wasmtime::{Store, component::Linker};
 
 use super::{
+    bindings::{Scheduler, SchedulerPre, exports::wakeful::scheduler::agent},
     guest::{Guest, GuestError},
     imports::{Calls, Lent, link},
     limits::Limits,
     meter::{Metered, begin, limit, used},
-    world::{Answer, Linked, World},
+    world::EXPORT,
 };
 use crate::engine::{Engine, EngineError, Mode};
 
@@ -18,7 +19,7 @@ use crate::engine::{Engine, EngineError, Mode};
 /// instance starts in microseconds.
 pub struct Plugin<L: 'static, C: 'static, P: 'static> {
     guest: Guest,
-    linked: Linked<Lent<L, C, P>>,
+    linked: SchedulerPre<Lent<L, C, P>>,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
@@ -29,11 +30,10 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
     pub fn new(guest: &Guest) -> Result<Self, GuestError> {
         let mut linker = Linker::new(guest.engine());
         link(&mut linker).map_err(GuestError::from_setup)?;
-        let version = guest.version();
-        let linked = linker.instantiate_pre(guest.component());
-        let linked = linked.and_then(|guest| Linked::new(version, guest)).map_err(|why| {
-            GuestError::WrongWorld { world: version.export(), why: format!("{why:#}") }
-        })?;
+        let linked = linker
+            .instantiate_pre(guest.component())
+            .and_then(SchedulerPre::new)
+            .map_err(|why| GuestError::WrongWorld { world: EXPORT, why: format!("{why:#}") })?;
         Ok(Self { guest: guest.clone(), linked })
     }
 
@@ -84,7 +84,7 @@ pub struct Sandbox<L: 'static, C: 'static, P: 'static> {
 /// An instance that can be entered.
 struct Running<L: 'static, C: 'static, P: 'static> {
     store: Store<Lent<L, C, P>>,
-    world: World,
+    world: Scheduler,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
@@ -118,7 +118,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     fn call<T: Crossing>(
         &mut self,
         text: &str,
-        call: impl FnOnce(&World, &mut Store<Lent<L, C, P>>) -> Answer<T>,
+        call: impl FnOnce(&agent::Guest, &mut Store<Lent<L, C, P>>) -> Answer<T>,
     ) -> Result<T, EngineError> {
         let Some(Running { store, world }) = &mut self.running else {
             return Err(GuestError::Gone.into());
@@ -126,7 +126,8 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         // Check before the guest is entered, so that a refusal leaves the instance unchanged.
         store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
         begin(store)?;
-        let answer = call(world, store);
+        let answer = call(world.wakeful_scheduler_agent(), store)
+            .map(|answer| answer.map_err(ErrorReport::from));
         // Also after a failure: the next call refills the fuel, and this number would be lost.
         self.fuel = used(store);
         self.spent = self.spent.saturating_add(self.fuel);
@@ -146,6 +147,9 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         met?.map_err(EngineError::Refused)
     }
 }
+
+/// What a call of the guest answers: a trap, or the answer of the scheduler.
+type Answer<T> = wasmtime::Result<Result<T, agent::Error>>;
 
 /// An answer that crosses from the guest.
 trait Crossing {
@@ -174,7 +178,7 @@ impl Crossing for Option<i64> {
 impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError> {
         let options = json::write(options);
-        self.call(&options, |world, store| world.call_open(store, &options, mode))
+        self.call(&options, |world, store| world.call_open(store, &options, mode.into()))
     }
 
     fn catch_up(&mut self) -> Result<u64, EngineError> {
@@ -244,7 +248,7 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     }
 
     fn schema_version(&mut self) -> Result<String, EngineError> {
-        self.call("", |world, store| world.call_schema_version(store))
+        self.call("", |world, store| world.call_schema_version(store).map(Ok))
     }
 
     fn fuel_spent(&self) -> Option<u64> {

@@ -23,4 +23,4 @@ pub use imports::Calls;
 pub use instance::{Plugin, Sandbox};
 pub use limits::{Breach, Limit, Limits, Pool};
 pub use runtime::{Compiler, Runtime};
-pub use world::{IMPORTS, WORLD_VERSION, WORLD_VERSIONS};
+pub use world::{IMPORTS, WORLD_VERSION};

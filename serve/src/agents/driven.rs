@@ -21,7 +21,7 @@ impl Agents {
     /// The worker that drives an agent of a shared store, unless this server holds the agent
     /// itself: another server, or this one for a runner.
     pub(super) fn owner(&self, cell: &Cell) -> Result<Option<String>, Problem> {
-        match self.store.worker_of(&cell.agent) {
+        match self.store.worker() {
             Some(worker) if !cell.is_own() => Ok(worker.store().driver(&cell.agent)?),
             _ => Ok(None),
         }
@@ -34,7 +34,7 @@ impl Agents {
         fact: &str,
         owner: &str,
     ) -> Result<Outcome, Problem> {
-        let Some(worker) = self.store.worker_of(&cell.agent) else {
+        let Some(worker) = self.store.worker() else {
             return Err(Problem::store());
         };
         if *owner == *worker.id() {
@@ -105,7 +105,7 @@ impl Agents {
 
     /// Records what came for a child whose parent does not run. The parent reads it in its ledger.
     pub(super) fn receive_for_child(&self, cell: &Arc<Cell>) {
-        let Some(worker) = self.store.worker_of(&cell.agent) else { return };
+        let Some(worker) = self.store.worker() else { return };
         // If it fails, the next look at the inbox finds it again.
         let _ = self.at_rest(worker, cell, || {
             let mut inner = cell.inner();
@@ -117,7 +117,7 @@ impl Agents {
 
     /// That another server drives the agent, and which one.
     pub(super) fn elsewhere(&self, cell: &Cell) -> Result<Problem, Problem> {
-        let placed = match self.store.worker_of(&cell.agent) {
+        let placed = match self.store.worker() {
             Some(worker) => worker.store().placed_of(std::slice::from_ref(&cell.agent))?,
             None => Vec::new(),
         };

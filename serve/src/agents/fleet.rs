@@ -13,12 +13,12 @@ use std::{
 
 use wakeful_core::{
     fact::outcome::Answer,
-    host::{LedgerError, SchedulerError},
+    host::SchedulerError,
     id::{AgentId, ExternalTriggerId},
     json,
     record::chain::Head,
 };
-use wakeful_host::ledger::{Claim, Fate, Own, PostgresError, StoreError, StoreLedger, Worker};
+use wakeful_host::ledger::{Claim, Fate, Own, StoreError, StoreLedger, Worker};
 
 use super::{
     Agents, Cell, Turns,
@@ -72,15 +72,14 @@ pub fn kinds(has_model: bool) -> BTreeSet<String> {
 impl Agents {
     /// Watches the lease of this server in a store until the end. It asks the store nothing: turns
     /// must end in time just when the store does not answer.
-    pub(super) fn guard(&self, at: usize) {
-        let worker = &self.stores()[at];
+    pub(super) fn guard(&self, worker: &Worker) {
         let mut was_sure = true;
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(LOOK);
             let is_sure = worker.is_sure();
             if was_sure && !is_sure {
                 let late = worker.since_renewal().as_secs_f64();
-                self.let_go(at);
+                self.let_go();
                 let so = match self.has_runner() {
                     true => "the turns of its model end, and run again here or at another server",
                     false => "it records nothing until then, and other servers may take its agents",
@@ -93,83 +92,55 @@ impl Agents {
                 let store = worker.store().address().shown();
                 self.tell(&format!("{store}: the lease of this server is renewed again"));
             }
-            self.end_earlier(at);
+            self.end_earlier(worker);
             was_sure = is_sure;
         }
     }
 
-    /// Ends what this server did in a store under an earlier id, once. It comes before anything is
-    /// begun under the new one, which would be ended with it otherwise.
-    pub(super) fn end_earlier(&self, at: usize) {
-        let mut known = held(&self.ids[at]);
-        let id = self.stores()[at].id();
+    /// Ends what this server did under an earlier id, once. It comes before anything is begun under
+    /// the new one, which would be ended with it otherwise.
+    pub(super) fn end_earlier(&self, worker: &Worker) {
+        let mut known = held(&self.id);
+        let id = Some(worker.id());
         if *known != id {
             *known = id;
-            self.let_go(at);
+            self.let_go();
         }
     }
 
     /// Looks after the agents of a shared store until the end.
-    pub(super) fn share(self: &Arc<Self>, at: usize) {
+    pub(super) fn share(self: &Arc<Self>, worker: &Worker) {
         self.is_ready.store(true, Ordering::Release);
         let mut questions = 0_u32;
         while !self.has_ended.load(Ordering::Acquire) {
             thread::sleep(ASK);
             questions = questions.wrapping_add(1);
-            let asked = self.ask(at).and_then(|()| self.tidy_up(at, questions));
-            self.loses(at, asked.err().map(|_| "the store does not answer".to_owned()));
+            let asked = self.ask(worker).and_then(|()| self.tidy_up(worker, questions));
+            *held(&self.lost) = asked.err().map(|_| "the store does not answer".to_owned());
         }
     }
 
     /// Does what need not be done at each question.
-    fn tidy_up(self: &Arc<Self>, at: usize, questions: u32) -> Result<(), Problem> {
+    fn tidy_up(self: &Arc<Self>, worker: &Worker, questions: u32) -> Result<(), Problem> {
         if questions.is_multiple_of(TIDY) {
-            self.give_back(at);
-            if at == 0 {
-                self.tidy();
-                self.read_access()?;
-            }
+            self.give_back(worker);
+            self.tidy();
+            self.read_access()?;
         }
         if questions.is_multiple_of(STRAYS) {
-            self.claimed(at, self.stores()[at].strays()?);
-            self.look_for_moved(at)?;
+            self.claimed(worker, worker.strays()?);
         }
         Ok(())
-    }
-
-    /// Drops the states of agents that were moved from this store to another one: their ledgers
-    /// end here.
-    fn look_for_moved(&self, at: usize) -> Result<(), Problem> {
-        if self.stores().len() < 2 {
-            return Ok(());
-        }
-        let is_asked = |cell: &Arc<Cell>| {
-            !cell.is_own() && cell.used().is_some() && self.lives_in(at, &cell.agent)
-        };
-        let cells: Vec<_> = self.all().into_iter().filter(is_asked).collect();
-        let ids: Vec<_> = cells.iter().map(|cell| cell.agent.clone()).collect();
-        let living: HashMap<_, _> =
-            self.stores()[at].store().living_heads_of(&ids)?.into_iter().collect();
-        // The next request finds where each of the others lives.
-        cells.iter().filter(|it| !living.contains_key(&it.agent)).for_each(|it| it.drop_state());
-        Ok(())
-    }
-
-    /// Whether an agent lives in the store at this place of the list, as far as is known.
-    fn lives_in(&self, at: usize, agent: &AgentId) -> bool {
-        self.store.clusters().is_some_and(|clusters| clusters.at(agent) == at)
     }
 
     /// Asks the store for what is new.
-    fn ask(self: &Arc<Self>, at: usize) -> Result<(), Problem> {
-        let worker = &self.stores()[at];
+    fn ask(self: &Arc<Self>, worker: &Worker) -> Result<(), Problem> {
         loop {
-            let holds = self.stores().iter().map(Worker::holds).sum();
-            let room = self.limits.resident_agents.saturating_sub(holds);
+            let room = self.limits.resident_agents.saturating_sub(worker.holds());
             let most = MOST_DUE.min(u32::try_from(room).unwrap_or(u32::MAX));
             let claims = if most == 0 { Vec::new() } else { worker.claim_due(most)? };
             let count = claims.len();
-            self.claimed(at, claims);
+            self.claimed(worker, claims);
             if count < MOST_DUE as usize || self.has_ended.load(Ordering::Acquire) {
                 break;
             }
@@ -182,8 +153,7 @@ impl Agents {
         }
         // Nothing else tells those who follow an agent of another server.
         let all = self.followers.load(Ordering::Relaxed) > 0;
-        let others =
-            self.all().into_iter().filter(|cell| !cell.is_own() && self.lives_in(at, &cell.agent));
+        let others = self.all().into_iter().filter(|cell| !cell.is_own());
         let ids: Vec<_> = others
             .filter(|cell| all || cell.is_followed() || self.lives(cell))
             .map(|cell| cell.agent.clone())
@@ -205,9 +175,8 @@ impl Agents {
     }
 
     /// Takes over agents that were claimed because they are due.
-    fn claimed(self: &Arc<Self>, at: usize, claims: Vec<Claim>) {
-        let worker = &self.stores()[at];
-        self.end_earlier(at);
+    fn claimed(self: &Arc<Self>, worker: &Worker, claims: Vec<Claim>) {
+        self.end_earlier(worker);
         let agents: Vec<_> = claims.iter().map(|claim| claim.agent().clone()).collect();
         // One question for all of them: after the death of a server there are many.
         let Ok((heads, registered)) = self.looked_up(worker, &agents) else {
@@ -216,9 +185,6 @@ impl Agents {
         };
         for claim in claims {
             let agent = claim.agent();
-            if let Some(clusters) = self.store.clusters() {
-                clusters.lives_at(agent, at);
-            }
             let registered = registered.get(agent);
             let turns = self.turns_of(registered);
             let known = self.known(agent).or_else(|| {
@@ -273,28 +239,9 @@ impl Agents {
         self.agenda.now(cell.number);
     }
 
-    /// Whether an agent lives in no store of this server any more. That it was moved from one of
-    /// several to another one is found, and its state is read there.
-    pub(super) fn has_moved_out(&self, cell: &Cell) -> Result<bool, Problem> {
-        match self.store.clusters().filter(|clusters| clusters.workers().len() > 1) {
-            Some(clusters) => {
-                let before = clusters.at(&cell.agent);
-                let lives = !clusters.heads_of(std::slice::from_ref(&cell.agent))?.is_empty();
-                if clusters.at(&cell.agent) != before {
-                    cell.drop_state();
-                }
-                Ok(!lives)
-            }
-            None => {
-                let place = self.reading(cell).goes_on_in().map_err(SchedulerError::from)?;
-                Ok(place.is_some())
-            }
-        }
-    }
-
     /// Whether no server that lives drives an agent of a shared store.
     pub(super) fn is_abandoned(&self, cell: &Cell) -> Result<bool, Problem> {
-        let Some(worker) = self.store.worker_of(&cell.agent).filter(|_| !cell.is_own()) else {
+        let Some(worker) = self.store.worker().filter(|_| !cell.is_own()) else {
             return Ok(false);
         };
         Ok(worker.store().placed_of(std::slice::from_ref(&cell.agent))?.is_empty())
@@ -310,9 +257,9 @@ impl Agents {
         }
     }
 
-    /// Ends what this server does for agents of a store that may be another's soon.
-    fn let_go(&self, at: usize) {
-        self.cut_lives(|cell| self.lives_in(at, &cell.agent));
+    /// Ends what this server does for agents that may be another's soon.
+    fn let_go(&self) {
+        self.cut_lives();
         for cell in self.all() {
             if !cell.is_own() {
                 continue;
@@ -325,8 +272,7 @@ impl Agents {
     }
 
     /// Gives back the agents that rest and that nobody asked for a while.
-    fn give_back(self: &Arc<Self>, at: usize) {
-        let worker = &self.stores()[at];
+    fn give_back(self: &Arc<Self>, worker: &Worker) {
         let (now, idle) = (self.second(), self.limits.resident_idle.as_secs());
         let is_idle = |cell: &Cell| {
             // One that is only read need not be its reader's.
@@ -348,7 +294,7 @@ impl Agents {
             }
         }
         for cell in self.all() {
-            if !is_idle(&cell) || !self.lives_in(at, &cell.agent) {
+            if !is_idle(&cell) {
                 continue;
             }
             let Some(mut inner) = cell.try_inner() else { continue };
@@ -381,11 +327,10 @@ impl Agents {
         drop(claim.rest(brief.next_wake.filter(|_| !brief.is_child)));
     }
 
-    /// Gives all agents of a store back at the end of the server.
-    pub(super) fn leave(&self, at: usize) {
-        let worker = &self.stores()[at];
+    /// Gives all agents back at the end of the server.
+    pub(super) fn leave(&self, worker: &Worker) {
         let waiting: BTreeSet<_> = worker.waiting().into_iter().collect();
-        for cell in self.all().into_iter().filter(|cell| self.lives_in(at, &cell.agent)) {
+        for cell in self.all() {
             let brief = cell.brief();
             let owned = cell.inner().owned.take();
             let claim = match owned {
@@ -427,21 +372,10 @@ impl Agents {
         received.inspect_err(|_| cell.has_mail.store(true, Ordering::Release))
     }
 
-    /// Looks whether an agent was moved to another of several stores, before its state is read.
-    pub(super) fn look_for_home(&self, cell: &Cell, inner: &Inner) -> Result<(), SchedulerError> {
-        let Some(clusters) = self.store.clusters() else { return Ok(()) };
-        if clusters.workers().len() < 2 || inner.owned.is_some() {
-            return Ok(());
-        }
-        let failed = |why: PostgresError| LedgerError::Failed { message: why.to_string() };
-        clusters.heads_of(std::slice::from_ref(&cell.agent)).map(drop).map_err(failed)?;
-        Ok(())
-    }
-
     /// An agent of a shared store that this process does not know yet.
     pub(super) fn found(&self, agent: &AgentId) -> Result<Option<Arc<Cell>>, Problem> {
-        let Some(clusters) = self.store.clusters() else { return Ok(None) };
-        let heads = clusters.heads_of(std::slice::from_ref(agent))?;
+        let Some(worker) = self.store.worker() else { return Ok(None) };
+        let heads = worker.store().heads_of(std::slice::from_ref(agent))?;
         let Some((agent, head)) = heads.into_iter().next() else { return Ok(None) };
         let registered = self.registration(&agent)?;
         let is_away = registered.as_ref().is_some_and(|registered| registered.put_away);
@@ -457,34 +391,17 @@ impl Agents {
         id: &str,
         most: u64,
     ) -> Result<(Vec<Arc<Cell>>, Option<AgentId>), Problem> {
-        let Some(clusters) = self.store.clusters() else {
+        let Some(worker) = self.store.worker() else {
             let mut cells = self.all();
             cells.retain(|cell| cell.agent.as_str() > id);
             cells.sort_by(|one, other| one.agent.cmp(&other.agent));
             return Ok((cells, None));
         };
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let mut ids = Vec::new();
-        for worker in clusters.workers() {
-            ids.extend(worker.store().agents_after(id, most)?);
-        }
-        if clusters.workers().len() > 1 {
-            ids.sort_unstable();
-            // One that was moved is in both, and listed once.
-            ids.dedup();
-            ids.truncate(most as usize);
-        }
+        let ids = worker.store().agents_after(id, most)?;
         let last = ids.last().filter(|_| ids.len() == most as usize).cloned();
-        let mut cells = Vec::with_capacity(ids.len());
-        for id in &ids {
-            match self.cell(id) {
-                Ok(cell) => cells.push(cell),
-                // It lives in none of the stores any more.
-                Err(why) if why.status == 404 => {}
-                Err(why) => return Err(why),
-            }
-        }
-        Ok((cells, last))
+        let cells: Result<_, _> = ids.iter().map(|id| self.cell(id)).collect();
+        Ok((cells?, last))
     }
 
     /// An agent in short. One of a shared store that was not asked for is read now.
@@ -507,10 +424,10 @@ impl Agents {
     ) -> Result<(), StoreError> {
         for (hash, trigger) in now.iter().filter(|it| !before.contains(it)) {
             let place = json::write(&[cell.agent.as_str(), trigger.as_str()]);
-            self.store.keep_of(&cell.agent, TRIGGER, &hex_of(hash), &place)?;
+            self.store.keep(TRIGGER, &hex_of(hash), &place)?;
         }
         for (hash, _) in before.iter().filter(|(hash, _)| now.iter().all(|(it, _)| it != hash)) {
-            self.store.forget_of(&cell.agent, TRIGGER, &hex_of(hash))?;
+            self.store.forget(TRIGGER, &hex_of(hash))?;
         }
         Ok(())
     }
@@ -520,17 +437,7 @@ impl Agents {
         &self,
         hash: &Digest,
     ) -> Result<Option<(Arc<Cell>, ExternalTriggerId)>, Problem> {
-        let lost: Vec<_> = held(&self.lost).keys().copied().collect();
-        // One that is away is asked last, because its answer takes long.
-        let (away, there): (Vec<_>, Vec<_>) =
-            (0..self.stores().len()).partition(|at| lost.contains(at));
-        let mut place = None;
-        for at in there.into_iter().chain(away) {
-            if place.is_none() {
-                place = self.stores()[at].store().kept_one(TRIGGER, &hex_of(hash))?;
-            }
-        }
-        let Some(place) = place else { return Ok(None) };
+        let Some(place) = self.store.kept_one(TRIGGER, &hex_of(hash))? else { return Ok(None) };
         let Ok([agent, trigger]) = serde_json::from_str::<[String; 2]>(&place) else {
             return Ok(None);
         };

@@ -104,8 +104,8 @@ impl Agents {
     /// Has a runner drive an agent, as soon as there is room.
     pub(super) fn live(self: &Arc<Self>, cell: &Arc<Cell>) {
         let Some(runner) = self.runner.clone() else { return };
-        if let Some(clusters) = self.store.clusters() {
-            self.end_earlier(clusters.at(&cell.agent));
+        if let Some(worker) = self.store.worker() {
+            self.end_earlier(worker);
         }
         let reach = Arc::<Reach>::default();
         {
@@ -163,13 +163,10 @@ impl Agents {
         lives.running.contains_key(&cell.number) || lives.waiting.contains(&cell.number)
     }
 
-    /// Breaks off what runs for these of the agents here, because they may be another's soon, and
-    /// ends them.
-    pub(super) fn cut_lives(&self, which: impl Fn(&Cell) -> bool) {
-        let running = held(&self.lives).running.clone();
-        let is_one = |number| self.numbered(number).is_some_and(|cell| which(&cell));
-        let cut = running.into_iter().filter(|it| is_one(it.0));
-        let ends: Vec<_> = cut.filter_map(|(_, reach)| reach.cut()).collect();
+    /// Breaks off what runs for the agents here, because they may be another's soon, and ends them.
+    pub(super) fn cut_lives(&self) {
+        let running: Vec<_> = held(&self.lives).running.values().cloned().collect();
+        let ends: Vec<_> = running.iter().filter_map(|reach| reach.cut()).collect();
         // An agent that waits for its store is told only when it has an answer.
         let told = thread::Builder::new().name("cut off".to_owned()).spawn(move || {
             for end in ends {

@@ -20,7 +20,7 @@ mod watch;
 mod work;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -38,9 +38,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 use wakeful_host::{
-    ledger::{
-        Clusters, DrivenBy, Own, SqliteFile, Store, StoreError, StoreLedger, StoreTime, Worker,
-    },
+    ledger::{DrivenBy, Own, SqliteFile, Store, StoreError, StoreLedger, StoreTime, Worker},
     provider::Elsewhere,
 };
 
@@ -113,11 +111,11 @@ pub(crate) struct Agents {
     seen: Mutex<i64>,
     /// The number of those who follow all agents.
     followers: Arc<AtomicUsize>,
-    /// The ids under which this server works in each store, as far as what it did under earlier
+    /// The id under which this server works in a shared store, as far as what it did under earlier
     /// ones was ended.
-    ids: Vec<Mutex<Arc<str>>>,
-    /// Why a store cannot be used, by its place in the list.
-    lost: Mutex<BTreeMap<usize, String>>,
+    id: Mutex<Option<Arc<str>>>,
+    /// Why the store cannot be used.
+    lost: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -174,10 +172,8 @@ impl Agents {
         let (reads, clock) = (store.for_reading()?, store.clock());
         let cursors = Cursors::load(&store)?;
         let version = store.file().map_or(Ok(0), SqliteFile::version).map_err(StoreError::from)?;
-        let workers = store.clusters().map_or(&[][..], Clusters::workers);
-        let ids = workers.iter().map(|worker| Mutex::new(worker.id())).collect();
         let agents = Arc::new(Self {
-            ids,
+            id: Mutex::new(store.worker().map(Worker::id)),
             store,
             reads,
             limits,
@@ -214,16 +210,19 @@ impl Agents {
         }
         let found = heads.clone();
         agents.spawn("wakeful-tail", move |agents| agents.tail(heads))?;
-        if agents.store.file().is_some() {
-            agents.spawn("wakeful-watch", |agents| {
-                agents.store.file().into_iter().for_each(|file| agents.watch(file));
+        if agents.is_shared() {
+            agents.spawn("wakeful-guard", |agents| {
+                agents.store.worker().into_iter().for_each(|worker| agents.guard(worker));
             })?;
         }
-        // Of each store alone: one that does not answer must not keep the others waiting.
-        for at in 0..agents.stores().len() {
-            agents.spawn("wakeful-guard", move |agents| agents.guard(at))?;
-            agents.spawn("wakeful-watch", move |agents| agents.share(at))?;
-        }
+        agents.spawn("wakeful-watch", |agents| {
+            match (agents.store.file(), agents.store.worker()) {
+                (Some(file), _) => agents.watch(file),
+                (_, Some(worker)) => agents.share(worker),
+                // The caller has joined.
+                (None, None) => {}
+            }
+        })?;
         for _ in 0..limits.workers.max(1) {
             agents.spawn("wakeful-work", |agents| agents.work())?;
         }
@@ -286,26 +285,20 @@ impl Agents {
         if cell.is_own() {
             return Ok(());
         }
-        match self.has_moved_out(cell)? {
-            false => Ok(()),
-            true => Err(Problem::moved(cell.agent.as_str())),
+        match self.reading(cell).goes_on_in().map_err(SchedulerError::from)? {
+            None => Ok(()),
+            Some(_) => Err(Problem::moved(cell.agent.as_str())),
         }
     }
 
     /// Whether this server drives the agent, or has it for a runner.
     pub(crate) fn has(&self, cell: &Cell) -> bool {
-        let worker = self.store.worker_of(&cell.agent);
-        worker.is_none_or(|worker| cell.is_own() || worker.has(&cell.agent))
+        self.store.worker().is_none_or(|worker| cell.is_own() || worker.has(&cell.agent))
     }
 
     /// Whether other servers may have agents of this store.
     pub(crate) fn is_shared(&self) -> bool {
-        self.store.clusters().is_some()
-    }
-
-    /// This server in each store that it shares with others.
-    fn stores(&self) -> &[Worker] {
-        self.store.clusters().map_or(&[], Clusters::workers)
+        self.store.worker().is_some()
     }
 
     /// The time by which agents wait.
@@ -349,29 +342,13 @@ impl Agents {
         Ok(self.reads.owners_of(agents)?)
     }
 
-    /// The store at this place of the list cannot be used, and why; or it can again.
-    fn loses(&self, at: usize, why: Option<String>) {
-        let mut lost = held(&self.lost);
-        match why {
-            Some(why) => drop(lost.insert(at, why)),
-            None => drop(lost.remove(&at)),
-        }
-    }
-
     /// Whether each agent was read, and the store can be used.
     pub(crate) fn ready(&self) -> Result<(), Problem> {
-        // While one of several stores is away, the agents of the others are served.
-        let lost = held(&self.lost);
-        if let Some(why) = lost.values().next()
-            && lost.len() >= self.stores().len()
-        {
+        if let Some(why) = &*held(&self.lost) {
             return Err(Problem::not_ready(why.clone()));
         }
-        drop(lost);
         // A question to the store is repeated for half a minute before it has failed.
-        let (doubtful, all) =
-            (self.stores().iter().filter(|worker| !worker.is_sure()).count(), self.stores().len());
-        if all > 0 && doubtful == all {
+        if self.store.worker().is_some_and(|worker| !worker.is_sure()) {
             return Err(Problem::not_ready("the lease of this server was not renewed in time"));
         }
         if self.has_ended.load(Ordering::Acquire) {
@@ -470,7 +447,6 @@ impl Agents {
     fn resident(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Result<(), SchedulerError> {
         Self::drops_lost(cell, inner);
         if inner.scheduler.is_none() {
-            self.look_for_home(cell, inner)?;
             let options = Options::new(cell.agent.clone());
             let ledger = match &inner.owned {
                 Some(own) => own.ledger(),
@@ -559,8 +535,8 @@ impl Agents {
             // What it did for an agent is in the ledger, or was not acknowledged.
             let _ = thread.join();
         }
-        if self.is_shared() {
-            return (0..self.stores().len()).for_each(|at| self.leave(at));
+        if let Some(worker) = self.store.worker() {
+            return self.leave(worker);
         }
         for cell in self.all() {
             let owned = cell.inner().owned.take();

@@ -52,7 +52,7 @@ impl Agents {
 
     /// What the server keeps of one agent.
     pub(super) fn registration(&self, agent: &AgentId) -> Result<Option<Registered>, Problem> {
-        let kept = self.store.kept_of(agent, KEPT, agent.as_str())?;
+        let kept = self.store.kept_one(KEPT, agent.as_str())?;
         Ok(kept.map(|text| serde_json::from_str(&text).unwrap_or_default()))
     }
 
@@ -136,8 +136,8 @@ impl Agents {
 
     /// Keeps who runs the turns of an agent.
     pub(super) fn register(&self, agent: &AgentId, kept: &Registered) -> Result<(), Problem> {
-        self.store.keep_of(agent, KEPT, agent.as_str(), &json::write(kept))?;
-        if let Some(worker) = self.store.worker_of(agent) {
+        self.store.keep(KEPT, agent.as_str(), &json::write(kept))?;
+        if let Some(worker) = self.store.worker() {
             let turns = kept.turns.filter(|_| !kept.put_away);
             worker.store().set_kind(agent, fleet::kind_of(turns))?;
         }

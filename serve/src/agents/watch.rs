@@ -39,12 +39,11 @@ impl Agents {
                 // keep this one busy.
                 rests_until = Instant::now() + began.elapsed() * REST;
             }
-            let lost = match (seen, file.lost()) {
+            *held(&self.lost) = match (seen, file.lost()) {
                 (Ok(_), None) => None,
                 (_, Some(lost)) => Some(lost.to_string()),
                 (Err(why), None) => Some(why.detail),
             };
-            self.loses(0, lost);
             if looks.is_multiple_of(TIDY) {
                 self.tidy();
             }

@@ -1,32 +1,29 @@
 //! Traces: each turn that ends becomes spans, which are sent to a collector (OTLP over HTTP).
 //!
-//! One thread follows the ledgers and reads a turn back when it has ended; another one sends. No
-//! agent waits for either. What a collector does not get is lost for it, and in the ledger all the
-//! same.
+//! One thread follows the ledgers and reads a turn back when it has ended; a thread of
+//! OpenTelemetry's SDK sends. No agent waits for either. What a collector does not get is lost for
+//! it, and in the ledger all the same.
 
-mod queue;
 mod send;
 mod span;
 mod turn;
 
 use std::{
     io,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
+use opentelemetry_sdk::trace::{SpanData, SpanProcessor};
 use percent_encoding::percent_decode_str;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 use wakeful_core::record::{chain::Head, entry::Entry};
 
-use self::{queue::Queue, span::Model, turn::Turn};
+use self::{send::Collector, span::Model, turn::Turn};
 use crate::agents::{Agents, Cell, Turns, tail::Stop};
 
 pub use self::span::CONVENTIONS;
-
-/// The most spans that wait for the collector.
-const MOST_SPANS: usize = 8_192;
 
 /// The time that traces have at the end of the server.
 const LAST: Duration = Duration::from_secs(2);
@@ -100,9 +97,11 @@ fn header(part: &str) -> Option<(HeaderName, HeaderValue)> {
 /// The traces of a server.
 pub(crate) struct Traces {
     agents: Arc<Agents>,
-    queue: Arc<Queue>,
+    collector: Arc<Collector>,
     /// When the server told it to end.
     ended: Arc<OnceLock<Instant>>,
+    /// It is closed when nothing more is sent.
+    is_done: Mutex<mpsc::Receiver<()>>,
 }
 
 impl Traces {
@@ -110,21 +109,20 @@ impl Traces {
     pub(crate) fn start(
         agents: &Arc<Agents>,
         heads: Vec<Head>,
-        options: TraceOptions,
+        options: &TraceOptions,
     ) -> io::Result<Self> {
+        let ended = Arc::<OnceLock<_>>::default();
+        let (collector, processor) = send::start(agents, options)?;
+        let (done, is_done) = mpsc::channel();
         let traces = Self {
             agents: Arc::clone(agents),
-            queue: Arc::new(Queue::new(MOST_SPANS)),
-            ended: Arc::default(),
+            collector: Arc::clone(&collector),
+            ended: Arc::clone(&ended),
+            is_done: Mutex::new(is_done),
         };
         // So that both are there from the beginning.
         agents.metrics.spans(0, 0);
-        let (own, queue) = (Arc::clone(agents), Arc::clone(&traces.queue));
-        thread::Builder::new()
-            .name("wakeful-spans".into())
-            .spawn(move || send::work(&own, &options, &queue))?;
-        let (own, queue) = (Arc::clone(agents), Arc::clone(&traces.queue));
-        let ended = Arc::clone(&traces.ended);
+        let own = Arc::clone(agents);
         thread::Builder::new().name("wakeful-trace".into()).spawn(move || {
             let ends =
                 |is_all: bool| ended.get().is_some_and(|since| is_all || since.elapsed() >= LAST);
@@ -134,13 +132,18 @@ impl Traces {
                 if !own.has(cell) {
                     return;
                 }
-                if let Err(why) = trace(&own, &queue, cell, entry)
-                    && !std::mem::replace(&mut is_told, true)
-                {
-                    own.tell(&format!("{}: a turn cannot be traced: {why}", cell.agent));
+                match trace(&own, cell, entry) {
+                    Ok(spans) => collector.push(&processor, spans),
+                    Err(why) if !std::mem::replace(&mut is_told, true) => {
+                        own.tell(&format!("{}: a turn cannot be traced: {why}", cell.agent));
+                    }
+                    Err(_) => {}
                 }
             });
-            queue.end();
+            let spent = ended.get().map_or(Duration::ZERO, Instant::elapsed);
+            // What it cannot send is counted.
+            let _ = processor.shutdown_with_timeout(LAST.saturating_sub(spent));
+            drop(done);
         })?;
         Ok(traces)
     }
@@ -150,26 +153,27 @@ impl Traces {
         // It is told once.
         let _ = self.ended.set(Instant::now());
         self.agents.changes.ring();
-        let left = self.queue.wait_for_close(LAST);
+        if let Ok(is_done) = self.is_done.into_inner() {
+            let _ = is_done.recv_timeout(LAST);
+        }
+        let left = self.collector.waiting();
         if left > 0 {
             self.agents.tell(&format!("{left} spans were not sent before the end"));
         }
     }
 }
 
-/// Makes the spans of the turn that an entry ended, if it did.
-fn trace(agents: &Agents, queue: &Queue, cell: &Cell, entry: &Entry) -> Result<(), Stop> {
+/// The spans of the turn that an entry ended, if it did.
+fn trace(agents: &Agents, cell: &Cell, entry: &Entry) -> Result<Vec<SpanData>, Stop> {
     if !turn::ends(entry) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let Some(turn) = Turn::read(agents.reading(cell), entry.seq)? else { return Ok(()) };
+    let Some(turn) = Turn::read(agents.reading(cell), entry.seq)? else { return Ok(Vec::new()) };
     let brief = cell.brief();
     // A model of this process is spoken to as OpenAI's are.
     let provider = if cell.turns() == Some(Turns::Model) { "openai" } else { "_OTHER" };
     let model = Model { name: brief.model.as_deref(), provider };
-    let dropped = queue.push(span::of(&cell.agent, &turn, &model));
-    agents.metrics.spans(0, dropped);
-    Ok(())
+    Ok(span::of(&cell.agent, &turn, &model))
 }
 
 #[cfg(test)]

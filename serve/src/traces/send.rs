@@ -1,127 +1,208 @@
-//! Sending spans to the collector (OTLP over HTTP).
+//! Sending spans to the collector. Batches, messages and retries are those of OpenTelemetry's SDK;
+//! its requests go through the client that the server uses for all others, and are counted.
 
 use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
+    future::{Future, ready},
+    io,
+    mem::{replace, take},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
-use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceResponse, trace::v1::Span,
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, RetryPolicy, WithExportConfig, WithHttpConfig};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use opentelemetry_sdk::{
+    error::OTelSdkResult,
+    trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor},
 };
 use prost::Message;
 use ureq::{
     Agent,
-    http::{Response, StatusCode, Uri, header},
+    http::{StatusCode, Uri},
 };
+use wakeful_agent::http::is_loopback;
 
-use wakeful_agent::http::{is_loopback, wait_asked_for};
-
-use super::{TraceOptions, queue::Queue, span};
+use super::{TraceOptions, span};
 use crate::{
     agents::Agents,
-    outgoing::{ANSWER_BYTES, client, jittered},
+    outgoing::{ANSWER_BYTES, client},
 };
 
-/// What became of spans.
-enum Sent {
-    /// The collector took them, but for this number, and may say why or that something is wrong.
-    Taken { rejected: usize, why: String },
-    /// It will never take them.
-    Refused(String),
-    /// It may take them later, perhaps not before this time.
-    Away { why: String, wait: Option<Duration> },
-}
+/// The most spans that wait for the collector.
+const MOST_SPANS: usize = 8_192;
 
-/// Sends what comes until the end.
-pub(super) fn work(agents: &Arc<Agents>, options: &TraceOptions, queue: &Queue) {
-    let mut sender =
-        Sender { agents, options, client: http(&options.url), is_away: false, has_refused: false };
-    let mut wait = options.first_wait;
-    while let Some(batch) = queue.take() {
-        let count = batch.len();
-        let (batch, sent) = sender.send(batch);
-        match sent {
-            Sent::Taken { rejected, why } => {
-                let rejected = rejected.min(count);
-                agents.metrics.spans(count - rejected, rejected);
-                if !why.is_empty() || rejected > 0 {
-                    sender.refused(&format!("did not take {rejected} spans: {why}"));
-                }
-                sender.works();
-                wait = options.first_wait;
-            }
-            Sent::Refused(why) => {
-                agents.metrics.spans(0, count);
-                sender.refused(&why);
-                wait = options.first_wait;
-            }
-            Sent::Away { why, wait: asked } => {
-                agents.metrics.spans(0, queue.give_back(batch));
-                sender.away(&why);
-                let longest = options.longest_wait;
-                if queue.pause(asked.unwrap_or_else(|| jittered(wait)).min(longest)) {
-                    break;
-                }
-                wait = (wait * 2).min(longest);
-            }
-        }
-    }
-    agents.metrics.spans(0, queue.close());
-}
-
-struct Sender<'a> {
-    agents: &'a Agents,
-    options: &'a TraceOptions,
-    client: Agent,
-    is_away: bool,
-    has_refused: bool,
-}
-
-impl Sender<'_> {
-    /// Sends spans. They are given back, because they may have to be sent again.
-    fn send(&self, batch: Vec<Span>) -> (Vec<Span>, Sent) {
-        let mut request = span::request(&self.options.service_name, batch);
-        let body = request.encode_to_vec();
-        let scopes = request.resource_spans.iter_mut().flat_map(|it| &mut it.scope_spans);
-        let batch = scopes.flat_map(|scope| std::mem::take(&mut scope.spans)).collect();
-        let mut post = self.client.post(&self.options.url);
-        for (name, value) in &self.options.headers {
-            post = post.header(name, value);
-        }
-        let answer = post.header(header::CONTENT_TYPE, "application/x-protobuf").send(&body[..]);
-        (
-            batch,
-            answer.map_or_else(
-                |why| away(why.to_string()),
-                |mut answer| {
-                    let text = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
-                    judge(&answer, &text.unwrap_or_default())
-                },
-            ),
+/// Begins to send what the processor is given.
+pub(super) fn start(
+    agents: &Arc<Agents>,
+    options: &TraceOptions,
+) -> io::Result<(Arc<Collector>, BatchSpanProcessor)> {
+    let collector = Arc::new(Collector {
+        agents: Arc::downgrade(agents),
+        client: http(&options.url),
+        url: options.url.clone(),
+        waiting: AtomicUsize::new(0),
+        state: Mutex::default(),
+    });
+    let headers = options
+        .headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+    let mut exporter = opentelemetry_otlp::SpanExporter::builder()
+        .with_http()
+        .with_shared_http_client(Arc::clone(&collector) as _)
+        .with_endpoint(&options.url)
+        .with_protocol(Protocol::HttpBinary)
+        .with_headers(headers.collect())
+        .with_retry_policy(
+            RetryPolicy::recommended()
+                .with_max_retries(usize::MAX)
+                .with_initial_delay(options.first_wait)
+                .with_max_delay(options.longest_wait)
+                .with_max_jitter(options.first_wait),
         )
-    }
+        // That of all tries together. A try has that of the client.
+        .with_timeout(Duration::MAX)
+        .build()
+        .map_err(io::Error::other)?;
+    exporter.set_resource(&span::resource(&options.service_name));
+    let counted = Counted { exporter, collector: Arc::clone(&collector) };
+    let batches = BatchConfigBuilder::default()
+        .with_max_queue_size(MOST_SPANS)
+        .with_max_export_batch_size(512)
+        .with_scheduled_delay(Duration::from_secs(1));
+    Ok((collector, BatchSpanProcessor::new(counted, batches.build())))
+}
 
-    fn away(&mut self, why: &str) {
-        if !std::mem::replace(&mut self.is_away, true) {
-            self.tell(&format!("cannot be reached and is tried again: {why}"));
+/// The collector, as the client that sends to it knows it.
+#[derive(Debug)]
+pub(super) struct Collector {
+    /// A try that outlives the server must not keep its store.
+    agents: Weak<Agents>,
+    client: Agent,
+    url: String,
+    /// The spans that wait or are being sent.
+    waiting: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many spans of the newest request the collector did not take.
+    rejected: usize,
+    fails: bool,
+    has_rejected: bool,
+}
+
+impl Collector {
+    /// Gives spans to the processor, as far as there is room. Nobody waits.
+    pub(super) fn push(&self, processor: &BatchSpanProcessor, spans: Vec<SpanData>) {
+        let room = MOST_SPANS.saturating_sub(self.waiting());
+        self.count(0, spans.len().saturating_sub(room));
+        for span in spans.into_iter().take(room) {
+            self.waiting.fetch_add(1, Ordering::AcqRel);
+            processor.on_end(span);
         }
     }
 
-    fn works(&mut self) {
-        if std::mem::take(&mut self.is_away) {
-            self.tell("works again");
-        }
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
     }
 
-    /// It is told once, and counted each time.
-    fn refused(&mut self, why: &str) {
-        if !std::mem::replace(&mut self.has_refused, true) {
-            self.tell(&format!("{why}; wakeful_spans_dropped_total counts what it refuses"));
+    fn count(&self, sent: usize, dropped: usize) {
+        if let Some(agents) = self.agents.upgrade() {
+            agents.metrics.spans(sent, dropped);
         }
     }
 
     fn tell(&self, what: &str) {
-        self.agents.tell(&format!("the collector of traces at {} {what}", self.options.url));
+        if let Some(agents) = self.agents.upgrade() {
+            agents.tell(&format!("the collector of traces at {} {what}", self.url));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is guarded is consistent between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends spans once.
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        if self.agents.strong_count() == 0 {
+            // The server has ended, and the SDK would try it for ever.
+            return Ok(Response::builder().status(StatusCode::GONE).body(Bytes::new())?);
+        }
+        let (parts, body) = request.into_parts();
+        let answer = self.client.run(Request::from_parts(parts, &body[..]));
+        let mut answer =
+            answer.inspect_err(|why| self.fails(&format!("cannot be reached: {why}")))?;
+        let text = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+        let text = text.unwrap_or_default();
+        match answer.status() {
+            status if status.is_success() => self.works(&text),
+            status => self.fails(&format!("answered {status}")),
+        }
+        Ok(answer.map(|_| text.into()))
+    }
+
+    fn fails(&self, why: &str) {
+        if !replace(&mut self.state().fails, true) {
+            self.tell(&format!("{why}; it is tried again if that may help"));
+        }
+    }
+
+    fn works(&self, answer: &[u8]) {
+        // One that cannot be read says no more than its status.
+        let told = ExportTraceServiceResponse::decode(answer).unwrap_or_default();
+        let partial = told.partial_success.unwrap_or_default();
+        let mut state = self.state();
+        state.rejected = usize::try_from(partial.rejected_spans).unwrap_or(0);
+        if take(&mut state.fails) {
+            self.tell("works again");
+        }
+        let is_whole = state.rejected == 0 && partial.error_message.is_empty();
+        if !is_whole && !replace(&mut state.has_rejected, true) {
+            let (rejected, why) = (state.rejected, partial.error_message);
+            self.tell(&format!(
+                "did not take {rejected} spans: {why}; wakeful_spans_dropped_total counts them"
+            ));
+        }
+    }
+}
+
+impl HttpClient for Collector {
+    /// It blocks: the SDK sends on a thread of its own.
+    fn send_bytes<'life, 'answer>(
+        &'life self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'answer>>
+    where
+        'life: 'answer,
+        Self: 'answer,
+    {
+        Box::pin(ready(self.send(request)))
+    }
+}
+
+/// The exporter of the SDK, with counts.
+#[derive(Debug)]
+struct Counted {
+    exporter: opentelemetry_otlp::SpanExporter,
+    collector: Arc<Collector>,
+}
+
+impl SpanExporter for Counted {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let (count, collector) = (batch.len(), &self.collector);
+        let exported = self.exporter.export(batch).await;
+        let rejected = exported.as_ref().map_or(count, |()| collector.state().rejected.min(count));
+        collector.count(count - rejected, rejected);
+        collector.waiting.fetch_sub(count, Ordering::AcqRel);
+        exported
     }
 }
 
@@ -131,33 +212,4 @@ fn http(url: &str) -> Agent {
         return client().proxy(None).build().into();
     }
     client().build().into()
-}
-
-fn away(why: String) -> Sent {
-    Sent::Away { why, wait: None }
-}
-
-/// What an answer means, by the specification of OTLP.
-fn judge<T>(answer: &Response<T>, text: &[u8]) -> Sent {
-    let status = answer.status();
-    if status.is_success() {
-        // One that cannot be read says no more than its status.
-        let told = ExportTraceServiceResponse::decode(text).unwrap_or_default();
-        let partial = told.partial_success.unwrap_or_default();
-        let rejected = usize::try_from(partial.rejected_spans).unwrap_or(0);
-        return Sent::Taken { rejected, why: partial.error_message };
-    }
-    let why = format!("answered {status}");
-    let comes_back = [
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::BAD_GATEWAY,
-        StatusCode::SERVICE_UNAVAILABLE,
-        StatusCode::GATEWAY_TIMEOUT,
-    ];
-    if comes_back.contains(&status) {
-        let after = answer.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
-        let wait = after.and_then(|after| wait_asked_for(after, SystemTime::now()));
-        return Sent::Away { why, wait };
-    }
-    Sent::Refused(why)
 }

@@ -4,15 +4,15 @@
 //! and its own span, the one that ended it for a round or a tool. So a span that is sent twice is
 //! the same span, no two stores share an id, and an id leads to its entry.
 
-use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceRequest,
-    common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value::Value},
-    resource::v1::Resource,
-    trace::v1::{
-        ResourceSpans, ScopeSpans, Span, Status,
-        span::{Event, Link, SpanKind},
-        status::StatusCode,
-    },
+use std::time::{Duration, SystemTime};
+
+use opentelemetry::{
+    Array, InstrumentationScope, KeyValue, StringValue, Value,
+    trace::{Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState},
+};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{SpanData, SpanEvents, SpanLinks},
 };
 use wakeful_core::{id::AgentId, record::chain::Chain, time::Timestamp};
 
@@ -36,32 +36,63 @@ pub(super) struct Model<'a> {
     pub(super) provider: &'static str,
 }
 
-/// A request with spans.
-pub(super) fn request(service: &str, spans: Vec<Span>) -> ExportTraceServiceRequest {
-    let version = env!("CARGO_PKG_VERSION");
-    let schema_url = format!("https://opentelemetry.io/schemas/{CONVENTIONS}");
-    let resource = Resource {
-        attributes: vec![text("service.name", service), text("service.version", version)],
-        ..Resource::default()
-    };
-    let scope = InstrumentationScope {
-        name: "wakeful".to_owned(),
-        version: version.to_owned(),
-        ..InstrumentationScope::default()
-    };
-    let scope_spans =
-        vec![ScopeSpans { scope: Some(scope), spans, schema_url: schema_url.clone() }];
-    let resource_spans = vec![ResourceSpans { resource: Some(resource), scope_spans, schema_url }];
-    ExportTraceServiceRequest { resource_spans }
+/// Who says the spans.
+pub(super) fn resource(service: &str) -> Resource {
+    let version = text("service.version", env!("CARGO_PKG_VERSION"));
+    Resource::builder_empty()
+        .with_schema_url([text("service.name", service), version], schema_url())
+        .build()
+}
+
+fn schema_url() -> String {
+    format!("https://opentelemetry.io/schemas/{CONVENTIONS}")
+}
+
+/// What a span is before its times and its ids in its turn are known.
+struct Part {
+    name: String,
+    kind: SpanKind,
+    attributes: Vec<KeyValue>,
+    status: Status,
+}
+
+impl Part {
+    /// The span of an entry in a trace.
+    fn span(
+        self,
+        trace: &Chain,
+        entry: &Chain,
+        (began, ended): (Timestamp, Timestamp),
+    ) -> SpanData {
+        SpanData {
+            span_context: context(trace, entry),
+            parent_span_id: SpanId::INVALID,
+            parent_span_is_remote: false,
+            span_kind: self.kind,
+            name: self.name.into(),
+            // A clock that was set back must not make a span that ends before it begins.
+            start_time: time(began.min(ended)),
+            end_time: time(ended),
+            attributes: self.attributes,
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: self.status,
+            instrumentation_scope: InstrumentationScope::builder("wakeful")
+                .with_version(env!("CARGO_PKG_VERSION"))
+                .with_schema_url(schema_url())
+                .build(),
+        }
+    }
 }
 
 /// The spans of a turn: its own first, then those of its rounds and tools in order.
-pub(super) fn of(agent: &AgentId, turn: &Turn, model: &Model<'_>) -> Vec<Span> {
+pub(super) fn of(agent: &AgentId, turn: &Turn, model: &Model<'_>) -> Vec<SpanData> {
     let mut spans = vec![of_turn(agent, turn, model)];
     // The ledger says when something ended. It began when the thing before it had ended.
     let mut began = turn.first.at;
     for mark in &turn.between {
-        let mut span = match &mark.what {
+        let part = match &mark.what {
             What::Round(round) => of_round(round, model),
             What::Tool(tool) => of_tool(tool),
             What::Step => {
@@ -70,17 +101,16 @@ pub(super) fn of(agent: &AgentId, turn: &Turn, model: &Model<'_>) -> Vec<Span> {
             }
             _ => continue,
         };
-        span.trace_id = trace_id(&turn.first.chain);
-        span.span_id = span_id(&mark.chain);
+        let mut span = part.span(&turn.first.chain, &mark.chain, (began, mark.at));
         span.parent_span_id = span_id(&turn.first.chain);
         span.attributes.push(number("wakeful.entry", mark.seq.0));
-        spans.push(timed(span, began, mark.at));
+        spans.push(span);
         began = mark.at;
     }
     spans
 }
 
-fn of_turn(agent: &AgentId, turn: &Turn, model: &Model<'_>) -> Span {
+fn of_turn(agent: &AgentId, turn: &Turn, model: &Model<'_>) -> SpanData {
     let record = &turn.record;
     // A restart interrupts a run, which has no kind of end then.
     let end = record.kind.map_or("interrupted", |kind| kind.as_str());
@@ -109,28 +139,24 @@ fn of_turn(agent: &AgentId, turn: &Turn, model: &Model<'_>) -> Span {
     let mut events: Vec<_> = decisions.filter_map(event).collect();
     let too_many = events.len().saturating_sub(MOST_EVENTS);
     events.truncate(MOST_EVENTS);
-    let links = turn.before.iter().map(|before| Link {
-        trace_id: trace_id(&before.first),
-        span_id: span_id(&before.first),
-        attributes: vec![text("wakeful.run_id", before.run_id.as_str())],
-        ..Link::default()
-    });
-    let span = Span {
-        trace_id: trace_id(&turn.first.chain),
-        span_id: span_id(&turn.first.chain),
+    let part = Part {
         name: format!("invoke_agent {agent}"),
-        kind: SpanKind::Internal.into(),
+        kind: SpanKind::Internal,
         attributes,
-        events,
-        dropped_events_count: u32::try_from(too_many).unwrap_or(u32::MAX),
-        links: links.collect(),
-        status: has_failed.then(|| failed(record.reason.as_deref().unwrap_or(end))),
-        ..Span::default()
+        status: status(has_failed.then(|| record.reason.as_deref().unwrap_or(end))),
     };
-    timed(span, turn.first.at, turn.last.at)
+    let first = &turn.first;
+    let mut span = part.span(&first.chain, &first.chain, (first.at, turn.last.at));
+    span.events.events = events;
+    span.events.dropped_count = u32::try_from(too_many).unwrap_or(u32::MAX);
+    span.links.links.extend(turn.before.as_ref().map(|before| {
+        let run = vec![text("wakeful.run_id", before.run_id.as_str())];
+        Link::new(context(&before.first, &before.first), run, 0)
+    }));
+    span
 }
 
-fn of_round(round: &Round, model: &Model<'_>) -> Span {
+fn of_round(round: &Round, model: &Model<'_>) -> Part {
     let mut attributes =
         vec![text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", model.provider)];
     let texts = [
@@ -140,8 +166,8 @@ fn of_round(round: &Round, model: &Model<'_>) -> Span {
     ];
     attributes.extend(texts.into_iter().filter_map(|(key, value)| Some(text(key, value?))));
     attributes.extend(round.finish_reason.as_deref().map(|reason| {
-        let values = vec![AnyValue { value: Some(said(reason)) }];
-        attribute("gen_ai.response.finish_reasons", Value::ArrayValue(ArrayValue { values }))
+        let reasons = vec![StringValue::from(beginning(reason).to_owned())];
+        KeyValue::new("gen_ai.response.finish_reasons", Value::Array(Array::String(reasons)))
     }));
     let numbers = [
         ("gen_ai.usage.input_tokens", round.input_tokens),
@@ -153,10 +179,10 @@ fn of_round(round: &Round, model: &Model<'_>) -> Span {
         Some(name) => format!("chat {}", beginning(name)),
         None => "chat".to_owned(),
     };
-    Span { name, kind: SpanKind::Client.into(), attributes, ..Span::default() }
+    Part { name, kind: SpanKind::Client, attributes, status: Status::Unset }
 }
 
-fn of_tool(tool: &Tool) -> Span {
+fn of_tool(tool: &Tool) -> Part {
     let mut attributes = vec![
         text("gen_ai.operation.name", "execute_tool"),
         text("gen_ai.tool.name", &tool.name),
@@ -167,75 +193,57 @@ fn of_tool(tool: &Tool) -> Span {
     ];
     attributes.extend(tool.call_id.as_deref().map(|id| text("gen_ai.tool.call.id", id)));
     attributes.extend(tool.has_failed.then(|| text("error.type", "tool_error")));
-    Span {
+    Part {
         name: format!("execute_tool {}", beginning(&tool.name)),
-        kind: SpanKind::Internal.into(),
+        kind: SpanKind::Internal,
         attributes,
         // What the tool said is in the ledger.
-        status: tool.has_failed.then(|| failed("")),
-        ..Span::default()
+        status: status(tool.has_failed.then_some("")),
     }
 }
 
 /// A decision as an event of its turn.
 fn event(mark: &Mark) -> Option<Event> {
     let What::Decision(Decided { kind, rule, reason, .. }) = &mark.what else { return None };
-    Some(Event {
-        time_unix_nano: nanos(mark.at),
-        name: "wakeful.decision".to_owned(),
-        attributes: vec![
-            text("wakeful.decision.kind", kind.as_str()),
-            text("wakeful.decision.rule", rule),
-            text("wakeful.decision.reason", reason),
-            number("wakeful.entry", mark.seq.0),
-        ],
-        ..Event::default()
-    })
+    let attributes = vec![
+        text("wakeful.decision.kind", kind.as_str()),
+        text("wakeful.decision.rule", rule),
+        text("wakeful.decision.reason", reason),
+        number("wakeful.entry", mark.seq.0),
+    ];
+    Some(Event::new("wakeful.decision", time(mark.at), attributes, 0))
 }
 
-/// A clock that was set back must not make a span that ends before it begins.
-fn timed(span: Span, began: Timestamp, ended: Timestamp) -> Span {
-    let end_time_unix_nano = nanos(ended);
-    let start_time_unix_nano = nanos(began).min(end_time_unix_nano);
-    Span { start_time_unix_nano, end_time_unix_nano, ..span }
+/// Whose own span is that of an entry. All are sampled: what is not sent is not made.
+fn context(trace: &Chain, entry: &Chain) -> SpanContext {
+    let mut id = [0; 16];
+    id.copy_from_slice(&trace.as_bytes()[..16]);
+    let trace = TraceId::from_bytes(id);
+    SpanContext::new(trace, span_id(entry), TraceFlags::SAMPLED, false, TraceState::NONE)
 }
 
-fn trace_id(first: &Chain) -> Vec<u8> {
-    first.as_bytes()[..16].to_vec()
+fn span_id(entry: &Chain) -> SpanId {
+    let mut id = [0; 8];
+    id.copy_from_slice(&entry.as_bytes()[..8]);
+    SpanId::from_bytes(id)
 }
 
-fn span_id(entry: &Chain) -> Vec<u8> {
-    entry.as_bytes()[..8].to_vec()
+fn status(failed: Option<&str>) -> Status {
+    failed.map_or(Status::Unset, |why| Status::error(beginning(why).to_owned()))
 }
 
-fn failed(why: &str) -> Status {
-    Status { message: beginning(why).to_owned(), code: StatusCode::Error.into() }
+fn text(key: &'static str, value: &str) -> KeyValue {
+    KeyValue::new(key, beginning(value).to_owned())
 }
 
-fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, said(value))
-}
-
-fn number(key: &str, value: u64) -> KeyValue {
-    attribute(key, Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)))
-}
-
-fn attribute(key: &str, value: Value) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
-    }
-}
-
-fn said(text: &str) -> Value {
-    Value::StringValue(beginning(text).to_owned())
+fn number(key: &'static str, value: u64) -> KeyValue {
+    KeyValue::new(key, i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn beginning(text: &str) -> &str {
     text.char_indices().nth(MOST_CHARS).map_or(text, |(at, _)| &text[..at])
 }
 
-fn nanos(at: Timestamp) -> u64 {
-    u64::try_from(at.as_nanos()).unwrap_or(0)
+fn time(at: Timestamp) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(at.as_nanos()).unwrap_or(0))
 }

@@ -1,25 +1,25 @@
-//! `cargo xtask scale`: what a turn costs on this machine, and how many clusters and servers
+//! `cargo xtask scale`: what a turn costs on this machine, and how many cells and servers
 //! millions of agents need with it.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Parser;
-use wakeful_tests::scale::{self, Costs, Fleet};
+use wakeful_tests::scale::{self, Costs, Plan};
 
-/// Measure what a turn costs, and simulate fleets of millions of agents with it.
+/// Measure what a turn costs, and simulate cells of millions of agents with it.
 ///
-/// The costs are measured with a server, a model and a cluster of three nodes on this machine.
-/// Clusters are simulated in virtual time, quiet and in trouble: a server dies, there is no
+/// The costs are measured with a server, a model and a PostgreSQL of three nodes on this machine.
+/// Cells are simulated in virtual time, quiet and in trouble: a server dies, there is no
 /// primary, a hundredth of all agents is due at once. `--costs` takes costs that were measured
 /// before.
 #[derive(Parser)]
 #[command(
     name = "scale",
-    after_help = "exit code: 0 a fleet of this size was found, 1 otherwise, 2 the command line is \
+    after_help = "exit code: 0 enough cells were found, 1 otherwise, 2 the command line is \
                   wrong"
 )]
 struct Options {
-    /// Agents of all clusters.
+    /// Agents of all cells.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     agents: u64,
     /// The agents of a hundred that get something to do in a minute.
@@ -34,7 +34,7 @@ struct Options {
     /// The time after which an agent that rests is given back, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     idle: f64,
-    /// Cores of the primary of a cluster.
+    /// Cores of the primary of a cell.
     #[arg(long, value_name = "N", default_value_t = 16)]
     database_cores: usize,
     /// Cores of a server.
@@ -86,13 +86,13 @@ impl Options {
     }
 
     fn told(&self, costs: &Costs) -> ExitCode {
-        let fleet = Fleet {
+        let plan = Plan {
             agents: self.agents,
             active: self.active,
             rounds: self.rounds,
             thinks: Duration::from_secs_f64(self.thinks),
             idle: Duration::from_secs_f64(self.idle),
-            clusters: 1,
+            cells: 1,
             servers: 1,
             database_cores: self.database_cores,
             server_cores: self.server_cores,
@@ -101,15 +101,15 @@ impl Options {
             lease: Duration::from_secs(10),
         };
         for doubled in 0..12 {
-            let fleet = Fleet { clusters: 1 << doubled, ..fleet };
-            let Some(sized) = scale::sized(&fleet, costs) else {
-                println!("{} clusters: too few cores for the database", fleet.clusters);
+            let plan = Plan { cells: 1 << doubled, ..plan };
+            let Some(sized) = scale::sized(&plan, costs) else {
+                println!("{} cells: too few cores for the database", plan.cells);
                 continue;
             };
             sized.lines(costs).iter().for_each(|line| println!("{line}"));
             return ExitCode::SUCCESS;
         }
-        println!("no number of clusters up to 2048 is enough");
+        println!("no number of cells up to 2048 is enough");
         ExitCode::FAILURE
     }
 }

@@ -1,26 +1,26 @@
-//! How far a fleet carries: what a turn costs is measured on this machine, and clusters and servers
+//! How far cells carry: what a turn costs is measured on this machine, and cells and servers
 //! of millions of agents are simulated with it.
 //!
-//! Agents share no transaction, so a fleet is as many clusters as it takes, and each of them is
-//! simulated alone with its share of the agents ([`cluster`]). What it does under a load and in
+//! A cell is a fleet: one store and its servers. Cells share nothing, so each of them is simulated
+//! alone with its share of the agents ([`cell`]). What it does under a load and in
 //! which trouble is counted in virtual time; only the costs ([`costs`]) are real.
 
-mod cluster;
+mod cell;
 mod costs;
 mod report;
 
 pub use self::{
-    cluster::{Told, Trouble, simulate},
+    cell::{Told, Trouble, simulate},
     costs::{Costs, measure},
     report::{Limit, Sizing, sized},
 };
 
 use std::time::Duration;
 
-/// The fleet that is simulated.
+/// The cells that are simulated, which are all alike.
 #[derive(Clone, Copy, Debug)]
-pub struct Fleet {
-    /// Agents of all clusters.
+pub struct Plan {
+    /// Agents of all cells.
     pub agents: u64,
     /// The agents of a hundred that get something to do in a minute.
     pub active: f64,
@@ -30,11 +30,11 @@ pub struct Fleet {
     pub thinks: Duration,
     /// The time after which a server gives an agent back that rests.
     pub idle: Duration,
-    /// Clusters.
-    pub clusters: u64,
-    /// Servers of a cluster.
+    /// Cells.
+    pub cells: u64,
+    /// Servers of a cell.
     pub servers: usize,
-    /// Cores of the primary of a cluster.
+    /// Cores of the primary of a cell.
     pub database_cores: usize,
     /// Cores of a server.
     pub server_cores: usize,
@@ -46,10 +46,10 @@ pub struct Fleet {
     pub lease: Duration,
 }
 
-impl Fleet {
-    /// What is to do per second in each cluster, in turns.
+impl Plan {
+    /// What is to do per second in each cell, in turns.
     #[must_use]
     pub fn turns_per_second(&self) -> f64 {
-        self.agents as f64 * self.active / 100.0 / 60.0 / self.clusters as f64
+        self.agents as f64 * self.active / 100.0 / 60.0 / self.cells as f64
     }
 }

@@ -1,8 +1,8 @@
-//! What a fleet of this size needs, and what gives way first when it has more to do.
+//! What this many agents need, and what gives way first when they have more to do.
 
 use std::time::Duration;
 
-use super::{Costs, Fleet, Told, Trouble, simulate};
+use super::{Costs, Plan, Told, Trouble, simulate};
 
 /// The time of a simulation.
 const TIME: Duration = Duration::from_secs(600);
@@ -26,22 +26,22 @@ pub struct Limit {
     pub bears: f64,
 }
 
-/// A fleet that is large enough.
+/// Cells that are large enough.
 #[derive(Clone, Debug)]
 pub struct Sizing {
-    /// It.
-    pub fleet: Fleet,
+    /// They.
+    pub plan: Plan,
     /// What is full first, second and so on.
     pub limits: Vec<Limit>,
     /// The troubles, and what became of them.
     pub told: Vec<(&'static str, Told)>,
 }
 
-/// The least servers for these clusters, so that nothing is busy for more than the allowed share;
-/// `None` if there are too few clusters.
+/// The least servers for these cells, so that nothing is busy for more than the allowed share;
+/// `None` if there are too few cells.
 #[must_use]
-pub fn sized(fleet: &Fleet, costs: &Costs) -> Option<Sizing> {
-    let least = limits(&Fleet { servers: 1, ..*fleet }, costs);
+pub fn sized(plan: &Plan, costs: &Costs) -> Option<Sizing> {
+    let least = limits(&Plan { servers: 1, ..*plan }, costs);
     let of = |what: &str| least.iter().find(|limit| limit.what == what).map_or(1.0, |it| it.bears);
     if of(DATABASE) * BUSY < 1.0 {
         return None;
@@ -49,15 +49,15 @@ pub fn sized(fleet: &Fleet, costs: &Costs) -> Option<Sizing> {
     let needed = [SERVER, TURNS, RESIDENT].map(|what| 1.0 / (of(what) * BUSY));
     // One more, because one may be dead.
     let servers = needed.into_iter().fold(1.0, f64::max).ceil() as usize + 1;
-    let fleet = Fleet { servers, ..*fleet };
+    let plan = Plan { servers, ..*plan };
     let troubles = [
         ("quiet", Trouble::Nothing),
         ("a server dies", Trouble::Death),
         ("no primary for 20 s", Trouble::Failover(FAILOVER)),
         ("1 % of all agents at once", Trouble::Hour(HOUR)),
     ];
-    let told = troubles.map(|(name, trouble)| (name, simulate(&fleet, costs, trouble, TIME)));
-    Some(Sizing { limits: limits(&fleet, costs), told: told.into(), fleet })
+    let told = troubles.map(|(name, trouble)| (name, simulate(&plan, costs, trouble, TIME)));
+    Some(Sizing { limits: limits(&plan, costs), told: told.into(), plan })
 }
 
 const DATABASE: &str = "the cores of the database";
@@ -65,35 +65,35 @@ const SERVER: &str = "the cores of the servers";
 const TURNS: &str = "open turns of the servers (--turns-at-once)";
 const RESIDENT: &str = "agents of the servers (--resident-agents)";
 
-/// How many times its load each part of a cluster bears, the least first.
-fn limits(fleet: &Fleet, costs: &Costs) -> Vec<Limit> {
-    let (rate, servers) = (fleet.turns_per_second(), fleet.servers as f64);
-    let open = fleet.thinks.as_secs_f64() * fleet.rounds;
+/// How many times its load each part of a cell bears, the least first.
+fn limits(plan: &Plan, costs: &Costs) -> Vec<Limit> {
+    let (rate, servers) = (plan.turns_per_second(), plan.servers as f64);
+    let open = plan.thinks.as_secs_f64() * plan.rounds;
     let bears = |has: f64, idle: f64, needs: f64| ((has - idle) / needs).max(0.0);
     let mut limits = vec![
         Limit {
             what: DATABASE,
             bears: bears(
-                fleet.database_cores as f64,
+                plan.database_cores as f64,
                 costs.idle_database * servers,
-                rate * costs.turn_database * fleet.rounds,
+                rate * costs.turn_database * plan.rounds,
             ),
         },
         Limit {
             what: SERVER,
             bears: bears(
-                servers * fleet.server_cores as f64,
+                servers * plan.server_cores as f64,
                 costs.idle_server * servers,
-                rate * costs.turn_server * fleet.rounds,
+                rate * costs.turn_server * plan.rounds,
             ),
         },
-        Limit { what: TURNS, bears: bears(servers * fleet.turns_at_once as f64, 0.0, rate * open) },
+        Limit { what: TURNS, bears: bears(servers * plan.turns_at_once as f64, 0.0, rate * open) },
         Limit {
             what: RESIDENT,
             bears: bears(
-                servers * fleet.resident_agents as f64,
+                servers * plan.resident_agents as f64,
                 0.0,
-                rate * (open + fleet.idle.as_secs_f64()),
+                rate * (open + plan.idle.as_secs_f64()),
             ),
         },
     ];
@@ -105,21 +105,21 @@ impl Sizing {
     /// For people, in lines.
     #[must_use]
     pub fn lines(&self, costs: &Costs) -> Vec<String> {
-        let fleet = &self.fleet;
-        let rate = fleet.turns_per_second();
-        let turns = rate * fleet.rounds;
+        let plan = &self.plan;
+        let rate = plan.turns_per_second();
+        let turns = rate * plan.rounds;
         let day = 86_400.0;
         let mut lines = vec![
             format!(
-                "{} clusters with {} servers each: {} agents and {rate:.0} turns per second in each",
-                fleet.clusters,
-                fleet.servers,
-                fleet.agents / fleet.clusters
+                "{} cells with {} servers each: {} agents and {rate:.0} turns per second in each",
+                plan.cells,
+                plan.servers,
+                plan.agents / plan.cells
             ),
             format!(
                 "  a primary has {} connections, writes {:.1} MB of log per second, and {:.0} GB of \
                  tables per day",
-                CONNECTIONS * fleet.servers,
+                CONNECTIONS * plan.servers,
                 turns * costs.turn_log / 1e6,
                 turns * costs.turn_stored * day / 1e9
             ),

@@ -21,12 +21,6 @@ thread_local! {
     static AGENT: RefCell<Option<Agent>> = const { RefCell::new(None) };
 }
 
-#[cfg(not(feature = "world_0_1"))]
-const MISUSE: Code = Code::Misuse;
-/// The world 0.1.0 has no code for it.
-#[cfg(feature = "world_0_1")]
-const MISUSE: Code = Code::WrongState;
-
 /// The exports of the world.
 pub(crate) struct Component;
 
@@ -160,7 +154,7 @@ fn told(report: ErrorReport) -> Error {
             ErrorCode::ProviderFailed => Code::ProviderFailed,
             ErrorCode::NoSuchEntry => Code::NoSuchEntry,
             ErrorCode::Restless => Code::Restless,
-            ErrorCode::Misuse => MISUSE,
+            ErrorCode::Misuse => Code::Misuse,
         },
         message,
         place: place.map(|ErrorPlace { file, line, column, path }| Place {

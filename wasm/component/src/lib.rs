@@ -1,6 +1,5 @@
 //! The component shell. It carries text across the WIT boundary and does nothing else. The world is
-//! `wasm/wit/0.2.0`. The feature `world_0_1` makes a guest of `wasm/wit/0.1.0` instead: hosts must
-//! go on running older guests, so their tests need one.
+//! `wasm/wit/0.2.0`.
 
 mod agent;
 mod imports;

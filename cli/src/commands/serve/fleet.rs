@@ -1,13 +1,9 @@
 //! What a server says of itself to the others of a store in PostgreSQL.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use clap::Args;
-use wakeful_host::ledger::{Address, Clusters, PostgresStore, Store, WorkerOptions};
+use wakeful_host::ledger::{Address, Store, WorkerOptions};
 
 use super::{CannotServe, CliError, above_zero};
 
@@ -27,16 +23,14 @@ pub(super) struct FleetArgs {
 }
 
 impl FleetArgs {
-    /// Opens the store of a server, and joins the others if it is shared. Several stores are those
-    /// of a fleet, of which each has a share of the agents.
+    /// Opens the store of a server, and joins the others if it is shared.
     pub(super) fn open(
         &self,
-        names: &[PathBuf],
+        name: &Path,
         has_model: bool,
         has_hook: bool,
     ) -> Result<Store, CliError> {
-        let [first, others @ ..] = names else { unreachable!("one is required") };
-        let store = Store::open(first)?;
+        let store = Store::open(name)?;
         if store.file().is_none() && has_hook {
             return Err(CannotServe::NoHooks.into());
         }
@@ -49,20 +43,7 @@ impl FleetArgs {
             kinds: wakeful_serve::kinds(has_model),
             lease: Duration::from_secs(self.lease),
         };
-        let Store::Postgres(store) = store else {
-            return match others {
-                [] => Ok(store),
-                _ => Err(CliError::NotShared(first.display().to_string())),
-            };
-        };
-        let mut stores = vec![store];
-        for name in others {
-            let Some(address) = Address::of(name)? else {
-                return Err(CliError::NotShared(name.display().to_string()));
-            };
-            stores.push(PostgresStore::open(&address)?);
-        }
-        Ok(Store::Fleet(Clusters::join(&stores, &options)?))
+        Ok(store.join(&options)?)
     }
 
     /// The name by which the other servers call this one.

@@ -75,9 +75,9 @@ const FIRST: &str = "operator";
     \x20 wakeful serve --ledger agents.sqlite --listen 0.0.0.0:7171 --behind-proxy --host-name agents.example.org")]
 pub(super) struct Serve {
     /// The ledger file, which is created if missing, or the address of a store in PostgreSQL, which
-    /// servers share (docs/fleet.md). Several stores each have a share of the agents
-    #[arg(long = "ledger", visible_alias = "store", value_name = "FILE|URL", required = true)]
-    ledgers: Vec<PathBuf>,
+    /// servers share (docs/fleet.md)
+    #[arg(long, visible_alias = "store", value_name = "FILE|URL")]
+    ledger: PathBuf,
     /// The address to listen on; the port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
     listen: SocketAddr,
@@ -342,8 +342,7 @@ impl Serve {
         }];
         let signals = signalled()?;
         let public_name = self.fleet.host_name()?;
-        let store =
-            self.fleet.open(&self.ledgers, self.has_model(), self.hook_command.is_some())?;
+        let store = self.fleet.open(&self.ledger, self.has_model(), self.hook_command.is_some())?;
         #[cfg(unix)]
         let socket = self.unix(&mut sockets)?;
         let is_first = wakeful_serve::grants(&store)?.is_empty();
@@ -352,7 +351,7 @@ impl Serve {
             .transpose()
             .map_err(CannotServe::from)?;
         #[cfg(target_os = "linux")]
-        let runner = self.model.runner(self.ledger(), &store)?;
+        let runner = self.model.runner(&self.ledger, &store)?;
         #[cfg(not(target_os = "linux"))]
         let runner = None;
         #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
@@ -419,7 +418,7 @@ impl Serve {
                 }
             }
             None => {
-                add!(greeting, "tokens: wakeful token list --ledger {}", self.ledger().display());
+                add!(greeting, "tokens: wakeful token list --ledger {}", self.ledger.display());
                 if has_page {
                     add!(greeting, "the workbench: {scheme}://{address}/");
                 }
@@ -449,12 +448,6 @@ impl Serve {
                 Ok(Verdict::Well)
             }
         }
-    }
-
-    /// The first place, which has what belongs to no agent.
-    fn ledger(&self) -> &Path {
-        // INVARIANT: the argument is required.
-        self.ledgers.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
     /// Whether turns are run in this process.
@@ -496,11 +489,11 @@ impl Serve {
     fn unix(&self, sockets: &mut Vec<Socket>) -> Result<Option<Beside>, CliError> {
         use std::os::unix::{fs::PermissionsExt, net::UnixListener, net::UnixStream};
 
-        if self.no_socket || self.socket.is_none() && fleet::is_shared(self.ledger())? {
+        if self.no_socket || self.socket.is_none() && fleet::is_shared(&self.ledger)? {
             return Ok(None);
         }
         let path = self.socket.clone().unwrap_or_else(|| {
-            let mut path = self.ledger().as_os_str().to_owned();
+            let mut path = self.ledger.as_os_str().to_owned();
             path.push(".sock");
             path.into()
         });

@@ -150,18 +150,6 @@ pub enum Fault {
         /// The key.
         key: String,
     },
-    /// The same store was named twice.
-    #[error("this is the same store as another one that was named: name each once")]
-    SameStore,
-    /// Servers of this store run with another list of stores.
-    #[error(
-        "the servers of this store were started with {stores} in all: start each with the same \
-         list of `--store`, or end the others first"
-    )]
-    OtherClusters {
-        /// The number of their stores.
-        stores: usize,
-    },
     /// The store does not know the agent.
     #[error("there is no agent `{agent}` in this store")]
     NoAgent {

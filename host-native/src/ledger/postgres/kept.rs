@@ -21,25 +21,6 @@ impl PostgresStore {
         kept.map(drop)
     }
 
-    /// Keeps a text unless there is one. Returns what is kept then.
-    pub(super) fn keep_first(
-        &self,
-        kind: &str,
-        name: &str,
-        value: &str,
-    ) -> Result<String, PostgresError> {
-        self.call("keep a text", async |connection| {
-            connection
-                .execute(
-                    "INSERT INTO kept (kind, name, value) VALUES ($1, $2, $3)
-                     ON CONFLICT DO NOTHING",
-                    &[&kind, &name, &value],
-                )
-                .await
-        })?;
-        Ok(self.kept_one(kind, name)?.unwrap_or_else(|| value.to_owned()))
-    }
-
     /// The names and texts of a kind, sorted by name.
     ///
     /// # Errors

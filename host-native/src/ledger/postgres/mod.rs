@@ -11,7 +11,6 @@ mod append;
 mod archive;
 mod claim;
 mod claiming;
-mod clusters;
 mod connection;
 mod error;
 mod inbox;
@@ -52,7 +51,6 @@ use crate::waiting;
 pub use self::{
     address::Address,
     claim::{Arrived, Claim, Fate},
-    clusters::{Clusters, home},
     error::{Fault, PostgresError},
     ledger::PostgresLedger,
     placement::{Placed, WorkerInfo},
@@ -247,33 +245,13 @@ impl PostgresStore {
     /// # Errors
     /// If the store cannot be read.
     pub fn heads_of(&self, agents: &[AgentId]) -> Result<Vec<(AgentId, Head)>, PostgresError> {
-        self.heads_among(agents, false)
-    }
-
-    /// As [`PostgresStore::heads_of`], without the agents that go on in another place.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn living_heads_of(
-        &self,
-        agents: &[AgentId],
-    ) -> Result<Vec<(AgentId, Head)>, PostgresError> {
-        self.heads_among(agents, true)
-    }
-
-    fn heads_among(
-        &self,
-        agents: &[AgentId],
-        only_living: bool,
-    ) -> Result<Vec<(AgentId, Head)>, PostgresError> {
         let ids: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
         let rows = self.call("read the heads", async |connection| {
             connection
                 .rows(
                     "SELECT agent_id, head_seq, head_chain FROM agents
-                     WHERE agent_id = ANY ($1) AND head_seq > 0
-                         AND (goes_on_in IS NULL OR NOT $2)",
-                    &[&ids, &only_living],
+                     WHERE agent_id = ANY ($1) AND head_seq > 0",
+                    &[&ids],
                 )
                 .await
         })?;

@@ -1,4 +1,4 @@
-//! One cluster and its servers in virtual time: queues before cores, polls, and troubles.
+//! One cell and its servers in virtual time: queues before cores, polls, and troubles.
 //!
 //! A turn passes five stages. Each takes an equal share of its costs, first on a core of a server
 //! and then on one of the database. What is said is stored, the agent is claimed and read, the turn
@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Costs, Fleet};
+use super::{Costs, Plan};
 use crate::dice::Dice;
 
 /// The pause between two polls of a server, the most agents that one claims, and how long the
@@ -23,7 +23,7 @@ const REAP: u64 = 1_000_000;
 /// The stages of a turn.
 const STAGES: u64 = 5;
 
-/// What happens to a cluster, besides its load.
+/// What happens to a cell, besides its load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trouble {
     /// Nothing.
@@ -134,9 +134,9 @@ struct Server {
     waiting: VecDeque<usize>,
 }
 
-/// A cluster.
-struct Cluster {
-    fleet: Fleet,
+/// A cell.
+struct Cell {
+    plan: Plan,
     now: u64,
     events: BinaryHeap<Reverse<(u64, u64, Event, u32)>>,
     number: u64,
@@ -154,19 +154,19 @@ struct Cluster {
     commit: u64,
 }
 
-/// Simulates a cluster of the fleet for a time, of which the first third is quiet, and at whose
+/// Simulates one of the cells for a time, of which the first third is quiet, and at whose
 /// first third the trouble begins.
 #[must_use]
-pub fn simulate(fleet: &Fleet, costs: &Costs, trouble: Trouble, time: Duration) -> Told {
-    let stages = STAGES as f64 / fleet.rounds.max(1.0);
+pub fn simulate(plan: &Plan, costs: &Costs, trouble: Trouble, time: Duration) -> Told {
+    let stages = STAGES as f64 / plan.rounds.max(1.0);
     let share = |seconds: f64| ((seconds * 1e6 / stages).round() as u64).max(1);
-    let mut cluster = Cluster {
-        fleet: *fleet,
+    let mut cell = Cell {
+        plan: *plan,
         now: 0,
         events: BinaryHeap::new(),
         number: 0,
         dice: Dice::of_seed(7),
-        database: Cores::new(fleet.database_cores),
+        database: Cores::new(plan.database_cores),
         servers: Vec::new(),
         jobs: Vec::new(),
         free: Vec::new(),
@@ -177,19 +177,19 @@ pub fn simulate(fleet: &Fleet, costs: &Costs, trouble: Trouble, time: Duration) 
         of_database: share(costs.turn_database),
         commit: micros(costs.commit),
     };
-    cluster.run(costs, trouble, micros(time.as_secs_f64()));
-    cluster.told
+    cell.run(costs, trouble, micros(time.as_secs_f64()));
+    cell.told
 }
 
 fn micros(seconds: f64) -> u64 {
     (seconds * 1e6).round() as u64
 }
 
-impl Cluster {
+impl Cell {
     fn run(&mut self, costs: &Costs, trouble: Trouble, end: u64) {
-        for number in 0..self.fleet.servers {
+        for number in 0..self.plan.servers {
             self.servers.push(Server {
-                cores: Cores::new(self.fleet.server_cores),
+                cores: Cores::new(self.plan.server_cores),
                 is_up: true,
                 resident: Vec::new(),
                 open: 0,
@@ -278,7 +278,7 @@ impl Cluster {
         let is_void = |job: usize, jobs: &[Job]| jobs[job].life != life;
         match event {
             Event::Said => {
-                let next = self.now + self.around(1.0 / self.fleet.turns_per_second());
+                let next = self.now + self.around(1.0 / self.plan.turns_per_second());
                 self.at(next, Event::Said, 0);
                 let server = self.up();
                 let job = self.job(true);
@@ -296,12 +296,12 @@ impl Cluster {
                 self.at(self.now + again, Event::Poll(server), 0);
             }
             Event::Read(job) if !is_void(job, &self.jobs) && self.jobs[job].rests => {
-                let idle = self.now + micros(self.fleet.idle.as_secs_f64());
+                let idle = self.now + micros(self.plan.idle.as_secs_f64());
                 self.at(idle, Event::Idle(job), life);
             }
             Event::Read(job) if !is_void(job, &self.jobs) => {
                 let server = self.jobs[job].server;
-                if self.servers[server].open < self.fleet.turns_at_once {
+                if self.servers[server].open < self.plan.turns_at_once {
                     self.open(job);
                 } else {
                     self.servers[server].waiting.push_back(job);
@@ -314,7 +314,7 @@ impl Cluster {
                     self.told.turns += 1;
                 }
                 let answered =
-                    self.now + self.around(self.fleet.thinks.as_secs_f64() * self.fleet.rounds);
+                    self.now + self.around(self.plan.thinks.as_secs_f64() * self.plan.rounds);
                 self.at(answered, Event::Answered(job), life);
             }
             Event::Answered(job) if !is_void(job, &self.jobs) => {
@@ -325,7 +325,7 @@ impl Cluster {
                 let server = self.jobs[job].server;
                 self.servers[server].open -= 1;
                 self.jobs[job].rests = true;
-                let idle = self.now + micros(self.fleet.idle.as_secs_f64());
+                let idle = self.now + micros(self.plan.idle.as_secs_f64());
                 self.at(idle, Event::Idle(job), life);
                 if let Some(next) = self.servers[server].waiting.pop_front() {
                     self.open(next);
@@ -360,7 +360,7 @@ impl Cluster {
         if !self.servers[server].is_up {
             return;
         }
-        let room = self.fleet.resident_agents.saturating_sub(self.servers[server].resident.len());
+        let room = self.plan.resident_agents.saturating_sub(self.servers[server].resident.len());
         let count = self.due.len().min(CLAIMS).min(room);
         let mut claimed = self.now;
         for _ in 0..count {
@@ -381,7 +381,7 @@ impl Cluster {
         match trouble {
             Trouble::Nothing => self.now,
             Trouble::Death => {
-                let lease = micros(self.fleet.lease.as_secs_f64());
+                let lease = micros(self.plan.lease.as_secs_f64());
                 // The newest renewal was up to a third of the lease ago.
                 let found = self.now + lease - self.dice.below(lease / 3) + self.dice.below(REAP);
                 self.servers[0].is_up = false;
@@ -392,15 +392,15 @@ impl Cluster {
             Trouble::Failover(time) => {
                 let back = self.now + micros(time.as_secs_f64());
                 self.database.stop_until(back);
-                if time > self.fleet.lease * 2 / 3 {
+                if time > self.plan.lease * 2 / 3 {
                     // Each server ends its turns, and claims its agents again.
                     (0..self.servers.len()).for_each(|server| self.lose(server, back));
                 }
                 back
             }
             Trouble::Hour(share) => {
-                let of_cluster = self.fleet.agents as f64 / self.fleet.clusters as f64;
-                for _ in 0..(of_cluster * share).round() as u64 {
+                let of_cell = self.plan.agents as f64 / self.plan.cells as f64;
+                for _ in 0..(of_cell * share).round() as u64 {
                     let job = self.job(true);
                     self.due.push_back(job);
                 }
