@@ -132,6 +132,9 @@ function soundHost({ MemoryLedger }) {
   };
 }
 
+/** Both loops, by the names of their classes. */
+export const LOOPS = ["Scheduler", "AsyncScheduler"];
+
 /** All cases for one loop, `Scheduler` or `AsyncScheduler`: pairs of a name and a test. */
 export function cases(wakeful, name) {
   const { MemoryLedger, Scheduler, WakefulError } = wakeful;

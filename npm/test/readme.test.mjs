@@ -1,20 +1,12 @@
 // The snippets of npm/README.md run, and print what the page shows.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { openBrowser } from "./browser.mjs";
-import { node, project, root, script } from "./package.mjs";
+import { node, project } from "./package.mjs";
 import { Served } from "./served.mjs";
-
-const page = await readFile(new URL("npm/README.md", root), "utf8");
-
-/** The fenced blocks by the text after their fence. */
-const blocks = Object.fromEntries(
-  [...page.matchAll(/^```(.+)\n([^]*?)^```$/gm)].map(([, kind, text]) => [kind, text]),
-);
+import { blocks } from "./snippets.mjs";
 
 test("every snippet has its test", () => {
   assert.deepEqual(Object.keys(blocks), [
@@ -38,46 +30,6 @@ test("the alarm rings when the scheduler says", async () => {
   const program = `${blocks.js}\n${timer}\nfunction run() { console.log(scheduler.runUntilRest().map((step) => step.decision?.reason).join(" ")); }\n${blocks["js alarm"]}`;
   const folder = await project("readme-alarm", { "main.mjs": program });
   assert.match(await node(folder, "main.mjs"), / TimerTick\n$/);
-});
-
-test("the snippets for a worker, for a page and for the slim entry run, built by Vite", async () => {
-  const html = (text) =>
-    `<!doctype html><link rel="icon" href="data:,"><body><script type="module">${text}</script>`;
-  const shown = "document.body.textContent";
-  const folder = await project("readme-browser", {
-    "package.json": JSON.stringify({
-      private: true,
-      type: "module",
-      scripts: { build: "vite build" },
-    }),
-    "vite.config.js": `export default {
-      base: "./", worker: { format: "es" }, build: { target: "es2023", rolldownOptions: { input: ["worker.html", "page.html", "slim.html"] } },
-    };`,
-    "worker.js": blocks["js worker"],
-    "worker.html": html(
-      `const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" }); worker.onmessage = ({ data }) => (${shown} = data);`,
-    ),
-    "page.js": blocks["js page"],
-    "page.html": html(`import "./page.js";`),
-    "slim.js": `${blocks["js slim"].replace('core.wasm";', 'core.wasm?url";')}${shown} = new MemoryLedger().lines.length + typeof Scheduler.drive;`,
-    "slim.html": html(`import "./slim.js";`),
-  });
-  await script(folder, "build");
-  const browser = await openBrowser({ built: new URL("dist/", folder) });
-  try {
-    for (const [name, says] of [
-      ["worker", "2"],
-      ["page", "WaitForTimer"],
-      ["slim", "0function"],
-    ]) {
-      const tab = await browser.tab(`built/${name}.html`);
-      await tab.waitForFunction(() => document.body.textContent.trim() !== "");
-      assert.equal(await tab.textContent("body"), says, name);
-    }
-    assert.deepEqual(browser.troubles, []);
-  } finally {
-    await browser.close();
-  }
 });
 
 test("the snippet of the client has at most 15 lines, runs a turn and reads its entries", async () => {

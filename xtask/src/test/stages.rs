@@ -439,7 +439,7 @@ pub(super) const STAGES: [(Tier, Stage); 43] = [
             needs: &["npm package", "browser"],
             lane: Beside,
             work: Tests(|ground| {
-                Ok(vec![with_browser(ground, npm::script(ground.paths, "test:bundlers"))])
+                Ok(vec![with_browser(ground, npm::script(ground.paths, "test:outside"))])
             }),
         },
     ),
