@@ -185,7 +185,6 @@ fn a_text_that_is_not_utf_8_is_named_with_its_line() {
     stored[at] = 0x80;
     let line = stored[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
     let (log, in_log) = (file("log.jsonl", &stored), format!("line {line}, byte "));
-    let vectors = file("v.jsonl", b"\n\n\xf8\n");
     let policy = file("policy.toml", b"\xff\xfen\0");
     let model = ["run", "--ledger", &ledger, "--provider", "openai", "--model", "m"];
     let model = |more: [&str; 2]| [&model[..], &more].concat().join("\n");
@@ -201,7 +200,6 @@ fn a_text_that_is_not_utf_8_is_named_with_its_line() {
         (format!("status\n{log}"), &in_log),
         (format!("doctor\n{log}"), &in_log),
         (format!("export\n{log}\n-o\n{exported}"), &in_log),
-        (format!("conformance\n{vectors}"), "line 3, byte 1: 0xf8"),
         (format!("policy\n{policy}"), "line 1, byte 1: 0xff"),
         (model(["--policy", &policy]), "line 1, byte 1: 0xff"),
         (model(["--api-key-file", &policy]), "line 1, byte 1: 0xff"),

@@ -333,18 +333,6 @@ fn completions_and_help_are_there() {
     assert!(help.contains("Exit codes") && help.contains("Examples"), "{help}");
 }
 
-#[test]
-fn conformance_counts_per_operation_and_refuses_an_empty_file() {
-    let ran = wakeful(["conformance", &arg(&source("tests/conformance/closure.jsonl.gz"))]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("closure") && ran.out.contains("300"), "{}", ran.out);
-    let folder = tempfile::tempdir().expect("a folder");
-    let empty = folder.path().join("empty.jsonl");
-    fs::write(&empty, "\n").expect("a file");
-    let ran = wakeful(["conformance", &arg(&empty)]);
-    assert_eq!((ran.code, ran.err.as_str()), (2, "error: the files contain no vectors\n"));
-}
-
 /// If the disk behind standard output is full, or its reader goes away, no command panics.
 #[cfg(target_os = "linux")]
 #[test]

@@ -201,7 +201,6 @@ test("a server below a path of a proxy is reached", async () => {
   assert.deepEqual(asked, ["https://host.example/wakeful/v1/agents?limit=3"]);
 });
 
-
 /** A host that runs the turns of one agent. */
 const HOST = `
 import { WakefulClient } from "@wakeful/scheduler/client";

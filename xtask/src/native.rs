@@ -61,8 +61,11 @@ pub(crate) fn tests(paths: &Paths) -> Result<Vec<Call>, Failure> {
         .into_iter()
         .map(|built| {
             let folder = built.manifest.parent().unwrap_or(paths.root());
-            Call::new(paths, &format!("tests-{}", built.name), &built.program)
+            Call::new(paths, &format!("tests-{}-{}", built.package, built.name), &built.program)
                 .folder(folder)
+                // Cargo sets these, among others, and tests look for them.
+                .env("CARGO_MANIFEST_DIR", folder)
+                .env("CARGO_PKG_NAME", built.package)
                 // The times of single tests are not stable in Rust 1.95.
                 .env("RUSTC_BOOTSTRAP", "1")
                 .args(["-Zunstable-options", "--report-time"])
@@ -73,6 +76,7 @@ pub(crate) fn tests(paths: &Paths) -> Result<Vec<Call>, Failure> {
 /// A test program.
 #[derive(Debug, PartialEq, Eq)]
 struct Built {
+    package: String,
     name: String,
     manifest: PathBuf,
     program: PathBuf,
@@ -90,7 +94,8 @@ impl Built {
         let package = package.rsplit_once(['/', '#'])?.1;
         let package = package.split('@').next().unwrap_or(package);
         Some(Self {
-            name: format!("{package}-{}", text(target)?),
+            package: package.to_owned(),
+            name: text(target)?,
             manifest: text(&line["manifest_path"])?.into(),
             program: text(&line["executable"]).filter(|_| is_test)?.into(),
         })
@@ -128,8 +133,8 @@ mod tests {
         };
         let built = Built::parse(&line("compiler-artifact", true)).expect("a test program");
         assert_eq!(
-            (built.name.as_str(), built.program.to_str(), built.manifest.to_str()),
-            ("wakeful-cli", Some("/a/deps/cli-1"), Some("/a/cli/Cargo.toml"))
+            (built.package.as_str(), built.name.as_str(), built.program.to_str()),
+            ("wakeful", "cli", Some("/a/deps/cli-1"))
         );
         for other in [line("compiler-artifact", false), line("build-finished", true), "x".into()] {
             assert_eq!(Built::parse(&other), None, "{other}");

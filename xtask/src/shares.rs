@@ -11,6 +11,11 @@ pub(crate) fn crash(paths: &Paths) -> Result<(), Failure> {
     run(paths, "crash", &options, "a death changed what came of a story")
 }
 
+/// A twentieth of `cargo xtask model`.
+pub(crate) fn model(paths: &Paths) -> Result<(), Failure> {
+    run(paths, "model", &["--shapes", "50000"], "a batch is broken, or a state reaches no rest")
+}
+
 /// A small part of `cargo xtask load`. It judges counts only, because other things run beside it.
 pub(crate) fn load(paths: &Paths) -> Result<(), Failure> {
     let size = ["--agents", "300", "--active", "30", "--rate", "100", "--seconds", "5"];

@@ -34,7 +34,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages. Within a lane they run in this order, as soon as their needs have ended.
-pub(super) const STAGES: [(Tier, Stage); 43] = [
+pub(super) const STAGES: [(Tier, Stage); 44] = [
     (
         Tier::Quick,
         Stage {
@@ -479,6 +479,16 @@ pub(super) const STAGES: [(Tier, Stage); 43] = [
             needs: &["native"],
             lane: Beside,
             work: Check(|ground| shares::crash(ground.paths)),
+        },
+    ),
+    (
+        Tier::All,
+        Stage {
+            name: "model",
+            does: "fifty thousand states of the machine, a twentieth of `cargo xtask model`",
+            needs: &["native"],
+            lane: Beside,
+            work: Check(|ground| shares::model(ground.paths)),
         },
     ),
     (

@@ -10,6 +10,7 @@ mod ignored;
 mod layers;
 mod length;
 mod machine;
+mod named_files;
 mod names;
 mod opening;
 mod released;
@@ -57,11 +58,12 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 19] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 20] = [
     opening::check,
     layers::check,
     length::check,
     names::check,
+    named_files::check,
     machine::check,
     hosts::check,
     unfinished::check,
