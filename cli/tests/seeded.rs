@@ -10,8 +10,8 @@ use wakeful_host::sandbox::Guest;
 
 use crate::program::{arg, guest, source, trace, wakeful};
 
-/// Another reason code.
-const REASON: (&str, &str) = ("active_timers", "seeded_timers");
+/// Another reason code, which nothing else is called.
+const REASON: (&str, &str) = ("no_pending_scheduler_facts", "no_seeded__scheduler_facts");
 
 /// Another text of a tick, which no rule reads.
 const TEXT: (&str, &str) = ("Continue current work item", "continue current work item");
@@ -37,22 +37,16 @@ fn seeded((from, to): (&str, &str)) -> (PathBuf, tempfile::TempDir) {
     (file, folder)
 }
 
-/// Cross-checks the heartbeat with a seeded guest. Returns the output and the first difference.
-fn crosscheck(fault: (&str, &str)) -> (String, Value) {
+/// Cross-checks a story with a seeded guest. Returns the output and the first difference. Winch
+/// compiles a guest fastest.
+fn crosscheck(story: &str, fault: (&str, &str)) -> (String, Value) {
     let (guest, _folder) = seeded(fault);
     let guest = arg(&guest);
-    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    let ran = wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", &guest]);
+    let story = arg(&source(&format!("tests/fixtures/stories/{story}")));
+    let ran = wakeful(["crosscheck", &story, "--engines", "native,winch", "--guest", &guest]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    let json = wakeful([
-        "crosscheck",
-        "--json",
-        &story,
-        "--engines",
-        "native,wasmtime",
-        "--guest",
-        &guest,
-    ]);
+    let json =
+        wakeful(["crosscheck", "--json", &story, "--engines", "native,winch", "--guest", &guest]);
     assert_eq!(json.code, 1);
     let report: Value = serde_json::from_str(&json.out).expect("one JSON document");
     (ran.out, report["differences"][0].clone())
@@ -60,19 +54,22 @@ fn crosscheck(fault: (&str, &str)) -> (String, Value) {
 
 #[test]
 fn an_altered_reason_code_is_found_by_case_step_and_path() {
-    let (out, found) = crosscheck(REASON);
-    assert!(out.contains("heartbeat in wasmtime: first difference at step"), "{out}");
+    let (out, found) = crosscheck("release.toml", REASON);
+    assert!(out.contains("release in winch: first difference at step"), "{out}");
     let path = found["path"].as_str().expect("a path");
     assert!(path.starts_with("$.steps[") && path.ends_with("reason"), "{path}");
     assert_eq!(
         (&found["left"], &found["right"]),
-        (&Value::from("\"active_timers\""), &Value::from("\"seeded_timers\""))
+        (
+            &Value::from("\"no_pending_scheduler_facts\""),
+            &Value::from("\"no_seeded__scheduler_facts\"")
+        )
     );
 }
 
 #[test]
 fn an_altered_entry_is_found_by_its_entry_and_its_head() {
-    let (out, found) = crosscheck(TEXT);
+    let (out, found) = crosscheck("heartbeat.json", TEXT);
     assert!(out.contains("1 differences"), "{out}");
     assert!(found["path"].as_str().is_some_and(|path| path.contains(".entries[")), "{found}");
 
@@ -94,7 +91,6 @@ fn an_altered_entry_is_found_by_its_entry_and_its_head() {
 fn hunted(fault: (&str, &str)) -> (Value, Value, tempfile::TempDir) {
     let (guest, folder) = seeded(fault);
     let (guest, write) = (arg(&guest), arg(folder.path()));
-    // Winch compiles a guest fastest.
     let engines = ["crosscheck", "--engines", "native,winch"];
     let ran = wakeful(
         [
@@ -128,8 +124,8 @@ fn hunted(fault: (&str, &str)) -> (Value, Value, tempfile::TempDir) {
 #[test]
 fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
     let (report, story, _folder) = hunted(REASON);
-    assert_eq!(report["differences"][0]["right"], "\"seeded_timers\"");
-    // The fault shows while a timer is active: one prompt, and one move in its turn.
+    assert_eq!(report["differences"][0]["right"], "\"no_seeded__scheduler_facts\"");
+    // The fault shows as soon as an agent sleeps.
     let lines = story["script"].as_array().expect("a script").len();
     let moves: usize = story["turns"]
         .as_array()

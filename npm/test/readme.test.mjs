@@ -1,10 +1,11 @@
 // The snippets of npm/README.md run, and print what the page shows.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { node, project } from "./package.mjs";
+import { node, project, root } from "./package.mjs";
 import { Served } from "./served.mjs";
 import { blocks } from "./snippets.mjs";
 

@@ -47,7 +47,9 @@ pub fn build_tests(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, BUILT, "test")
         .args(SELECTION)
         .args(["--no-run", "--message-format", "json-render-diagnostics"])
-        .quietly()
+        .quietly()?;
+    // The call before builds a program only for tests of its own package.
+    Call::cargo(paths, "native-programs", "build").args(SELECTION).arg("--bins").build()
 }
 
 /// The test programs that were built, as calls. Cargo itself would wait for the lock of the build

@@ -182,7 +182,13 @@ fn run_one(stage: &Stage, ground: &Ground<'_>) -> Row {
             for call in calls {
                 done = done.and(run_tests(call, &mut counts, &mut slow));
             }
-            done
+            done?;
+            // A runner that finds no test ends well. So does one whose output this program cannot
+            // read.
+            match counts.filter(|counts| !counts.is_empty()) {
+                Some(_) => Ok(()),
+                None => Err(Failure::new("the runners reported no test at all")),
+            }
         }),
     };
     let (done, took) = timed(stage.name, stage.does, || within(LIMIT, &mut work));
@@ -212,10 +218,6 @@ fn run_tests(call: Call, counts: &mut Option<Counts>, slow: &mut Vec<Slow>) -> R
     *counts = Some([counts.unwrap_or_default(), counted].into_iter().sum());
     slow::add(slow, &printed);
     done?;
-    // A runner that finds no test ends well. So does one whose output this program cannot read.
-    if counted.is_empty() {
-        return Err(Failure { what: "the runner reported no test at all".to_owned(), printed });
-    }
     if counted.failed > 0 {
         return Err(Failure {
             what: "the runner counted failures and still ended well".to_owned(),
