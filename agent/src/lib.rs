@@ -1,4 +1,5 @@
-//! A real agent on the Wakeful scheduler: a model, people, child agents, and processes.
+//! A real agent on the Wakeful scheduler: a model, people, child agents, and processes. It is an
+//! example of a host, and frozen: it gets what changes of the contract need, and nothing else.
 //!
 //! An [`Agent`] lives on a ledger of `wakeful_host`. [`command`] runs its commands, [`confine`]
 //! limits what they may do, and [`worktree`] gives its children a place to work. All of these need

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { node, project, root } from "./package.mjs";
+import { node, project, root, script } from "./package.mjs";
 import { Served } from "./served.mjs";
 import { blocks } from "./snippets.mjs";
 

@@ -165,7 +165,7 @@ mod tests {
         );
         for (line, named) in [
             ("seeded luck", "unit-tests, tables"),
-            ("night tables", "test, model"),
+            ("night tables", "test, busy, model"),
             ("fuzz nothing", "facts, foreign, ledger, exports"),
             ("mutants --again --retry", "cannot be used with"),
             ("mutants --minutes all", "invalid value 'all'"),
