@@ -8,7 +8,7 @@ use crate::{attack, crosscheck, forward, soak, test, tidy};
 
 /// The exit codes, which all commands share.
 const EXIT: &str = "\
-exit code: 0 success, 1 something failed or differs, 2 the command line is wrong, 3 a tool is missing";
+exit code: 0 success, 1 a failure or a difference, 2 a wrong command line, 3 a tool is missing";
 
 /// The commands by what they are for. A test checks that each command is in one group.
 const GROUPS: [(&str, &[&str]); 4] = [

@@ -66,6 +66,8 @@ pub(crate) enum Lane {
     Native,
     /// Everything else: guests, whose build folders are their own, and what is already built.
     Beside,
+    /// With nothing beside it, because it judges times of real processes.
+    Alone,
 }
 
 /// The work of a stage.
@@ -104,19 +106,53 @@ pub(crate) fn run(stages: &[&Stage], ground: &Ground<'_>) -> Vec<Row> {
     run_by(stages, |stage| run_one(stage, ground))
 }
 
-/// Who does what, and what is done. A stage that has begun has an element, with its row once it
-/// has ended.
-type Board = BTreeMap<usize, Option<Row>>;
+/// What has begun and what is done.
+#[derive(Default)]
+struct Board {
+    /// A stage that has begun has an element, with its row once it has ended.
+    rows: BTreeMap<usize, Option<Row>>,
+    /// Whether a stage runs alone, or waits until it can.
+    is_taken: bool,
+}
+
+impl Board {
+    fn row(&self, stages: &[&Stage], name: &str) -> Option<&Row> {
+        let at = stages.iter().position(|stage| stage.name == name)?;
+        self.rows.get(&at)?.as_ref()
+    }
+
+    /// The first stage of a lane that has not begun and whose needs have ended; an error if none is
+    /// left in the lane. A need that is not among these stages was not asked for, and is there.
+    fn ready(&self, stages: &[&Stage], lane: Lane) -> Result<Option<usize>, ()> {
+        // Stages that run alone are begun by one lane, so that two never wait for each other.
+        let is_of_lane = |of: Lane| of == lane || (of == Lane::Alone && lane == Lane::Beside);
+        let mut left = (0..stages.len())
+            .filter(|at| is_of_lane(stages[*at].lane) && !self.rows.contains_key(at))
+            .peekable();
+        if left.peek().is_none() {
+            return Err(());
+        }
+        let is_open = |name: &&str| {
+            stages.iter().any(|stage| stage.name == *name) && self.row(stages, name).is_none()
+        };
+        Ok(left.find(|at| !stages[*at].needs.iter().any(&is_open)))
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.rows.values().all(Option::is_some)
+    }
+}
 
 fn run_by(stages: &[&Stage], run: impl Fn(&Stage) -> Row + Sync) -> Vec<Row> {
-    let (board, changed) = (Mutex::new(Board::new()), Condvar::new());
+    let (board, changed) = (Mutex::new(Board::default()), Condvar::new());
     let work = |lane| one_lane(stages, lane, &board, &changed, &run);
     thread::scope(|scope| {
         // Two progress bars on one line are unreadable, so only one lane shows one.
         scope.spawn(|| without_progress(|| work(Lane::Beside)));
         work(Lane::Native);
     });
-    board.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().flatten().collect()
+    let board = board.into_inner().unwrap_or_else(PoisonError::into_inner);
+    board.rows.into_values().flatten().collect()
 }
 
 /// Runs the stages of a lane, each as soon as its needs have ended.
@@ -127,35 +163,25 @@ fn one_lane(
     changed: &Condvar,
     run: &(impl Fn(&Stage) -> Row + Sync),
 ) {
-    let mut rows = board.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let left: Vec<usize> = (0..stages.len())
-            .filter(|at| stages[*at].lane == lane && !rows.contains_key(at))
-            .collect();
-        if left.is_empty() {
-            return;
-        }
-        let row_of = |name: &str| {
-            let at = stages.iter().position(|stage| stage.name == name)?;
-            Some(rows.get(&at)?.as_ref())
-        };
-        // A need that is not among these stages was not asked for, and is there already.
-        let is_open = |name: &&&str| {
-            stages.iter().any(|stage| stage.name == **name) && row_of(name).flatten().is_none()
-        };
-        let ready = left.iter().find(|at| !stages[**at].needs.iter().any(|it| is_open(&it)));
-        let Some(&at) = ready else {
-            rows = changed.wait(rows).unwrap_or_else(PoisonError::into_inner);
+    let mut now = board.lock().unwrap_or_else(PoisonError::into_inner);
+    while let Ok(ready) = now.ready(stages, lane) {
+        // The other lane begins nothing while a stage runs alone or waits for that.
+        let may_begin = lane == Lane::Beside || !now.is_taken;
+        let Some(at) = ready.filter(|_| may_begin) else {
+            now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
         let stage = stages[at];
-        let lacks = stage
-            .needs
-            .iter()
-            .find(|need| row_of(need).flatten().is_some_and(Row::is_failed))
-            .copied();
-        rows.insert(at, None);
-        drop(rows);
+        if stage.lane == Lane::Alone {
+            now.is_taken = true;
+            while !now.is_quiet() {
+                now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        let lacks = |need: &&&str| now.row(stages, need).is_some_and(Row::is_failed);
+        let lacks = stage.needs.iter().find(lacks).copied();
+        now.rows.insert(at, None);
+        drop(now);
         let row = match lacks {
             None => run(stage),
             Some(need) => {
@@ -166,8 +192,9 @@ fn one_lane(
                 Row::skipped(stage.name)
             }
         };
-        rows = board.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.insert(at, Some(row));
+        now = board.lock().unwrap_or_else(PoisonError::into_inner);
+        now.rows.insert(at, Some(row));
+        now.is_taken &= stage.lane != Lane::Alone;
         changed.notify_all();
     }
 }
@@ -298,6 +325,34 @@ mod tests {
         assert_eq!(ran, ["a", "d"]);
         let names: Vec<_> = rows.iter().map(|row| (row.name, row.counts.failed)).collect();
         assert_eq!(names, [("a", 1), ("b", 1), ("c", 1), ("d", 0)]);
+    }
+
+    #[test]
+    fn a_stage_that_runs_alone_has_nothing_beside_it() {
+        let stages = [
+            stage("a", Lane::Native, &[]),
+            stage("b", Lane::Alone, &[]),
+            stage("c", Lane::Native, &[]),
+            stage("d", Lane::Beside, &["a"]),
+            stage("e", Lane::Alone, &["c"]),
+        ];
+        let running = Mutex::new(BTreeMap::<&str, usize>::new());
+        let rows = run_by(&stages.each_ref(), |stage| {
+            let beside = |running: &BTreeMap<&str, usize>| {
+                running.values().sum::<usize>() - running[stage.name]
+            };
+            let mut all = running.lock().expect("whole");
+            *all.entry(stage.name).or_default() += 1;
+            assert!(stage.lane != Lane::Alone || beside(&all) == 0, "{all:?}");
+            drop(all);
+            thread::yield_now();
+            let mut all = running.lock().expect("whole");
+            assert!(stage.lane != Lane::Alone || beside(&all) == 0, "{all:?}");
+            all.remove(stage.name);
+            drop(all);
+            row(stage.name, Counts::one_passed())
+        });
+        assert_eq!(rows.len(), stages.len());
     }
 
     /// Each of the two waits for the other one, so they end only if they run at once.

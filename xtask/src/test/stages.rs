@@ -8,7 +8,7 @@ use crate::{
     crosscheck,
     graph::{
         Ground,
-        Lane::{Beside, Native},
+        Lane::{Alone, Beside, Native},
         Stage,
         Work::{Check, Tests},
     },
@@ -160,7 +160,7 @@ pub(super) const STAGES: [(Tier, Stage); 44] = [
             name: "native tests",
             does: "core, host, engines, agents, server, command line and stories",
             needs: &["native", "guests", "test guests", "wall", "postgres", "browser"],
-            lane: Beside,
+            lane: Alone,
             work: Tests(|ground| {
                 let calls = native::tests(ground.paths)?.into_iter();
                 let bless = |call: Call| match ground.bless {
@@ -462,7 +462,7 @@ pub(super) const STAGES: [(Tier, Stage); 44] = [
             name: "workbench in a browser",
             does: "recorded traces, npm run build, npm run e2e",
             needs: &["workbench packages", "native", "guests", "browser"],
-            lane: Beside,
+            lane: Alone,
             work: Tests(|ground| {
                 web_demo::bundle(ground.paths)?;
                 web_demo::script(ground.paths, "build").build()?;
@@ -497,7 +497,7 @@ pub(super) const STAGES: [(Tier, Stage); 44] = [
             name: "load",
             does: "a server under load and kills, a small part of `cargo xtask load`",
             needs: &["native"],
-            lane: Beside,
+            lane: Alone,
             work: Check(|ground| shares::load(ground.paths)),
         },
     ),
@@ -507,7 +507,7 @@ pub(super) const STAGES: [(Tier, Stage); 44] = [
             name: "fleet",
             does: "three servers on one store under faults, a small part of `cargo xtask fleet`",
             needs: &["native", "postgres"],
-            lane: Beside,
+            lane: Alone,
             work: Check(|ground| shares::fleet(ground.paths)),
         },
     ),
