@@ -75,7 +75,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 #[command(
     name = "wakeful",
     version,
-    help_template = "{about-with-newline}\n{usage-heading} {usage}\n{after-help}",
+    help_template = "{about-with-newline}\n{usage-heading} {usage}{after-help}",
     subcommand_value_name = "COMMAND"
 )]
 struct Cli {
@@ -137,8 +137,8 @@ fn program() -> clap::Command {
         format!("\n{title}:\n{}", lines.collect::<String>())
     };
     let groups: String = GROUPS.iter().map(group).collect();
-    let help = format!("{groups}\n`wakeful COMMAND --help` says more.\n\n{EXIT}");
-    program.after_help(help)
+    let more = "`wakeful COMMAND --help` says more about a command";
+    program.after_help(format!("{}\n{more}\n{EXIT}", groups.trim_start()))
 }
 
 /// The cases to play.
