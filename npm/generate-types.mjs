@@ -1,8 +1,9 @@
 // Writes the generated TypeScript types:
 //
-// - src/payloads.d.ts, every payload, from docs/wakeful.schema.json, which `wakeful schema` prints;
+// - src/payloads.d.ts, every payload, from docs/wakeful.schema.json, which `wakeful print schema`
+//   prints;
 // - src/client/api.d.ts, every route of the server, from docs/wakeful.openapi.json, which `wakeful
-//   schema --http` prints.
+//   print openapi` prints.
 //
 // node npm/generate-types.mjs            writes them
 // node npm/generate-types.mjs --check    exits with 1 if one is out of date

@@ -1,5 +1,5 @@
 //! The JSON Schema of every payload, made from the core's types, and the OpenAPI document of the
-//! server. `wakeful schema` prints them.
+//! server. `wakeful print schema` prints them.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{

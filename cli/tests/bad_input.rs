@@ -194,13 +194,13 @@ fn a_text_that_is_not_utf_8_is_named_with_its_line() {
         (format!("run\n--ledger\n{ledger}\n--story\n{toml}"), "line 2, byte 2: 0xff"),
         (format!("crosscheck\n{toml}"), "line 2, byte 2: 0xff"),
         (format!("replay\n{lines}"), "line 2, byte 5: 0xe9"),
-        (format!("import\n{lines}\n-o\n{exported}"), "line 2, byte 5: 0xe9"),
+        (format!("export\n{lines}\n-o\n{exported}"), "line 2, byte 5: 0xe9"),
         (format!("explain\n{agent}"), "line 2, byte 5: 0xe9"),
         (format!("log\n{log}"), &in_log),
         (format!("status\n{log}"), &in_log),
         (format!("doctor\n{log}"), &in_log),
         (format!("export\n{log}\n-o\n{exported}"), &in_log),
-        (format!("policy\n{policy}"), "line 1, byte 1: 0xff"),
+        (format!("print\npolicy\n--check\n{policy}"), "line 1, byte 1: 0xff"),
         (model(["--policy", &policy]), "line 1, byte 1: 0xff"),
         (model(["--api-key-file", &policy]), "line 1, byte 1: 0xff"),
         (model(["--instructions", &policy]), "line 1, byte 1: 0xff"),
@@ -221,7 +221,7 @@ fn a_line_that_ends_within_a_character_is_dropped_as_any_unfinished_line() {
     bytes.extend(b"{\"id\":\"\xf0\x9f");
     let line = bytes.split(|byte| *byte == b'\n').count();
     fs::write(&path, bytes).expect("the file is written");
-    let ran = wakeful(["import", &arg(&case), "-o", &out]);
+    let ran = wakeful(["export", &arg(&case), "-o", &out]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let said = format!("messages.jsonl:{line}: dropped an unfinished last line of 9 bytes");
     assert!(ran.out.contains(&said), "{}", ran.out);

@@ -193,10 +193,10 @@ fn explain_names_the_key_that_suppresses_a_rule() {
 #[test]
 fn the_generated_pages_are_what_the_program_says() {
     for (page, args) in [
-        ("docs/cli.md", ["man", "--markdown"]),
-        ("docs/facts.md", ["facts", "--markdown"]),
-        ("docs/rules.md", ["rules", "--markdown"]),
-        ("docs/versions.md", ["versions", "--markdown"]),
+        ("docs/cli.md", &["print", "cli"][..]),
+        ("docs/facts.md", &["print", "facts", "--markdown"]),
+        ("docs/rules.md", &["print", "rules", "--markdown"]),
+        ("docs/versions.md", &["print", "versions", "--markdown"]),
     ] {
         let ran = wakeful(args);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{page}");
@@ -210,32 +210,7 @@ fn the_generated_pages_are_what_the_program_says() {
 }
 
 #[test]
-fn the_manual_has_a_page_for_each_command() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let ran = wakeful(["man", "--output", &arg(&folder.path().join("man1"))]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let mut pages: Vec<String> = fs::read_dir(folder.path().join("man1"))
-        .expect("pages")
-        .map(|file| file.expect("a page").file_name().to_string_lossy().into_owned())
-        .collect();
-    pages.sort();
-    assert!(ran.out.starts_with(&format!("{} pages in ", pages.len())), "{}", ran.out);
-    for page in ["wakeful.1", "wakeful-run.1", "wakeful-doctor.1", "wakeful-man.1"] {
-        assert!(pages.iter().any(|name| name == page), "{page}: {pages:?}");
-    }
-    let page = wakeful(["man", "doctor"]);
-    assert!(
-        page.out.contains(".TH wakeful-doctor 1") && page.out.contains("Exit codes"),
-        "{}",
-        page.out
-    );
-    let wrong = wakeful(["man", "sleep"]);
-    assert_eq!(wrong.code, 2);
-    assert!(wrong.err.contains("`sleep` is not a command of wakeful"), "{}", wrong.err);
-}
-
-#[test]
-fn diff_tells_where_another_edition_decides_otherwise() {
+fn replay_tells_where_another_edition_decides_otherwise() {
     let folder = tempfile::tempdir().expect("a folder");
     let (ledger, story) = (
         arg(&folder.path().join("agent.sqlite")),
@@ -243,7 +218,7 @@ fn diff_tells_where_another_edition_decides_otherwise() {
     );
     let ran = wakeful(["run", "--ledger", &ledger, "--story", &story, "--virtual", "--until-rest"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let same = wakeful(["diff", &ledger, "--edition", "2026-05-27"]);
+    let same = wakeful(["replay", &ledger, "--edition", "2026-05-27"]);
     assert_eq!(same.code, 0, "{}", same.err);
     assert!(
         same.out.starts_with("no difference: edition 2026-05-27 decides the same after each of "),
@@ -251,8 +226,8 @@ fn diff_tells_where_another_edition_decides_otherwise() {
         same.out
     );
 
-    let other = wakeful(["diff", &ledger, "--edition", "2026-05-08"]);
-    let json = wakeful(["diff", &ledger, "--edition", "2026-05-08", "--json"]);
+    let other = wakeful(["replay", &ledger, "--edition", "2026-05-08"]);
+    let json = wakeful(["replay", &ledger, "--edition", "2026-05-08", "--json"]);
     assert_eq!((other.code, json.code), (1, 1), "{}{}", other.out, other.err);
     let found: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
     assert!(
@@ -274,18 +249,42 @@ fn diff_tells_where_another_edition_decides_otherwise() {
 }
 
 #[test]
+fn replay_compares_a_story_or_a_folder_with_another_edition_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let case = arg(&folder.path().join("case"));
+    assert_eq!(wakeful(["export", &story, "-o", &case]).code, 0);
+    let of = |case: &str, edition| wakeful(["replay", case, "--edition", edition]);
+    for case in [&story, &case] {
+        assert_eq!(of(case, "2026-05-27").code, 0, "{case}");
+        assert!(of(case, "2026-05-08").out.contains("decides "), "{case}");
+    }
+    for (args, says) in [
+        (vec![story.as_str(), &case, "--edition", "2026-05-08"], "name them one by one"),
+        (vec![&case, "--edition", "2026-05-08", "--agent", "a"], "is not a ledger file"),
+        (vec![&case, "--agent", "a"], "--edition"),
+        (vec![&case, "--server", "http://127.0.0.1:1"], "--edition"),
+        (vec![&case, "--edition", "2026-05-08", "--update"], "--update"),
+        (vec![], "required"),
+    ] {
+        let ran = wakeful([vec!["replay"], args].concat());
+        assert!(ran.code == 2 && ran.err.contains(says), "{says}: {}", ran.err);
+    }
+}
+
+#[test]
 fn facts_are_listed_and_each_has_an_example_with_its_answer() {
-    let list = wakeful(["facts"]);
+    let list = wakeful(["print", "facts"]);
     assert_eq!((list.code, list.err.as_str()), (0, ""));
     let listed: Vec<_> =
         list.out.lines().filter_map(|line| line.trim().split_once("  ")).map(|row| row.0).collect();
-    let json = wakeful(["facts", "--json"]);
+    let json = wakeful(["print", "facts", "--json"]);
     let all: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
     let names: Vec<_> = all.iter().map(|fact| fact["fact"].as_str().expect("a name")).collect();
     assert_eq!(listed, names);
     assert!(all.iter().all(|fact| fact["answer"] == "accepted"), "{}", json.out);
 
-    let one = wakeful(["facts", "timer_created"]);
+    let one = wakeful(["print", "facts", "timer_created"]);
     for part in [
         "A timer was created.\n",
         "\"duration_ms\": 60000",
@@ -294,32 +293,32 @@ fn facts_are_listed_and_each_has_an_example_with_its_answer() {
     ] {
         assert!(one.out.contains(part), "no `{part}` in\n{}", one.out);
     }
-    let json = wakeful(["facts", "timer_fired", "--json"]);
+    let json = wakeful(["print", "facts", "timer_fired", "--json"]);
     let one: Value = serde_json::from_str(&json.out).expect("one JSON document");
     assert_eq!(one[0]["said_by"], "observer");
     assert_eq!(one[0]["to_a_driver"]["reason"], "scheduler_decides");
     assert_eq!(one[0]["fields"][0]["field"], "timer_id");
 
-    let wrong = wakeful(["facts", "timer_create"]);
+    let wrong = wakeful(["print", "facts", "timer_create"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("timer_created"), "{}", wrong.err);
 }
 
 #[test]
 fn rules_are_printed_by_edition_for_people_and_programs() {
-    let ran = wakeful(["rules"]);
+    let ran = wakeful(["print", "rules"]);
     assert!(
         ran.out.starts_with("Edition 2026-05-27, the default\n")
             && ran.out.contains("\nEdition 2026-05-08\n"),
         "{}",
         ran.out
     );
-    let json = wakeful(["rules", "--edition", "2026-05-08", "--json"]);
+    let json = wakeful(["print", "rules", "--edition", "2026-05-08", "--json"]);
     let editions: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
     assert_eq!(editions.len(), 1);
     assert_eq!(editions[0]["edition"], "2026-05-08");
     assert_eq!(editions[0]["rules"][0]["needs"], serde_json::json!(["stopped"]));
-    let wrong = wakeful(["rules", "--edition", "2020"]);
+    let wrong = wakeful(["print", "rules", "--edition", "2020"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("the editions are 2026-05-27 and 2026-05-08"), "{}", wrong.err);
 }
@@ -327,10 +326,10 @@ fn rules_are_printed_by_edition_for_people_and_programs() {
 #[test]
 fn completions_and_help_are_there() {
     for shell in ["bash", "zsh", "fish"] {
-        assert!(wakeful(["completions", shell]).out.contains("crosscheck"), "{shell}");
+        assert!(wakeful(["print", "completions", shell]).out.contains("crosscheck"), "{shell}");
     }
     let help = wakeful(["--help"]).out;
-    assert!(help.contains("Exit codes") && help.contains("Examples"), "{help}");
+    assert!(help.contains("exit code") && help.lines().count() <= 40, "{help}");
 }
 
 /// If the disk behind standard output is full, or its reader goes away, no command panics.
@@ -343,9 +342,9 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     for args in [
         &["explain", &story][..],
         &["why", &story],
-        &["schema"],
-        &["schema", "--http"],
-        &["completions", "bash"],
+        &["print", "schema"],
+        &["print", "openapi"],
+        &["print", "completions", "bash"],
     ] {
         let run = |out: Stdio| {
             let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))

@@ -1,5 +1,4 @@
-//! `wakeful import` and `wakeful export`: they convert folders, and overwrite nothing without
-//! `--force`.
+//! `wakeful export`: it converts folders, and overwrites nothing without `--force`.
 
 use std::{fs, path::Path};
 
@@ -23,10 +22,10 @@ const RECORDED: &str = "tests/ledgers/reference/10-crash-mid-turn";
 fn a_data_folder_becomes_a_case_that_replays_as_expected_in_every_engine() {
     let folder = tempfile::tempdir().expect("a folder");
     let case = folder.path().join("case");
-    let ran = wakeful(["import", &arg(&source(RECORDED)), "-o", &arg(&case)]);
+    let ran = wakeful(["export", &arg(&source(RECORDED)), "-o", &arg(&case)]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
-        ran.out.contains("agent default: 101 entries, of them 10 carried and 0 of other agents"),
+        ran.out.contains("default: 101 entries, of them 10 carried and 0 of other agents, in "),
         "{}",
         ran.out
     );
@@ -50,7 +49,7 @@ fn a_data_folder_replays_without_expectations_and_says_so() {
 }
 
 #[test]
-fn a_story_is_exported_as_a_fixture_and_not_imported() {
+fn a_story_is_exported_as_a_fixture() {
     let folder = tempfile::tempdir().expect("a folder");
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     let case = folder.path().join("heartbeat");
@@ -58,13 +57,6 @@ fn a_story_is_exported_as_a_fixture_and_not_imported() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(case.join("ledger/turns.jsonl").is_file());
     assert_eq!(wakeful(["replay", &arg(&case)]).code, 0);
-    let ran = wakeful(["import", &story, "-o", &arg(&folder.path().join("other"))]);
-    assert_eq!(ran.code, 2);
-    assert!(
-        ran.err.contains("is a story: import reads folders; use `wakeful export` for stories"),
-        "{}",
-        ran.err
-    );
 }
 
 #[test]
@@ -73,7 +65,7 @@ fn what_a_scheduler_exports_and_imports_is_what_the_commands_do() {
     let story = source("tests/fixtures/stories/heartbeat.json");
     let (exported, imported) = (folder.path().join("exported"), folder.path().join("imported"));
     assert_eq!(wakeful(["export", &arg(&story), "-o", &arg(&exported)]).code, 0);
-    assert_eq!(wakeful(["import", &arg(&exported), "-o", &arg(&imported)]).code, 0);
+    assert_eq!(wakeful(["export", &arg(&exported), "-o", &arg(&imported)]).code, 0);
     let texts = |path: &Path| match case::load_one(path).expect("a fixture").kind {
         CaseKind::Fixture(folder) => folder,
         CaseKind::Story(..) => panic!("a story"),
@@ -145,7 +137,7 @@ fn a_bad_line_is_named_and_nothing_is_written() {
         .expect("agent.json");
     fs::write(home.join(".holon/ledger/tasks.jsonl"), "\n{\"id\":\"t\",\"kind\":\"dance\"}\n")
         .expect("a line");
-    let ran = wakeful(["import", &arg(&home), "-o", &arg(&target)]);
+    let ran = wakeful(["export", &arg(&home), "-o", &arg(&target)]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.contains(".holon/ledger/tasks.jsonl:2:") && ran.err.contains("(field `kind`)"),

@@ -1,4 +1,4 @@
-//! `wakeful tasks`, `items` and `waits`: what is listed, in which groups, and that it fits a
+//! `wakeful list tasks`, `items` and `waits`: what is listed, in which groups, and that it fits a
 //! terminal.
 
 use std::path::Path;
@@ -99,11 +99,11 @@ fn what_is_active_is_grouped_by_what_it_holds_up_by_its_state_and_by_what_ends_i
     let folder = tempfile::tempdir().expect("a folder");
     let file = file(folder.path());
     assert_eq!(
-        groups(&wakeful(["tasks", &file, "--json"])),
+        groups(&wakeful(["list", "tasks", &file, "--json"])),
         of(&[("blocking", &["holds"]), ("awaited", &["awaited"]), ("background", &["aside"])])
     );
     assert_eq!(
-        groups(&wakeful(["items", &file, "--json"])),
+        groups(&wakeful(["list", "items", &file, "--json"])),
         of(&[
             // The item in focus comes first, with its group.
             ("waiting_task", &["focused", "builds"]),
@@ -116,7 +116,7 @@ fn what_is_active_is_grouped_by_what_it_holds_up_by_its_state_and_by_what_ends_i
         ])
     );
     assert_eq!(
-        groups(&wakeful(["waits", &file, "--json"])),
+        groups(&wakeful(["list", "waits", &file, "--json"])),
         of(&[
             ("task", &["w-task"]),
             ("external", &["intent", "w-external"]),
@@ -133,7 +133,9 @@ fn what_has_ended_is_listed_only_if_that_is_asked_for() {
     let file = file(folder.path());
     for (command, id) in [("tasks", "over"), ("items", "done"), ("waits", "w-over")] {
         let of = |args: &[&str]| -> Value {
-            let out = wakeful([&[command, &file, "--agent", "busy", "--json"], args].concat()).out;
+            let out =
+                wakeful([&["list", command, &file, "--agent", "busy", "--json"], args].concat())
+                    .out;
             serde_json::from_str(&out).expect("JSON")
         };
         assert_eq!(of(&[])["ended"], Value::Null, "{command}");
@@ -144,9 +146,9 @@ fn what_has_ended_is_listed_only_if_that_is_asked_for() {
             "{command}"
         );
         assert_eq!(ended["left_out"], 0, "{command}");
-        assert!(!wakeful([command, &file]).out.contains(id), "{command}");
+        assert!(!wakeful(["list", command, &file]).out.contains(id), "{command}");
     }
-    let all = wakeful(["items", &file, "--all"]).out;
+    let all = wakeful(["list", "items", &file, "--all"]).out;
     assert!(all.contains("result: All of it."), "{all}");
 }
 
@@ -162,12 +164,13 @@ fn only_the_newest_fifty_that_have_ended_are_listed_and_the_others_are_counted()
             agent.propose(&fact.to_string()).expect("it is recorded");
         }
     }
-    let list: Value = serde_json::from_str(&wakeful(["tasks", &arg(&path), "--all", "--json"]).out)
-        .expect("JSON");
+    let list: Value =
+        serde_json::from_str(&wakeful(["list", "tasks", &arg(&path), "--all", "--json"]).out)
+            .expect("JSON");
     let members = list["ended"]["members"].as_array().expect("members");
     assert_eq!((members.len(), &list["ended"]["left_out"]), (50, &json!(3)));
     assert_eq!((&members[0]["id"], &members[49]["id"]), (&json!("t52"), &json!("t3")));
-    let text = wakeful(["tasks", &arg(&path), "--all"]).out;
+    let text = wakeful(["list", "tasks", &arg(&path), "--all"]).out;
     assert!(text.contains("ended: 50, and 3 more"), "{text}");
 }
 
@@ -190,7 +193,7 @@ fn a_list_fits_a_terminal_of_eighty_columns_and_has_no_styles_elsewhere() {
         agent.propose(&fact.to_string()).expect("it is recorded");
     }
     for command in ["tasks", "items", "waits"] {
-        let ran = wakeful([command, &arg(&path)]);
+        let ran = wakeful(["list", command, &arg(&path)]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.out.lines().count() > 3, "{}", ran.out);
         // A word of a command stays whole, so that it can be copied.
@@ -203,7 +206,7 @@ fn a_list_fits_a_terminal_of_eighty_columns_and_has_no_styles_elsewhere() {
 
 /// The command that a list names for ending a wait, as words.
 fn end_command(file: &str, id: &str) -> Vec<String> {
-    let out = wakeful(["waits", file, "--agent", "busy", "--json"]).out;
+    let out = wakeful(["list", "waits", file, "--agent", "busy", "--json"]).out;
     let list: Value = serde_json::from_str(&out).expect("JSON");
     let members = list["groups"].as_array().expect("groups").iter();
     let mut members = members.flat_map(|group| group["members"].as_array().expect("members"));
@@ -228,7 +231,7 @@ fn the_command_that_a_list_names_ends_the_wait() {
         assert_eq!(words[0], "wakeful");
         let ran = wakeful(&words[1..]);
         assert_eq!(ran.code, 0, "{id}: {words:?}: {}{}", ran.out, ran.err);
-        let left = groups(&wakeful(["waits", &file, "--agent", "busy", "--json"]));
+        let left = groups(&wakeful(["list", "waits", &file, "--agent", "busy", "--json"]));
         assert!(!left.iter().any(|(_, ids)| ids.iter().any(|left| left == id)), "{id}: {left:?}");
     }
     // Only an answer ends a wait for the operator, in the turn that reads it.
@@ -240,7 +243,7 @@ fn the_command_that_a_list_names_ends_the_wait() {
 #[test]
 fn an_item_that_rests_or_is_parked_says_since_when_also_in_a_file_of_lines() {
     let lines = source("tests/ledgers/v2/36_an_item_without_progress.jsonl");
-    let ran = wakeful(["items", &arg(&lines), "--json"]);
+    let ran = wakeful(["list", "items", &arg(&lines), "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let list: Value = serde_json::from_str(&ran.out).expect("JSON");
     let items: Vec<_> = list["groups"]
@@ -260,7 +263,7 @@ fn an_item_that_rests_or_is_parked_says_since_when_also_in_a_file_of_lines() {
         });
         assert!(parks.any(|entry| entry["at"] == item["parked_at"]), "{item}");
     }
-    let text = wakeful(["items", &arg(&lines)]).out;
+    let text = wakeful(["list", "items", &arg(&lines)]).out;
     assert!(text.contains("parked since "), "{text}");
     // Before it was parked it rested, since the end of a turn.
     let folder = tempfile::tempdir().expect("a folder");
@@ -268,7 +271,7 @@ fn an_item_that_rests_or_is_parked_says_since_when_also_in_a_file_of_lines() {
     let all: Vec<_> = entries.lines().collect();
     let rests = (1..all.len()).rev().find_map(|count| {
         std::fs::write(&earlier, all[..count].join("\n") + "\n").expect("a file");
-        let out = wakeful(["items", &arg(&earlier), "--json"]).out;
+        let out = wakeful(["list", "items", &arg(&earlier), "--json"]).out;
         let list: Value = serde_json::from_str(&out).expect("JSON");
         Some(list["groups"][0]["members"][0]["rests_since"].as_str()?.to_owned())
     });
@@ -278,10 +281,11 @@ fn an_item_that_rests_or_is_parked_says_since_when_also_in_a_file_of_lines() {
         entry["class"] == "turns" && entry["record"]["status"] == "terminal" && entry["at"] == rests
     });
     assert!(ends.count() > 0, "{rests}");
-    let text = wakeful(["items", &arg(&earlier)]).out;
+    let text = wakeful(["list", "items", &arg(&earlier)]).out;
     assert!(text.contains(&format!("rests since {rests} (")), "{text}");
     // Nothing can be sent to a file of lines.
-    let waits = wakeful(["waits", &arg(&source("tests/ledgers/v2/17_waiting_for_a_task.jsonl"))]);
+    let waits =
+        wakeful(["list", "waits", &arg(&source("tests/ledgers/v2/17_waiting_for_a_task.jsonl"))]);
     assert_eq!(waits.code, 0, "{}", waits.err);
     assert!(!waits.out.contains("end it:"), "{}", waits.out);
 }

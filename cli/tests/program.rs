@@ -28,6 +28,11 @@ pub(crate) fn wakeful<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran
     }
 }
 
+/// Runs a command of one or two words, such as `list tasks`.
+pub(crate) fn command(words: &str, args: &[&str]) -> Ran {
+    wakeful(words.split(' ').chain(args.iter().copied()))
+}
+
 /// A path as an argument.
 pub(crate) fn arg(path: &Path) -> String {
     path.display().to_string()

@@ -200,10 +200,10 @@ fn no_command_prints_what_steers_a_terminal() {
         let commands: [&[&str]; 21] = [
             &["status", &file],
             &["status", &file, "--json"],
-            &["tasks", &file, "--all"],
-            &["items", &file, "--all"],
-            &["waits", &file, "--all"],
-            &["waits", &file, "--all", "--json"],
+            &["list", "tasks", &file, "--all"],
+            &["list", "items", &file, "--all"],
+            &["list", "waits", &file, "--all"],
+            &["list", "waits", &file, "--all", "--json"],
             &["why", &file],
             &["why", &file, "--not", "Sleep"],
             &["why", &file, "--json"],
@@ -211,8 +211,8 @@ fn no_command_prints_what_steers_a_terminal() {
             &["log", &file, "--diagnostics"],
             &["doctor", &file],
             &["doctor", &file, "--json"],
-            &["heads", &file],
-            &["diff", &file, "--edition", "2026-05-08"],
+            &["list", "heads", &file],
+            &["replay", &file, "--edition", "2026-05-08"],
             &["export", &file, "-o", &case],
             &["explain", &case],
             &["explain", &case, "--json"],
@@ -226,7 +226,8 @@ fn no_command_prints_what_steers_a_terminal() {
             require_visible(&out, &of);
             require_visible(&err, &of);
             if (out + &err).contains(r"\u001b]52;c;eA==\u0007") {
-                said_escaped.insert(args[0].to_owned());
+                let name = if args[0] == "list" { args[1] } else { args[0] };
+                said_escaped.insert(name.to_owned());
             }
         }
         // Programs get the exact bytes of entries, because the hash is made of them.
@@ -267,7 +268,7 @@ fn errors_show_arguments_and_names_without_obeying_them() {
         &["send", "--ledger", &file, "prompt", "x", "--id", STEERING],
         &["replay", &missing],
         &["explain", &story],
-        &["man", STEERING],
+        &["print", STEERING],
         &["run", "--ledger", &missing, "--story", &story],
     ];
     for args in table {

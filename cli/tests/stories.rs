@@ -263,8 +263,9 @@ fn another_process_delivers_to_the_trigger_of_a_story() {
     let ran =
         wakeful(["run", "--ledger", &ledger, "--story", &arg(&path), "--virtual", "--until-rest"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let deliver =
-        |token: &str| wakeful(["deliver", "--ledger", &ledger, "--virtual", token, "green"]).code;
+    let deliver = |token: &str| {
+        wakeful(["send", "deliver", "--ledger", &ledger, "--virtual", token, "green"]).code
+    };
     assert_eq!((deliver("build"), deliver("built")), (0, 2));
 }
 
@@ -316,7 +317,7 @@ fn a_process_that_plays_on_sets_no_budget_again() {
     let began =
         wakeful(["run", "--ledger", &ledger, "--story", &arg(&begin), "--virtual", "--until-rest"]);
     assert_eq!(began.code, 0, "{}", began.err);
-    let set = wakeful(["budget", "--ledger", &ledger, "--virtual", "set", "--tokens-total", "5"]);
+    let set = wakeful(["send", "--ledger", &ledger, "--virtual", "budget", "--tokens-total", "5"]);
     assert_eq!(set.code, 0, "{}", set.err);
     let out = rest();
     assert!(out.contains("prompt `s:2`") && !out.contains("budget set"), "{out}");

@@ -93,7 +93,7 @@ done
 kill -KILL "$(cat "$folder/server-$dead.pid")"
 killed=$(milliseconds)
 echo "server $dead was killed with kill -9"
-said=$(ask "$other" deliver "$trigger" 'the build is green')
+said=$(ask "$other" send deliver "$trigger" 'the build is green')
 echo "server $other took a delivery for the agent: $said"
 
 within "$patience_seconds" another_drives "$other" ||

@@ -15,8 +15,8 @@ fn the_component_imports_exactly_ledger_clock_and_provider() {
 #[test]
 fn the_published_schemas_are_what_the_types_say() {
     for (file, command, printed) in [
-        ("docs/wakeful.schema.json", "wakeful schema", wakeful::schema::text()),
-        ("docs/wakeful.openapi.json", "wakeful schema --http", wakeful::schema::http()),
+        ("docs/wakeful.schema.json", "wakeful print schema", wakeful::schema::text()),
+        ("docs/wakeful.openapi.json", "wakeful print openapi", wakeful::schema::http()),
     ] {
         let committed = fs::read_to_string(paths::root().join(file)).expect(file);
         let printed = printed.expect("the schema prints");

@@ -276,10 +276,10 @@ test("the commands that the page prints about a file with two agents are right",
     run(`wakeful send ${at} prompt 'what you want to say'`);
     run(`wakeful send ${at} stop`);
     run(`wakeful send ${at} start`);
-    run(`wakeful budget ${at} set --tokens-per-day 10`);
-    run(`wakeful budget ${at} grant --tokens 10000`);
+    run(`wakeful send ${at} budget --tokens-per-day 10`);
+    run(`wakeful send ${at} grant --tokens 10000`);
     run(`wakeful trigger ${at} create ci`);
-    run(`wakeful send ${at} deliver ci 'what you want to say'`);
+    run(`wakeful send ${at} deliver --trigger ci 'what you want to say'`);
     await onFresh(async (page) => {
       await page.goto(workbench.url);
       await opened(page, "heartbeat");

@@ -43,8 +43,8 @@ pub(super) struct CreateExternalTrigger {
 
 /// How the outside delivers.
 const HOW: &str = "the operator was shown its token, and those who have it deliver with \
-                   `wakeful deliver`; wait for a delivery with WaitFor, wake = external, resource = \
-                   this id";
+                   `wakeful send deliver`; wait for a delivery with WaitFor, wake = external, \
+                   resource = this id";
 
 #[derive(Serialize)]
 struct Created {
@@ -74,7 +74,7 @@ fn show(actor: &Actor, id: &ExternalTriggerId, token: &Token) {
     context.audience.notice(
         &context.agent_id,
         &format!(
-            "external trigger `{id}`: deliver to it with\n  wakeful deliver --ledger {store} {}",
+            "external trigger `{id}`: deliver to it with\n  wakeful send deliver --ledger {store} {}",
             token.as_str()
         ),
     );

@@ -36,7 +36,7 @@ const WIDEST: usize = 80;
     --json prints one object per agent: {agent, parent {agent_id, supervision_task_id}, driven_by \
     {pid, program, since} or, in a store, {worker, address, since}, \
     goes_on_in if it does not go on here, head {seq, chain}, next_wake, oldest_wait {id, work_item_id, waiting_for, since}, odd}. `agent` is an \
-    `AgentListEntry`, and `odd` holds what is a `Diagnostic` (see `wakeful schema`).\n\n\
+    `AgentListEntry`, and `odd` holds what is a `Diagnostic` (see `wakeful print schema`).\n\n\
     Exit codes:\n\
     \x20 0  printed\n\
     \x20 1  something is odd about an agent\n\

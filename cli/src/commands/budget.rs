@@ -1,13 +1,14 @@
-//! `wakeful budget`: shows, sets and raises the budgets of an agent and of its work items (contract
-//! 16).
+//! Budgets of an agent and of its work items (contract 16): `wakeful send budget` sets limits,
+//! `wakeful send grant` raises them once, and `wakeful list budgets` shows what is used.
 
-use std::{num::NonZeroU64, path::PathBuf};
+use std::num::NonZeroU64;
 
-use clap::{Args, Subcommand};
+use clap::Args;
+use serde::Serialize;
 use wakeful_core::{
     BudgetSummary, LimitSummary,
     fact::Fact,
-    id::{GrantId, WorkItemId},
+    id::{AgentId, GrantId, WorkItemId},
     json,
     record::budget::{BudgetGranted, BudgetLimits, BudgetSet},
     state::{State, budget::Usage},
@@ -16,10 +17,38 @@ use wakeful_host::clock::SystemClock;
 
 use super::{
     CliError, Verdict,
-    ledger::{Place, ServerArgs, to_read},
+    ledger::{AgentsArg, Place, to_read},
     send,
     status::counted,
 };
+
+#[derive(Args)]
+#[command(after_help = "\
+    --json prints one object per agent: {agent_id, budgets}.\n\n\
+    Exit codes:\n\
+    \x20 0  printed, also if there are none\n\
+    \x20 2  the ledger cannot be read\n\n\
+    Examples:\n\
+    \x20 wakeful list budgets agent.sqlite\n\
+    \x20 wakeful list budgets agents.sqlite --agent ada --item w1\n\
+    \x20 wakeful list budgets --server http://127.0.0.1:7171 --agent ada")]
+pub(super) struct Budgets {
+    #[command(flatten)]
+    ledger: AgentsArg,
+    /// Show only the budget of this work item
+    #[arg(long, value_name = "ID")]
+    item: Option<String>,
+    /// Print one JSON object per agent
+    #[arg(long)]
+    json: bool,
+}
+
+/// The budgets of an agent, as JSON.
+#[derive(Serialize)]
+struct OfAgent<'a> {
+    agent_id: &'a AgentId,
+    budgets: Vec<BudgetSummary>,
+}
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -28,62 +57,38 @@ use super::{
     at midnight (UTC). A higher limit or a grant ends the wait at once.\n\n\
     Cost is counted in millionths, as far as the provider of the agent tells it.\n\n\
     Exit codes:\n\
-    \x20 0  done\n\
-    \x20 1  ignored, such as a grant whose id was used\n\
+    \x20 0  set\n\
     \x20 2  the arguments or the ledger cannot be used\n\n\
     Examples:\n\
-    \x20 wakeful budget --ledger agent.sqlite set --tokens-per-day 500000\n\
-    \x20 wakeful budget --ledger agent.sqlite set --item w1 --tokens-total 50000\n\
-    \x20 wakeful budget --ledger agent.sqlite set --tokens-per-day none\n\
-    \x20 wakeful budget --ledger agent.sqlite show\n\
-    \x20 wakeful budget --server http://127.0.0.1:7171 --agent ada show\n\
-    \x20 wakeful budget --ledger agent.sqlite grant --tokens 100000")]
-pub(super) struct Budget {
-    /// The ledger file, or the address of a store
-    #[arg(long, visible_alias = "store", value_name = "FILE|URL", global = true)]
-    ledger: Option<PathBuf>,
+    \x20 wakeful send --ledger agent.sqlite budget --tokens-per-day 500000\n\
+    \x20 wakeful send --ledger agent.sqlite budget --item w1 --tokens-total 50000\n\
+    \x20 wakeful send --ledger agent.sqlite budget --tokens-per-day none")]
+pub(super) struct Set {
+    /// The work item that gets them [default: the agent]
+    #[arg(long, value_name = "ID")]
+    pub(super) item: Option<String>,
     #[command(flatten)]
-    server: ServerArgs,
-    /// The agent [default: the only one]
-    #[arg(long, value_name = "ID", global = true)]
-    agent: Option<String>,
-    /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
-    #[arg(long = "virtual", global = true)]
-    is_virtual: bool,
-    /// Print the result as JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(subcommand)]
-    what: What,
+    limits: Limits,
 }
 
-#[derive(Subcommand)]
-enum What {
-    /// Show what is used of each limit, and when it begins anew
-    Show {
-        /// Show only the budget of this work item
-        #[arg(long, value_name = "ID")]
-        item: Option<String>,
-    },
-    /// Set limits; a limit that is not named stays as it is
-    Set {
-        /// The work item that gets them [default: the agent]
-        #[arg(long, value_name = "ID")]
-        item: Option<String>,
-        #[command(flatten)]
-        limits: Limits,
-    },
-    /// Add to a budget once; what is added to the limit of a day is for that day
-    Grant {
-        /// The work item that gets it [default: the agent]
-        #[arg(long, value_name = "ID")]
-        item: Option<String>,
-        #[command(flatten)]
-        more: More,
-        /// The id of the grant; a second one with this id is ignored [default: a new id]
-        #[arg(long, value_name = "ID")]
-        id: Option<String>,
-    },
+#[derive(Args)]
+#[command(after_help = "\
+    Exit codes:\n\
+    \x20 0  added\n\
+    \x20 1  ignored, because the id was used\n\
+    \x20 2  the arguments or the ledger cannot be used\n\n\
+    Examples:\n\
+    \x20 wakeful send --ledger agent.sqlite grant --tokens 100000\n\
+    \x20 wakeful send --ledger agent.sqlite grant --item w1 --cost-micros 50000")]
+pub(super) struct Grant {
+    /// The work item that gets it [default: the agent]
+    #[arg(long, value_name = "ID")]
+    pub(super) item: Option<String>,
+    #[command(flatten)]
+    more: More,
+    /// The id of the grant; a second one with this id is ignored [default: a new id]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
 }
 
 /// The limits that are set.
@@ -139,54 +144,38 @@ impl Limits {
     }
 }
 
-impl Budget {
+impl Set {
+    pub(super) fn fact(&self, state: &State) -> Fact {
+        let work_item_id = self.item.as_deref().map(WorkItemId::from);
+        let account = state.budgets().account(work_item_id.as_ref());
+        let so_far = account.map(|account| account.limits.clone()).unwrap_or_default();
+        Fact::BudgetSet(BudgetSet { work_item_id, limits: self.limits.over(so_far) })
+    }
+}
+
+impl Grant {
+    pub(super) fn fact(&self) -> Fact {
+        let number = |given: Option<NonZeroU64>| given.map_or(0, NonZeroU64::get);
+        let id = self.id.as_deref();
+        Fact::BudgetGranted(BudgetGranted {
+            grant_id: id.map_or_else(|| send::new_id().into(), GrantId::from),
+            work_item_id: self.item.as_deref().map(WorkItemId::from),
+            tokens: number(self.more.tokens),
+            cost_micros: number(self.more.cost_micros),
+        })
+    }
+}
+
+impl Budgets {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        match &self.what {
-            What::Show { item } => self.show(item.as_deref()),
-            What::Set { item, limits } => self.say(item.as_deref(), |state| {
-                let work_item_id = item.as_deref().map(WorkItemId::from);
-                let account = state.budgets().account(work_item_id.as_ref());
-                let so_far = account.map(|account| account.limits.clone()).unwrap_or_default();
-                Fact::BudgetSet(BudgetSet { work_item_id, limits: limits.over(so_far) })
-            }),
-            What::Grant { item, more, id } => self.say(item.as_deref(), |_| {
-                let number = |given: Option<NonZeroU64>| given.map_or(0, NonZeroU64::get);
-                Fact::BudgetGranted(BudgetGranted {
-                    grant_id: id.as_deref().map_or_else(|| send::new_id().into(), GrantId::from),
-                    work_item_id: item.as_deref().map(WorkItemId::from),
-                    tokens: number(more.tokens),
-                    cost_micros: number(more.cost_micros),
-                })
-            }),
-        }
+        let place = self.ledger.place()?;
+        self.ledger.for_each(&place, || (), |agent| self.show(&place, agent))
     }
 
-    fn say(
-        &self,
-        item: Option<&str>,
-        fact: impl FnOnce(&State) -> Fact,
-    ) -> Result<Verdict, CliError> {
-        let agent = self.agent.as_deref();
-        let said = send::say(&self.place()?, agent, self.is_virtual, |state| {
-            item.map_or(Ok(()), |item| send::require_item(state, item))?;
-            Ok(json::write(&fact(state)))
-        })?;
-        if self.json {
-            say!("{}", json::write(&said));
-        } else {
-            send::print(&said);
-        }
-        Ok(said.verdict())
-    }
-
-    fn place(&self) -> Result<Place, CliError> {
-        self.server.place(self.ledger.as_deref())
-    }
-
-    fn show(&self, item: Option<&str>) -> Result<Verdict, CliError> {
-        let place = self.place()?;
-        let (agent, ledger) = to_read(&place, self.agent.as_deref())?;
-        let scheduler = send::observed(&place, &agent, ledger, SystemClock)?;
+    fn show(&self, place: &Place, agent: &AgentId) -> Result<Verdict, CliError> {
+        let item = self.item.as_deref();
+        let (_, ledger) = to_read(place, Some(agent.as_str()))?;
+        let scheduler = send::observed(place, agent, ledger, SystemClock)?;
         item.map_or(Ok(()), |item| send::require_item(scheduler.state(), item))?;
         let summary = scheduler.summary();
         let is_asked = |budget: &BudgetSummary| {
@@ -194,13 +183,13 @@ impl Budget {
         };
         let budgets: Vec<_> = summary.budgets.into_iter().filter(is_asked).collect();
         if self.json {
-            say!("{}", json::write(&budgets));
+            say!("{}", json::write(&OfAgent { agent_id: agent, budgets }));
             return Ok(Verdict::Well);
         }
         if budgets.is_empty() {
             let owner =
                 item.map_or_else(|| format!("agent `{agent}`"), |item| format!("item `{item}`"));
-            say!("{owner} has no budget; set one with `wakeful budget set`");
+            say!("{owner} has no budget; set one with `wakeful send budget`");
         }
         for budget in &budgets {
             for line in lines(budget) {

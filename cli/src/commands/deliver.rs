@@ -1,25 +1,28 @@
-//! `wakeful deliver`: delivers to an agent from outside, with the token of one of its external
-//! triggers (contract 15.2).
+//! `wakeful send deliver`: delivers to an external trigger, from outside with its token (contract
+//! 15.2), or as the operator with its id.
 
-use std::{
-    io::{self, Read},
-    path::PathBuf,
-};
+use std::io::{self, Read};
 
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    fact::{Fact, ingress::ExternalTriggerDelivered, outcome::Refusal},
+    fact::{
+        Fact,
+        ingress::{ExternalTriggerDelivered, TokenHash},
+        outcome::Refusal,
+    },
     id::{AgentId, DeliveryId, ExternalTriggerId},
     json,
     record::queue::envelope::MessageBody,
+    state::State,
+    story::said,
 };
 use wakeful_host::{clock::SystemClock, token::Token};
 
 use super::{
     CliError, Verdict,
-    ledger::{All, Place, ServerArgs},
-    send,
+    ledger::{All, Place},
+    send::{self, Send},
     style::{GOOD, painted},
 };
 use crate::client::{Delivery, Server};
@@ -31,45 +34,40 @@ use crate::client::{Delivery, Server};
     repeated until it is known to be recorded.\n\n\
     A server needs no other token for this. It tells nothing of the agent: a repeated delivery is as \
     good as the first, and --json prints {accepted}.\n\n\
+    An operator, who may say anything to the agent, names the trigger by its id with --trigger and \
+    needs no token of it.\n\n\
     Exit codes:\n\
     \x20 0  recorded\n\
     \x20 1  ignored, such as a delivery that is recorded already\n\
     \x20 2  no trigger has this token, or the content cannot be read\n\n\
     Examples:\n\
-    \x20 wakeful deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
-    \x20 wakeful deliver --ledger agent.sqlite --type application/json wkt_4be1... - < build.json\n\
-    \x20 wakeful deliver --ledger agent.sqlite --id build-17 wkt_4be1...\n\
-    \x20 wakeful deliver --server https://agents.example.org wkt_4be1... \"the build is green\"")]
+    \x20 wakeful send deliver --ledger agent.sqlite wkt_4be1... \"the build is green\"\n\
+    \x20 wakeful send deliver --ledger agent.sqlite --type application/json wkt_4be1... - < build.json\n\
+    \x20 wakeful send deliver --ledger agent.sqlite --id build-17 wkt_4be1...\n\
+    \x20 wakeful send deliver --server https://agents.example.org wkt_4be1... \"the build is green\"\n\
+    \x20 wakeful send deliver --ledger agent.sqlite --trigger build \"the build is green\"")]
 pub(super) struct Deliver {
-    /// The ledger file, or the address of a store
-    #[arg(long, visible_alias = "store", value_name = "FILE|URL")]
-    ledger: Option<PathBuf>,
-    #[command(flatten)]
-    server: ServerArgs,
-    /// The token; leave it out if the variable WAKEFUL_TOKEN has it
+    /// The token; leave it out if the variable WAKEFUL_TOKEN has it, and with --trigger
     #[arg(value_name = "TOKEN")]
     first: Option<String>,
     /// The content; `-` reads it from standard input [default: no content]
-    #[arg(value_name = "TEXT")]
+    #[arg(value_name = "TEXT", conflicts_with = "trigger")]
     second: Option<String>,
+    /// Deliver as the operator to the trigger with this id, of the agent that --agent names
+    #[arg(long, value_name = "ID")]
+    pub(super) trigger: Option<String>,
     /// The id of the delivery; a second one with this id is ignored [default: a new id]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// The media type of the content; `application/json` is read as JSON
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "trigger")]
     content_type: Option<String>,
     /// The system that delivers
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "trigger")]
     source: Option<String>,
     /// That system's name for the event
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "trigger")]
     event: Option<String>,
-    /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
-    #[arg(long = "virtual")]
-    is_virtual: bool,
-    /// Print the result as JSON: a `Receipt` (see `wakeful schema`)
-    #[arg(long)]
-    json: bool,
 }
 
 /// The variable with the token. Others see the arguments of a process, and not its variables.
@@ -111,44 +109,68 @@ fn body(text: &str, content_type: Option<&str>) -> Result<MessageBody, CliError>
 }
 
 impl Deliver {
-    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+    /// Delivers with a token, which names the agent.
+    pub(super) fn run(&self, send: &Send) -> Result<Verdict, CliError> {
+        if send.agent.is_some() {
+            return Err(CliError::TokenNamesAgent);
+        }
         let variable = std::env::var(VARIABLE).ok();
         let (token, text) =
             told(self.first.as_deref(), self.second.as_deref(), variable.as_deref())?;
         let text = text.map(given).transpose()?;
-        match self.server.place_without_token(self.ledger.as_deref())? {
-            Place::Server(server) => self.deliver_at_server(&server, &token, text.as_deref()),
-            place => self.deliver_in(&place, &token, text.as_deref()),
+        match send.server.place_without_token(send.ledger.as_deref())? {
+            Place::Server(server) => self.deliver_at_server(send, &server, &token, text.as_deref()),
+            place => self.deliver_in(send, &place, &token, text.as_deref()),
         }
+    }
+
+    /// The delivery of an operator to a trigger of the ledger, or an event that names a trigger
+    /// that the host made up.
+    pub(super) fn of_operator(&self, state: &State, trigger: &str) -> Result<Fact, CliError> {
+        let text = self.first.as_deref().map(given).transpose()?;
+        let content = text.as_deref().map(|text| body(text, None)).transpose()?;
+        let trigger = ExternalTriggerId::from(trigger);
+        let known = state.external_triggers().find(|it| it.external_trigger_id == trigger);
+        let hash = known.and_then(|trigger| TokenHash::parse(&trigger.token_hash));
+        Ok(match hash {
+            Some(hash) => self.fact(trigger, hash, content),
+            None => {
+                let id = send::message_id(self.id.as_deref());
+                said::delivery(id, trigger, text.unwrap_or_default())
+            }
+        })
+    }
+
+    fn fact(
+        &self,
+        external_trigger_id: ExternalTriggerId,
+        token_hash: TokenHash,
+        content: Option<MessageBody>,
+    ) -> Fact {
+        let id = self.id.as_deref();
+        Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
+            external_trigger_id,
+            token_hash,
+            delivery_id: id.map_or_else(|| DeliveryId::from(send::new_id()), DeliveryId::from),
+            content,
+            content_type: self.content_type.clone(),
+            source: self.source.clone(),
+            event_type: self.event.clone(),
+        })
     }
 
     fn deliver_in(
         &self,
+        send: &Send,
         place: &Place,
         token: &Token,
         text: Option<&str>,
     ) -> Result<Verdict, CliError> {
         let content = text.map(|text| body(text, self.content_type.as_deref())).transpose()?;
         let (agent, trigger) = find(place, token)?;
-        let fact = Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
-            external_trigger_id: trigger,
-            token_hash: token.hash(),
-            delivery_id: self
-                .id
-                .as_deref()
-                .map_or_else(|| DeliveryId::from(send::new_id()), DeliveryId::from),
-            content,
-            content_type: self.content_type.clone(),
-            source: self.source.clone(),
-            event_type: self.event.clone(),
-        });
-        let said =
-            send::say(place, Some(agent.as_str()), self.is_virtual, |_| Ok(json::write(&fact)))?;
-        if self.json {
-            say!("{}", json::write(&said));
-        } else {
-            send::print(&said);
-        }
+        let fact = json::write(&self.fact(trigger, token.hash(), content));
+        let said = send::say(place, Some(agent.as_str()), send.is_virtual, |_| Ok(fact))?;
+        send.tell(&said);
         match said.refusal() {
             // Another process took the token away since the ledger was read.
             Some(Refusal::WrongToken | Refusal::AlreadyTerminal) => {
@@ -160,11 +182,12 @@ impl Deliver {
 
     fn deliver_at_server(
         &self,
+        send: &Send,
         server: &Server,
         token: &Token,
         text: Option<&str>,
     ) -> Result<Verdict, CliError> {
-        if self.is_virtual {
+        if send.is_virtual {
             return Err(CliError::OwnClock);
         }
         // Checked here too, so that a token is not even sent as content.
@@ -179,7 +202,7 @@ impl Deliver {
                 event: self.event.as_deref(),
             },
         )?;
-        if self.json {
+        if send.json {
             say!("{}", json::write(&Delivered { accepted: true }));
         } else {
             say!("{}", painted(GOOD, "accepted"));

@@ -72,12 +72,9 @@ pub(super) enum CliError {
          for stories"
     )]
     NotAFixture(String),
-    /// The path to import is a story.
-    #[error(
-        "`{}` is a story: import reads folders; use `wakeful export` for stories",
-        .0.display()
-    )]
-    NotAFolder(PathBuf),
+    /// Several cases are to be compared with an edition.
+    #[error("--edition compares one ledger or one case; name them one by one")]
+    OneForEdition,
     /// An option for ledger files was given for something else.
     #[error("`{}` is not a ledger file: --agent and --up-to need one", .0.display())]
     OnlyOfLedgers(PathBuf),
@@ -232,9 +229,6 @@ pub(super) enum CliError {
     #[cfg(target_os = "linux")]
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),
-    /// The manual page of an unknown command was requested.
-    #[error("`{0}` is not a command of wakeful; `wakeful help` lists them")]
-    NoCommand(String),
     /// No trigger has the token.
     #[error(
         "no external trigger in `{}` has this token: it was rotated or revoked, is used or has \
@@ -264,6 +258,9 @@ pub(super) enum CliError {
          alone and unset WAKEFUL_TOKEN"
     )]
     TokenAsContent,
+    /// A delivery with a token names an agent.
+    #[error("the token names the agent: leave out --agent, or name a trigger with --trigger")]
+    TokenNamesAgent,
     /// The content of a delivery is not what its type says.
     #[error("the content is not JSON: {0}")]
     Content(wakeful_core::json::JsonError),
@@ -353,7 +350,7 @@ pub(super) enum CliError {
         why: Box<SchedulerError>,
     },
     /// A kept head cannot be read.
-    #[error("{from}: {why}; a line is what `wakeful heads --json` prints")]
+    #[error("{from}: {why}; a line is what `wakeful list heads --json` prints")]
     KeptHead {
         /// The file, or standard input.
         from: String,
@@ -361,7 +358,7 @@ pub(super) enum CliError {
         why: JsonError,
     },
     /// No head was kept.
-    #[error("{0} has no heads: keep what `wakeful heads --json` prints")]
+    #[error("{0} has no heads: keep what `wakeful list heads --json` prints")]
     NoHeads(String),
     /// The ledger of an agent is damaged.
     #[error("`{place}`, agent `{agent}`: {why}: run `wakeful doctor` for details")]

@@ -34,7 +34,7 @@ pub(super) struct Explain {
     cases: Cases,
     #[command(flatten)]
     engine: EngineArg,
-    /// Print one JSON object per case: an `Explanation` (see `wakeful schema`)
+    /// Print one JSON object per case: an `Explanation` (see `wakeful print schema`)
     #[arg(long)]
     json: bool,
 }

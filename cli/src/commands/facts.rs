@@ -1,4 +1,4 @@
-//! `wakeful facts`: prints every fact that a host can say, with an example and its answer.
+//! `wakeful print facts`: prints every fact that a host can say, with an example and its answer.
 
 use std::slice;
 
@@ -21,9 +21,9 @@ use crate::facts::{self, Entry, layout, page};
     \x20 0  printed\n\
     \x20 2  there is no such fact\n\n\
     Examples:\n\
-    \x20 wakeful facts\n\
-    \x20 wakeful facts message_queued\n\
-    \x20 wakeful facts timer_created --json")]
+    \x20 wakeful print facts\n\
+    \x20 wakeful print facts message_queued\n\
+    \x20 wakeful print facts timer_created --json")]
 pub(super) struct Facts {
     /// Print only this fact, with its example and its fields
     #[arg(

@@ -1,4 +1,4 @@
-//! `wakeful heads`: prints the heads of ledgers, and finds the ledgers that were set back since.
+//! `wakeful list heads`: the heads of ledgers, and which ledgers were set back since.
 
 use std::{
     collections::BTreeMap,
@@ -38,9 +38,9 @@ use super::{
     \x20 1  a ledger does not have such an entry, or an agent that had moved away lives again\n\
     \x20 2  the heads or a ledger cannot be read\n\n\
     Examples:\n\
-    \x20 wakeful heads agents.sqlite\n\
-    \x20 wakeful heads postgres://me@db.example/fleet --json > heads.jsonl\n\
-    \x20 wakeful heads postgres://me@db.example/fleet --against heads.jsonl")]
+    \x20 wakeful list heads agents.sqlite\n\
+    \x20 wakeful list heads postgres://me@db.example/fleet --json > heads.jsonl\n\
+    \x20 wakeful list heads postgres://me@db.example/fleet --against heads.jsonl")]
 pub(super) struct Heads {
     #[command(flatten)]
     ledger: PlaceArg,

@@ -1,4 +1,4 @@
-//! `wakeful items`: lists the work items of agents, by their scheduling state.
+//! `wakeful list items`: lists the work items of agents, by their scheduling state.
 
 use clap::Args;
 use serde::Serialize;
@@ -33,10 +33,10 @@ use super::{
     \x20 0  printed, also if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
-    \x20 wakeful items agents.sqlite\n\
-    \x20 wakeful items agents.sqlite --agent reviewer --all\n\
-    \x20 wakeful items --server http://127.0.0.1:7171\n\
-    \x20 wakeful items agents.sqlite --json | jq '.groups[] | select(.group == \"blocked\")'")]
+    \x20 wakeful list items agents.sqlite\n\
+    \x20 wakeful list items agents.sqlite --agent reviewer --all\n\
+    \x20 wakeful list items --server http://127.0.0.1:7171\n\
+    \x20 wakeful list items agents.sqlite --json | jq '.groups[] | select(.group == \"blocked\")'")]
 pub(super) struct Items {
     #[command(flatten)]
     listing: Listing,

@@ -1,4 +1,4 @@
-//! What `wakeful tasks`, `items` and `waits` have in common: the ledger that they read, groups, and
+//! What `wakeful list tasks`, `items` and `waits` have in common: the ledger, groups, and
 //! text that fits a terminal of 80 columns.
 
 use clap::Args;

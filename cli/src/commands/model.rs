@@ -32,7 +32,7 @@ pub(super) struct ModelArgs {
     /// A file that contains the key and nothing else
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// The policy for the agent's commands [default: what `wakeful policy` prints]
+    /// The policy for the agent's commands [default: what `wakeful print policy` prints]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// What keeps the agent's commands in their workspace

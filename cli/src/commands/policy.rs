@@ -1,4 +1,4 @@
-//! `wakeful policy`: prints the default policy for the commands of agents, or checks a policy file.
+//! `wakeful print policy`: the default policy for the commands of agents, or the check of a file.
 
 use std::{
     env,
@@ -20,17 +20,17 @@ use super::{
     \x20 0  printed, or the file is valid\n\
     \x20 2  the file cannot be used\n\n\
     Examples:\n\
-    \x20 wakeful policy > policy.toml\n\
-    \x20 wakeful policy policy.toml\n\
-    \x20 wakeful policy policy.toml --wall container\n\
+    \x20 wakeful print policy > policy.toml\n\
+    \x20 wakeful print policy --check policy.toml\n\
+    \x20 wakeful print policy --check policy.toml --wall container\n\
     \x20 wakeful run --ledger agent.sqlite --provider openai --workspace project --model qwen3 --policy policy.toml")]
 pub(super) struct PolicyArgs {
-    /// The policy file to check; without it, print the default policy, in which each line is
-    /// explained
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// What keeps commands in their workspace; with a file, this is tried on this machine
-    #[arg(long, value_enum, default_value = "bubblewrap")]
+    /// Check this policy file, and say what of it holds on this machine, instead of printing the
+    /// default policy, in which each line is explained
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+    /// What keeps commands in their workspace; this is tried on this machine
+    #[arg(long, value_enum, default_value = "bubblewrap", requires = "check")]
     wall: WallName,
 }
 
@@ -54,7 +54,7 @@ impl From<WallName> for Wall {
 
 impl PolicyArgs {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        match &self.file {
+        match &self.check {
             None => super::say::text(format_args!("{}", Policy::template())),
             Some(file) => {
                 let policy = read(file)?;

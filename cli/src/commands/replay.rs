@@ -1,4 +1,5 @@
-//! `wakeful replay`: compares fixtures with their `expected.json`.
+//! `wakeful replay`: compares fixtures with their `expected.json`, or a ledger with another
+//! edition of the rules.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -8,11 +9,20 @@ use serde_json::value::RawValue;
 use similar::{ChangeTag, TextDiff};
 use wakeful_core::{
     foreign::{Folder, expected::Expected},
-    host::ErrorReport,
-    record::decision::Decision,
+    host::{ErrorReport, Ledger, SchedulerError},
+    record::{chain::Head, decision::Decision, edition::Edition},
 };
+use wakeful_host::ledger::{Format, MemoryLedger};
 
-use super::{CliError, Verdict, engines::EngineArg, status::counted, style};
+use super::{
+    CliError, Verdict, editions,
+    engines::EngineArg,
+    export,
+    ledger::{Place, ServerArgs, to_read},
+    rules::edition,
+    status::counted,
+    style,
+};
 use crate::{
     case::{self, Case, CaseKind},
     trace::Tracer,
@@ -23,21 +33,43 @@ use crate::{
     A fixture folder has `agent.json`, `ledger/` and `expected.json`; `wakeful export` makes \
     one from a ledger. The counts and flags of `expected.json` are always compared. Closure, \
     posture, decision, rule and evidence are compared if they are present.\n\n\
+    With --edition, a ledger or one case is compared with another edition of the rules instead, \
+    and only read. After each entry, two decisions at the run loop's next boundary are compared: \
+    the one by the edition that the ledger has there, and the one by the other edition. Each entry \
+    is asked on its own, because it is unknown what the agent would have done after the first \
+    difference.\n\n\
     --json prints an array of {case, ok, expected, found, explanation}. `ok` is null if the \
-    folder expects nothing. A case that cannot be read is {case, ok: false, error}.\n\n\
+    folder expects nothing. A case that cannot be read is {case, ok: false, error}. With --edition \
+    it prints one of {from, to, decides: {decision, rule, reason}, would_decide: {decision, rule, \
+    reason}}.\n\n\
     Exit codes:\n\
-    \x20 0  everything is as expected, or was written with --update\n\
+    \x20 0  everything is as expected, or was written with --update; no decision differs\n\
     \x20 1  something differs\n\
-    \x20 2  a case cannot be read\n\n\
+    \x20 2  a case or the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful replay tests/fixtures/scheduler\n\
-    \x20 wakeful replay stuck --update")]
+    \x20 wakeful replay stuck --update\n\
+    \x20 wakeful replay agent.sqlite --edition 2026-05-08\n\
+    \x20 wakeful replay --server http://127.0.0.1:7171 --agent ada --edition 2026-05-08")]
+#[command(
+    mut_arg("server", |arg| arg.requires("edition")),
+    mut_arg("token_file", |arg| arg.requires("edition"))
+)]
 pub(super) struct Replay {
-    /// Fixture folders, data folders, or folders of either
-    #[arg(required = true, value_name = "FOLDER")]
+    /// Fixture folders, data folders, or folders of either; with --edition one of these, a story, a
+    /// ledger file, or the address of a store
+    #[arg(required_unless_present = "edition", value_name = "FOLDER|LEDGER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]
     engine: EngineArg,
+    /// Show where this edition of the rules would have decided differently
+    #[arg(long, value_parser = edition, conflicts_with_all = ["update", "engine"])]
+    edition: Option<Edition>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The agent of the ledger [default: the only one]
+    #[arg(long, value_name = "ID", requires = "edition")]
+    agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -112,7 +144,7 @@ impl Row<'_> {
         Ok(())
     }
 
-    fn print(&self, table: &mut comfy_table::Table) {
+    fn print(&self, table: &mut style::Table) {
         let decision = match &self.became {
             Became::Compared { explanation, .. } => {
                 serde_json::from_str::<Explained>(explanation.get()).ok()
@@ -134,6 +166,9 @@ impl Row<'_> {
 
 impl Replay {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        if let Some(edition) = self.edition {
+            return self.compare(edition);
+        }
         let cases = case::load_all(&self.folders)?;
         let (stories, folders): (Vec<&Case>, Vec<&Case>) =
             cases.iter().partition(|case| matches!(case.kind, CaseKind::Story(..)));
@@ -174,6 +209,35 @@ impl Replay {
             (false, true) => Verdict::Differs,
             (false, false) => Verdict::Well,
         })
+    }
+
+    /// Compares a ledger or a case with another edition.
+    fn compare(&self, edition: Edition) -> Result<Verdict, CliError> {
+        let named = match self.folders.as_slice() {
+            [] => None,
+            [named] => Some(named.as_path()),
+            _ => return Err(CliError::OneForEdition),
+        };
+        let place = self.server.place(named)?;
+        if let (Place::File(path), None) = (&place, named.and_then(Format::from_file))
+            && path.exists()
+        {
+            if self.agent.is_some() {
+                return Err(CliError::OnlyOfLedgers(path.clone()));
+            }
+            let case = case::load_one(path)?;
+            let refused = |why: SchedulerError| CliError::Refused {
+                case: case.name.clone(),
+                message: why.to_string(),
+            };
+            let read = export::Read::new(&case)?;
+            let mut ledger = MemoryLedger::default();
+            ledger.append(&Head::START, &read.entries).map_err(|why| refused(why.into()))?;
+            return editions::compare(&read.agent, ledger, edition, self.json).map_err(refused);
+        }
+        let (agent, ledger) = to_read(&place, self.agent.as_deref())?;
+        let unreadable = |why: SchedulerError| place.unreadable(&agent, why);
+        editions::compare(&agent, ledger, edition, self.json).map_err(unreadable)
     }
 
     fn row<'a>(&self, tracer: &mut Tracer, case: &'a Case) -> Result<Row<'a>, CliError> {

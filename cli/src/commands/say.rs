@@ -76,11 +76,15 @@ pub(super) fn beside(line: &str) {
 /// would print it there.
 #[cfg(target_os = "linux")]
 pub(super) fn as_printed(text: &str) -> String {
-    let text = visible(text);
     match anstream::AutoStream::choice(&io::stdout()) {
-        anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
-        _ => text.into_owned(),
+        anstream::ColorChoice::Never => without_styles(text),
+        _ => visible(text).into_owned(),
     }
+}
+
+/// A text as it is printed where there are no styles.
+pub(super) fn without_styles(text: &str) -> String {
+    anstream::adapter::strip_str(&visible(text)).to_string()
 }
 
 fn write(text: &str) -> io::Result<()> {

@@ -12,12 +12,11 @@ use serde::Serialize;
 use wakeful_core::{
     fact::{
         Fact,
-        ingress::{ExternalTriggerDelivered, TokenHash},
         outcome::{Answer, Refusal},
         waiting::condition::WaitConditionNamed,
     },
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
-    id::{AgentId, DeliveryId, ExternalTriggerId, MessageId, Seq, WaitConditionId, WorkItemId},
+    id::{AgentId, ExternalTriggerId, MessageId, Seq, WaitConditionId, WorkItemId},
     json::{self, RawJson, Readable},
     machine::Options,
     record::{
@@ -38,7 +37,7 @@ use wakeful_host::{
 };
 
 use super::{
-    CliError, Verdict,
+    CliError, Verdict, budget, deliver,
     explain::word,
     ledger::{self, Place, ServerArgs},
     style::{BAD, GOOD, painted},
@@ -57,23 +56,24 @@ use crate::client::{Message, Server, ServerError};
     \x20 wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n\
     \x20 wakeful send --ledger agent.sqlite hint \"the pipeline has ended\"\n\
     \x20 wakeful send --ledger agent.sqlite stop\n\
+    \x20 wakeful send --ledger agent.sqlite budget --tokens-per-day 500000\n\
     \x20 wakeful send --server http://127.0.0.1:7171 --agent ada prompt \"Ship it.\"")]
 pub(super) struct Send {
     /// The ledger file, or the address of a store
     #[arg(long, visible_alias = "store", value_name = "FILE|URL", global = true)]
-    ledger: Option<PathBuf>,
+    pub(super) ledger: Option<PathBuf>,
     #[command(flatten)]
-    server: ServerArgs,
+    pub(super) server: ServerArgs,
     /// The agent [default: the only one]
     #[arg(long, value_name = "ID", global = true)]
-    agent: Option<String>,
+    pub(super) agent: Option<String>,
     /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
     #[arg(long = "virtual", global = true)]
-    is_virtual: bool,
-    /// Print the result as JSON: a `Receipt` (see `wakeful schema`), or {stored_for}: the worker of
+    pub(super) is_virtual: bool,
+    /// Print the result as JSON: a `Receipt` (see `wakeful print schema`), or {stored_for}: the worker of
     /// a store that records it later
     #[arg(long, global = true)]
-    json: bool,
+    pub(super) json: bool,
     #[command(subcommand)]
     what: What,
 }
@@ -107,16 +107,8 @@ enum What {
         #[arg(long)]
         text: Option<String>,
     },
-    /// Deliver an event to an external trigger
-    Deliver {
-        /// The id of the trigger
-        trigger: String,
-        /// The content of the event
-        text: String,
-        /// The id of the message; a second message with this id is ignored [default: a new id]
-        #[arg(long, value_name = "ID")]
-        id: Option<String>,
-    },
+    /// Deliver to an external trigger: with its token, or as the operator
+    Deliver(deliver::Deliver),
     /// End a wait, because what it waits for is known
     EndWait {
         /// The id of the wait; `wakeful status` lists the waits
@@ -129,6 +121,10 @@ enum What {
     Start,
     /// Shut down the agent's process
     Shutdown,
+    /// Set limits of a budget; a limit that is not named stays as it is
+    Budget(budget::Set),
+    /// Add to a budget once; what is added to the limit of a day is for that day
+    Grant(budget::Grant),
     /// Report any fact
     Fact {
         /// The fact, as JSON (contract 2.1)
@@ -162,17 +158,21 @@ impl From<Lane> for Priority {
 }
 
 impl What {
-    fn fact(&self, state: &State) -> String {
+    fn fact(&self, state: &State) -> Result<String, CliError> {
         let fact = match self {
             // Unchanged, so that the core names the place of a mistake in the text that was given.
-            Self::Fact { fact } => return fact.clone(),
+            Self::Fact { fact } => return Ok(fact.clone()),
             Self::Prompt { text, lane, item, id } => said::prompt(
                 message_id(id.as_deref()),
                 text.as_str(),
                 Some((*lane).into()),
                 item.as_deref().map(WorkItemId::from),
             ),
-            Self::Deliver { trigger, text, id } => delivery(state, trigger, text, id.as_deref()),
+            Self::Deliver(delivery) => {
+                delivery.of_operator(state, delivery.trigger.as_deref().unwrap_or_default())?
+            }
+            Self::Budget(set) => set.fact(state),
+            Self::Grant(grant) => grant.fact(),
             Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
                 external_trigger_id: trigger.as_deref().map(ExternalTriggerId::from),
                 body: text.as_deref().map(MessageBody::text),
@@ -186,14 +186,16 @@ impl What {
             Self::Start => Request::Start.fact(),
             Self::Shutdown => Request::Shutdown.fact(),
         };
-        json::write(&fact)
+        Ok(json::write(&fact))
     }
 
-    /// Refuses a prompt about a work item that does not exist, and the end of a wait that does not.
-    /// The scheduler would accept the prompt, and nothing would report the wrong id.
+    /// Refuses a work item that does not exist, and the end of a wait that does not. The scheduler
+    /// would accept a prompt, and nothing would report the wrong id.
     fn require(&self, state: &State) -> Result<(), CliError> {
         match self {
-            Self::Prompt { item: Some(asked), .. } => require_item(state, asked),
+            Self::Prompt { item: Some(asked), .. }
+            | Self::Budget(budget::Set { item: Some(asked), .. })
+            | Self::Grant(budget::Grant { item: Some(asked), .. }) => require_item(state, asked),
             Self::EndWait { wait } => {
                 let waits = &state.waiting().conditions;
                 if waits.contains_key(&WaitConditionId::from(wait.as_str())) {
@@ -210,25 +212,6 @@ impl What {
     }
 }
 
-/// A delivery to a trigger of the ledger, or an event that names a trigger that the host made up.
-/// A process that writes to the file needs no token.
-fn delivery(state: &State, trigger: &str, text: &str, id: Option<&str>) -> Fact {
-    let external_trigger_id = ExternalTriggerId::from(trigger);
-    let known = state.external_triggers().find(|it| it.external_trigger_id == external_trigger_id);
-    match known.and_then(|trigger| TokenHash::parse(&trigger.token_hash)) {
-        Some(token_hash) => Fact::ExternalTriggerDelivered(ExternalTriggerDelivered {
-            external_trigger_id,
-            token_hash,
-            delivery_id: id.map_or_else(|| new_id().into(), DeliveryId::from),
-            content: Some(MessageBody::text(text)),
-            content_type: None,
-            source: None,
-            event_type: None,
-        }),
-        None => said::delivery(message_id(id), external_trigger_id, text),
-    }
-}
-
 /// Refuses the id of a work item that does not exist.
 pub(super) fn require_item(state: &State, asked: &str) -> Result<(), CliError> {
     if state.work().items.contains_key(&WorkItemId::from(asked)) {
@@ -242,7 +225,7 @@ pub(super) fn require_item(state: &State, asked: &str) -> Result<(), CliError> {
 }
 
 /// The given id, otherwise one that is unique by the clock and the process.
-fn message_id(given: Option<&str>) -> MessageId {
+pub(super) fn message_id(given: Option<&str>) -> MessageId {
     given.map_or_else(|| new_id().into(), MessageId::from)
 }
 
@@ -397,11 +380,16 @@ fn say_in(
 
 impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        if let What::Deliver(delivery) = &self.what
+            && delivery.trigger.is_none()
+        {
+            return delivery.run(self);
+        }
         let place = self.server.place(self.ledger.as_deref())?;
         let agent = self.agent.as_deref();
         let said = say(&place, agent, self.is_virtual, |state| {
             self.what.require(state)?;
-            Ok(self.what.fact(state))
+            self.what.fact(state)
         });
         let said = match (said, &place, agent) {
             // The token may be one that can only prompt.
@@ -412,12 +400,17 @@ impl Send {
             }
             (said, ..) => said?,
         };
-        if self.json {
-            say!("{}", json::write(&said));
-        } else {
-            print(&said);
-        }
+        self.tell(&said);
         Ok(said.verdict())
+    }
+
+    /// Prints what became of a fact.
+    pub(super) fn tell(&self, said: &Said) {
+        if self.json {
+            say!("{}", json::write(said));
+        } else {
+            print(said);
+        }
     }
 }
 

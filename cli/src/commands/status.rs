@@ -25,7 +25,7 @@ use super::{
 
 #[derive(Args)]
 #[command(after_help = "\
-    `wakeful tasks`, `wakeful items` and `wakeful waits` say more about these.\n\n\
+    `wakeful list tasks`, `wakeful list items` and `wakeful list waits` say more about these.\n\n\
     --json adds `active_children` to the summary: the supervision of each child, as `AgentGet` \
     gives it to the model, with the `status` of its task.\n\n\
     Exit codes:\n\
@@ -38,7 +38,8 @@ use super::{
 pub(super) struct Status {
     #[command(flatten)]
     ledger: AgentsArg,
-    /// Print one JSON object per agent: an `AgentSummary` (see `wakeful schema`) and its children
+    /// Print one JSON object per agent: an `AgentSummary` (see `wakeful print schema`) and its
+    /// children
     #[arg(long)]
     json: bool,
 }

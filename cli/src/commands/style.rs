@@ -1,10 +1,10 @@
 //! Colours and tables. `anstream` removes the colours if the output is not a terminal.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
+use unicode_width::UnicodeWidthStr;
 
-use super::visible::marked;
+use super::{say::without_styles, visible::marked};
 
 /// Something is right.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -23,23 +23,57 @@ pub(super) fn painted(style: Style, text: &str) -> String {
     marked(style, text)
 }
 
-/// A table with a header and without borders.
-pub(super) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(
-        header
-            .iter()
-            .map(|name| if name.is_empty() { String::new() } else { painted(STRONG, name) }),
-    );
-    table
+/// A table without borders, whose columns are as wide as their widest cell.
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
 }
 
-/// Prints a table without the blanks that its layout leaves at line ends.
-pub(super) fn print(table: &Table) {
-    for line in table.lines() {
-        say!("{}", line.trim_end());
+/// A table with a header.
+pub(super) fn table(header: &[&str]) -> Table {
+    let title = |name: &&str| match *name {
+        "" => String::new(),
+        name => painted(STRONG, name),
+    };
+    Table { rows: vec![header.iter().map(title).collect()] }
+}
+
+impl Table {
+    pub(super) fn add_row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
     }
+
+    pub(super) fn add_rows<R: IntoIterator<Item = String>>(
+        &mut self,
+        rows: impl IntoIterator<Item = R>,
+    ) {
+        rows.into_iter().for_each(|row| self.add_row(row));
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let mut widths = vec![0; columns];
+        for (at, cell) in self.rows.iter().flat_map(|row| row.iter().enumerate()) {
+            widths[at] = widths[at].max(width(cell));
+        }
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).map(|(cell, most)| {
+                let blanks = most.saturating_sub(width(cell));
+                format!(" {cell}{:blanks$} ", "")
+            });
+            cells.collect::<String>().trim_end().to_owned()
+        };
+        self.rows.iter().map(line).collect()
+    }
+}
+
+/// The columns that a text takes once it is printed.
+fn width(text: &str) -> usize {
+    without_styles(text).width()
+}
+
+/// Prints a table.
+pub(super) fn print(table: &Table) {
+    table.lines().iter().for_each(|line| say!("{line}"));
 }
 
 /// A progress bar for a long command. It is hidden if there is no terminal.
@@ -50,5 +84,21 @@ pub(super) fn progress(steps: u64) -> ProgressBar {
         Ok(style) => bar.with_style(style),
         // INVARIANT: the template above is valid, so this is not reached.
         Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_what_a_terminal_shows() {
+        let mut table = table(&["a", ""]);
+        table.add_row([painted(GOOD, "日本"), "x".to_owned()]);
+        table.add_row(["\x1b".to_owned(), painted(FAINT, "y")]);
+        table.add_row(["z".to_owned()]);
+        let lines = table.lines();
+        let shown: Vec<_> = lines.iter().map(|line| without_styles(line)).collect();
+        assert_eq!(shown, [" a", " 日本    x", " \\u001b  y", " z"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `wakeful tasks`: lists the tasks of agents, by what they hold up.
+//! `wakeful list tasks`: lists the tasks of agents, by what they hold up.
 
 use clap::Args;
 use serde::Serialize;
@@ -34,10 +34,10 @@ use super::{
     \x20 0  printed, also if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
-    \x20 wakeful tasks agents.sqlite\n\
-    \x20 wakeful tasks agents.sqlite --agent reviewer --all\n\
-    \x20 wakeful tasks --server http://127.0.0.1:7171\n\
-    \x20 wakeful tasks agents.sqlite --json | jq '.groups[].members[].id'")]
+    \x20 wakeful list tasks agents.sqlite\n\
+    \x20 wakeful list tasks agents.sqlite --agent reviewer --all\n\
+    \x20 wakeful list tasks --server http://127.0.0.1:7171\n\
+    \x20 wakeful list tasks agents.sqlite --json | jq '.groups[].members[].id'")]
 pub(super) struct Tasks {
     #[command(flatten)]
     listing: Listing,

@@ -29,7 +29,7 @@ use super::{
 #[derive(Args)]
 #[command(after_help = "\
     A token is shown once, when it is made: the ledger has only its hash. Those who have it \
-    deliver with `wakeful deliver`.\n\n\
+    deliver with `wakeful send deliver`.\n\n\
     Exit codes:\n\
     \x20 0  done\n\
     \x20 1  ignored, such as a trigger whose id exists\n\
@@ -234,9 +234,8 @@ impl Trigger {
         } else {
             say!("{}", token.as_str());
             let [option, named] = place.options();
-            mention!(
-                "this token is shown once; deliver with: wakeful deliver {option} {named} TOKEN"
-            );
+            let deliver = format!("wakeful send deliver {option} {named} TOKEN");
+            mention!("this token is shown once; deliver with: {deliver}");
         }
         Ok(outcome)
     }

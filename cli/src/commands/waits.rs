@@ -1,4 +1,4 @@
-//! `wakeful waits`: lists what agents wait for, by what can end it.
+//! `wakeful list waits`: lists what agents wait for, by what can end it.
 
 use clap::Args;
 use serde::Serialize;
@@ -42,10 +42,10 @@ use super::{
     \x20 0  printed, also if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
-    \x20 wakeful waits agents.sqlite\n\
-    \x20 wakeful waits agents.sqlite --agent reviewer --all\n\
-    \x20 wakeful waits --server http://127.0.0.1:7171\n\
-    \x20 wakeful waits agents.sqlite --json | jq -r '.groups[].members[].end_command'")]
+    \x20 wakeful list waits agents.sqlite\n\
+    \x20 wakeful list waits agents.sqlite --agent reviewer --all\n\
+    \x20 wakeful list waits --server http://127.0.0.1:7171\n\
+    \x20 wakeful list waits agents.sqlite --json | jq -r '.groups[].members[].end_command'")]
 pub(super) struct Waits {
     #[command(flatten)]
     listing: Listing,

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "\
     --json prints one object per case or agent: {case, explanation, why_not}. `explanation` \
-    is an `Explanation` and `why_not`, with --not, a `WhyNot` (see `wakeful schema`).\n\n\
+    is an `Explanation` and `why_not`, with --not, a `WhyNot` (see `wakeful print schema`).\n\n\
     Exit codes:\n\
     \x20 0  answered\n\
     \x20 2  a case or ledger cannot be read\n\n\

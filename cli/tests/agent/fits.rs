@@ -116,7 +116,7 @@ fn a_long_event_is_told_in_part_and_a_tool_reads_the_rest() {
         },
         &["--context-tokens", "32000"],
     );
-    agent.place.tell(&["deliver", "--id", "e-1", "ci", &long(120_000)]);
+    agent.place.tell(&["deliver", "--id", "e-1", "--trigger", "ci", &long(120_000)]);
     assert!(said(&agent.answer("Are you there?")).ends_with("THE END"));
     assert_eq!(said(&agent.answer("Hello?")), "Hello.");
     let entries = agent.end();
@@ -134,7 +134,7 @@ fn a_night_of_events_is_told_over_several_turns() {
     );
     for number in 0..64 {
         let text = format!("{number} {}", long(7_000));
-        agent.place.tell(&["deliver", "--id", &format!("e-{number}"), "ci", &text]);
+        agent.place.tell(&["deliver", "--id", &format!("e-{number}"), "--trigger", "ci", &text]);
     }
     let mut told = 0;
     let mut turns = 0;
@@ -201,7 +201,7 @@ fn a_message_that_cannot_fit_is_named_and_the_exit_code_says_that_the_turn_faile
 #[test]
 fn an_event_that_is_refused_is_told_once() {
     let agent = Agent::start(|asked| decent(asked, || Answer::says("Hello.")), &[]);
-    agent.place.tell(&["deliver", "--id", "e-1", "ci", "a FORBIDDEN word"]);
+    agent.place.tell(&["deliver", "--id", "e-1", "--trigger", "ci", "a FORBIDDEN word"]);
     for prompt in ["Are you there?", "Hello?", "Anybody?"] {
         assert_eq!(said(&agent.answer(prompt)), "Hello.");
     }
@@ -214,9 +214,9 @@ fn an_event_that_is_refused_is_told_once() {
 #[test]
 fn of_several_events_the_refused_one_is_found() {
     let agent = Agent::start(|asked| decent(asked, || Answer::says(&asked.text())), &[]);
-    agent.place.tell(&["deliver", "--id", "e-1", "ci", "the first word"]);
-    agent.place.tell(&["deliver", "--id", "e-2", "ci", "a FORBIDDEN word"]);
-    agent.place.tell(&["deliver", "--id", "e-3", "ci", "the last word"]);
+    agent.place.tell(&["deliver", "--id", "e-1", "--trigger", "ci", "the first word"]);
+    agent.place.tell(&["deliver", "--id", "e-2", "--trigger", "ci", "a FORBIDDEN word"]);
+    agent.place.tell(&["deliver", "--id", "e-3", "--trigger", "ci", "the last word"]);
     let heard: Vec<_> = (0..6).map(|_| said(&agent.answer("And?")).to_owned()).collect();
     let hears = |word: &str| heard.iter().any(|text| text.contains(word));
     assert!(hears("the first word") && hears("the last word"), "{heard:?}");
@@ -243,7 +243,7 @@ fn a_prompt_that_is_refused_is_dropped_and_not_told_again() {
 #[test]
 fn a_current_state_that_is_refused_is_not_blamed_on_events_or_earlier_turns() {
     let agent = Agent::start(|asked| decent(asked, || Answer::says("Hello.")), &[]);
-    agent.place.tell(&["deliver", "--id", "e-1", "ci", "a harmless word"]);
+    agent.place.tell(&["deliver", "--id", "e-1", "--trigger", "ci", "a harmless word"]);
     assert_eq!(said(&agent.answer("Are you there?")), "Hello.");
     // Blocked while the agent is stopped, so that no offer has the word in its own text.
     agent.place.tell(&["stop"]);

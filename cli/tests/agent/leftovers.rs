@@ -1,4 +1,4 @@
-//! What ended tasks leave on the disk: `wakeful gc` lists and removes it, and a live host does the
+//! What ended tasks leave on the disk: `wakeful list leftovers` removes it, and a live host does the
 //! same. Files and worktrees are real.
 
 use std::{
@@ -45,10 +45,10 @@ fn with_leftovers() -> Place {
 
 fn gc(place: &Place, extra: &[&str]) -> Ran {
     let ledger = arg(&place.ledger());
-    wakeful([&["gc", &ledger], extra].concat())
+    wakeful([&["list", "leftovers", &ledger], extra].concat())
 }
 
-/// The leftovers of a kind as `wakeful gc --json` prints them.
+/// The leftovers of a kind as `wakeful list leftovers --json` prints them.
 fn rows(place: &Place, kind: &str, extra: &[&str]) -> Vec<Value> {
     let ran = gc(place, &[&["--json"], extra].concat());
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);

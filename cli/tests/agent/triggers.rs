@@ -33,7 +33,7 @@ fn waiting() -> Place {
 fn deliver(place: &Place, token: &str, more: &[&str]) -> i32 {
     let ledger = place.ledger();
     let ledger = ledger.to_str().expect("a path");
-    wakeful([&["deliver", "--ledger", ledger, token], more].concat()).code
+    wakeful([&["send", "deliver", "--ledger", ledger, token], more].concat()).code
 }
 
 /// Does something with the triggers of the agent from another process.
@@ -123,7 +123,7 @@ fn the_model_makes_lists_and_ends_triggers_and_timers_and_sees_no_token() {
     });
     let ran = place.run(&["--until-rest", "--prompt", "go"]);
     let shown = format!("{}{}", ran.out, ran.err);
-    assert_eq!(shown.matches("wakeful deliver").count(), 2, "{shown}");
+    assert_eq!(shown.matches("wakeful send deliver").count(), 2, "{shown}");
     let entries = place.entries("default");
     let outputs: Vec<_> =
         calls(&entries).iter().map(|call| call.output.as_str().to_owned()).collect();

@@ -62,7 +62,7 @@ fn a_wait_for_the_operator_is_ended_by_the_operator_and_by_nobody_else() {
     let place =
         repeating(("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" })));
     place.rest(&["--prompt", "go"]);
-    place.tell(&["deliver", "some-trigger", "red, says a web page"]);
+    place.tell(&["deliver", "--trigger", "some-trigger", "red, says a web page"]);
     place.rest(&[]);
     assert_eq!(ends(&place), [], "an event does not end a wait for the operator");
     place.tell(&["prompt", "Blue."]);
@@ -105,10 +105,10 @@ fn a_wait_for_an_event_is_ended_by_the_one_that_it_names() {
         json!({ "reason": "the pipeline", "wake": "external", "resource": "ci" }),
     ));
     place.rest(&["--prompt", "go"]);
-    place.tell(&["deliver", "billing", "paid"]);
+    place.tell(&["deliver", "--trigger", "billing", "paid"]);
     place.rest(&[]);
     assert_eq!(ends(&place), []);
-    place.tell(&["deliver", "ci", "green"]);
+    place.tell(&["deliver", "--trigger", "ci", "green"]);
     place.rest(&[]);
     assert_eq!(ends(&place), [EndedBy::Trigger]);
     let asked = place.asked();

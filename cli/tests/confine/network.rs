@@ -300,7 +300,7 @@ fn a_checked_policy_shows_its_hosts() {
     let house = House::new();
     house.write("policy.toml", "network = [\"crates.io\", \"*.pypi.org\", \"a.b:8443\"]\n");
     let file = house.text("policy.toml");
-    let shown = wakeful(["policy", &file]);
+    let shown = wakeful(["print", "policy", "--check", &file]);
     assert_eq!(
         (shown.code, shown.out),
         (
@@ -312,10 +312,10 @@ fn a_checked_policy_shows_its_hosts() {
             )
         )
     );
-    let weaker = wakeful(["policy", &file, "--wall", "container"]);
+    let weaker = wakeful(["print", "policy", "--check", &file, "--wall", "container"]);
     assert!(weaker.out.contains("here: commands are not run: a list of hosts"), "{}", weaker.out);
     house.write("policy.toml", "network = [\n  \"crates.io\",\n  \"10.0.0.0/8\",\n]\n");
-    let refused = wakeful(["policy", &file]);
+    let refused = wakeful(["print", "policy", "--check", &file]);
     assert!(
         refused.code == 2
             && refused.err.contains("range of addresses")

@@ -9,7 +9,7 @@ use wakeful_host::ledger::{PostgresStore, WorkerOptions};
 
 use crate::{
     postgres::{Guard, Server},
-    program::{arg, source, wakeful},
+    program::{arg, command, source, wakeful},
 };
 
 /// A file with an agent that waits, moved into a store.
@@ -42,12 +42,12 @@ fn commands_read_a_store_as_they_read_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = moved(&server, folder.path());
     let file = arg(&folder.path().join("a.sqlite"));
-    for command in ["log", "why", "items"] {
-        let (there, here) = (wakeful([command, &store]), wakeful([command, &file]));
-        assert_eq!((there.code, &there.out), (0, &here.out), "{command}: {}", there.err);
+    for words in ["log", "why", "list items"] {
+        let (there, here) = (command(words, &[&store]), command(words, &[&file]));
+        assert_eq!((there.code, &there.out), (0, &here.out), "{words}: {}", there.err);
     }
     // This one says how to end the wait, with the place.
-    let waits = wakeful(["waits", &store]).out;
+    let waits = wakeful(["list", "waits", &store]).out;
     assert!(waits.contains("wakeful send --ledger") && waits.contains("postgres://"), "{waits}");
     let listed = wakeful(["agents", &store]);
     assert!(listed.out.contains("waiting for task"), "{}", listed.out);
@@ -142,9 +142,9 @@ fn a_store_is_examined_and_its_old_entries_move_aside() {
     assert_eq!(back.code, 0, "{}", back.err);
     assert_eq!(wakeful(["log", &arg(&folder.path().join("b.sqlite")), "--json"]).out, whole);
     let home = arg(&folder.path().join("home"));
-    let left = wakeful(["gc", &address, "--home", &home]);
+    let left = wakeful(["list", "leftovers", &address, "--home", &home]);
     assert!(left.code == 0 && left.out.contains("nothing to remove"), "{} {}", left.out, left.err);
-    assert!(wakeful(["gc", &address]).err.contains("--home"));
+    assert!(wakeful(["list", "leftovers", &address]).err.contains("--home"));
 }
 
 #[test]
@@ -154,18 +154,18 @@ fn a_store_that_was_restored_is_told_by_heads_that_were_kept() {
     let store = moved(&server, folder.path());
     let restored = store.replace("/postgres?", "/restored?");
     server.execute("CREATE DATABASE restored TEMPLATE postgres").expect("a backup");
-    assert_eq!(wakeful(["heads", &store]).out, wakeful(["heads", &restored]).out);
+    assert_eq!(wakeful(["list", "heads", &store]).out, wakeful(["list", "heads", &restored]).out);
     let before = folder.path().join("before.jsonl");
-    fs::write(&before, wakeful(["heads", &store, "--json"]).out).expect("it writes");
+    fs::write(&before, wakeful(["list", "heads", &store, "--json"]).out).expect("it writes");
     assert_eq!(wakeful(["send", "--ledger", &store, "prompt", "hello"]).code, 0);
     let after = folder.path().join("after.jsonl");
-    fs::write(&after, wakeful(["heads", &store, "--json"]).out).expect("it writes");
+    fs::write(&after, wakeful(["list", "heads", &store, "--json"]).out).expect("it writes");
     // Also when old entries have moved aside.
     assert_eq!(wakeful(["archive", &store, "--before-now"]).code, 0);
     for (place, kept, code) in
         [(&store, &before, 0), (&store, &after, 0), (&restored, &before, 0), (&restored, &after, 1)]
     {
-        let found = wakeful(["heads", place, "--against", &arg(kept)]);
+        let found = wakeful(["list", "heads", place, "--against", &arg(kept)]);
         assert_eq!(found.code, code, "{} {}", found.out, found.err);
         assert_eq!(found.out.contains("night  set back: entry "), code == 1, "{}", found.out);
     }
@@ -184,7 +184,7 @@ fn an_address_that_leads_nowhere_is_told_at_once_and_no_password_is_shown() {
         &["token", "list", "--store", place],
         &["doctor", place],
         &["archive", place, "--before-now"],
-        &["gc", place, "--home", "home"],
+        &["list", "leftovers", place, "--home", "home"],
         &["run", "--ledger", place, "--story", &arg(&source("docs/stories/nightly.toml"))],
     ] {
         let ran = wakeful(command.iter().copied());

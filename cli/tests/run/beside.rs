@@ -34,7 +34,7 @@ fn what_is_sent_wakes_an_agent_at_rest() {
     live.says("wake hint pending: the pipeline has ended");
     live.says("EmitSystemTick");
     live.says("turn        2 terminal completed");
-    assert_eq!(home.send(&["deliver", "trigger-1", "it is green"]).code, 0);
+    assert_eq!(home.send(&["deliver", "--trigger", "trigger-1", "it is green"]).code, 0);
     live.says(": it is green");
     live.says("turn        3 terminal completed");
     assert_eq!(home.send(&["shutdown"]).code, 0);

@@ -13,10 +13,11 @@ use crate::{
 /// What a command prints of the file.
 fn of_file(place: &Place, args: &[&str]) -> Ran {
     let file = arg(&place.file());
+    let (name, args) = args.split_at(if args[0] == "list" { 2 } else { 1 });
     // These name the file by an option.
-    let is_named = matches!(args[0], "budget" | "trigger" | "send" | "deliver");
+    let is_named = matches!(name[0], "trigger" | "send");
     let named = if is_named { vec!["--ledger", &file] } else { vec![file.as_str()] };
-    wakeful([&args[..1], &named, &args[1..]].concat())
+    wakeful([name, &named, args].concat())
 }
 
 #[test]
@@ -33,17 +34,17 @@ fn what_is_read_of_a_server_is_what_is_read_of_its_file() {
         "agents",
         "agents --json",
         "agents --odd",
-        "heads",
-        "heads --json",
+        "list heads",
+        "list heads --json",
         "why",
         "why --agent busy --not Sleep",
         "why --json --not StartModelTurn",
-        "tasks --all",
-        "tasks --all --json",
-        "items --all",
-        "items --agent busy --json",
-        "waits --all",
-        "waits --json",
+        "list tasks --all",
+        "list tasks --all --json",
+        "list items --all",
+        "list items --agent busy --json",
+        "list waits --all",
+        "list waits --json",
         "log --agent busy",
         "log --agent busy --json",
         "log --agent busy --limit 5",
@@ -51,10 +52,10 @@ fn what_is_read_of_a_server_is_what_is_read_of_its_file() {
         "log --agent busy --after 9999",
         "log --agent busy --diagnostics --limit 3",
         "log",
-        "budget --agent busy show",
-        "budget --agent busy --json show",
+        "list budgets --agent busy",
+        "list budgets --agent busy --json",
         "trigger --agent busy list",
-        "diff --agent busy --edition 2026-05-08 --json",
+        "replay --agent busy --edition 2026-05-08 --json",
         "status --agent eve",
     ] {
         let args = words(line);
@@ -103,7 +104,7 @@ const SAID: &[(&str, i32)] = &[
     ("prompt about --item free --lane next --id m2", 0),
     ("prompt about --item none", 2),
     ("hint look --text it --trigger build", 0),
-    ("deliver build green --id d1", 0),
+    ("deliver --trigger build green --id d1", 0),
     ("end-wait w-task", 0),
     ("end-wait w-task", 2),
     ("fact {\"fact\":\"work_item_created\",\"work_item_id\":\"new\",\"objective\":\"x\"}", 0),
@@ -187,10 +188,10 @@ fn a_trigger_is_made_and_delivered_to_at_a_server() {
     let made = place.at(["trigger", "--agent", "ada", "create", "build", "--mode", "message"]);
     let token = made.out.trim();
     assert_eq!(made.code, 0, "{}", made.err);
-    assert!(made.err.contains(&format!("wakeful deliver --server {} TOKEN", place.url)));
+    assert!(made.err.contains(&format!("wakeful send deliver --server {} TOKEN", place.url)));
     let deliver = |args: &[&str]| {
         // No token of the server is needed.
-        ran(&mut place.command(["deliver", token].into_iter().chain(args.iter().copied())))
+        ran(&mut place.command(["send", "deliver", token].into_iter().chain(args.iter().copied())))
     };
     let first =
         deliver(&["the build is green", "--id", "b1", "--event", "ended", "--source", "ci"]);
@@ -229,9 +230,9 @@ fn a_trigger_is_made_and_delivered_to_at_a_server() {
 #[test]
 fn a_budget_is_set_at_a_server() {
     let place = Place::new();
-    let set = place.at(["budget", "--agent", "ada", "set", "--tokens-total", "500"]);
+    let set = place.at(["send", "--agent", "ada", "budget", "--tokens-total", "500"]);
     assert_eq!(set.code, 0, "{}", set.err);
-    let shown = place.at(["budget", "--agent", "ada", "show"]);
+    let shown = place.at(["list", "budgets", "--agent", "ada"]);
     assert!(shown.out.starts_with("the agent: 0 of 500 tokens in all"), "{}", shown.out);
-    assert_eq!(shown.out, of_file(&place, &["budget", "--agent", "ada", "show"]).out);
+    assert_eq!(shown.out, of_file(&place, &["list", "budgets", "--agent", "ada"]).out);
 }

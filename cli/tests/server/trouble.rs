@@ -86,7 +86,7 @@ fn an_agent_that_is_not_there_is_said_as_for_a_file() {
     let place = Place::new();
     let told = format!("`{}` holds no agent `eve`; it holds: `ada`, `bob`", place.url);
     let commands: [&[&str]; 5] =
-        [&["status"], &["why"], &["log"], &["waits"], &["trigger", "list"]];
+        [&["status"], &["why"], &["log"], &["list", "waits"], &["trigger", "list"]];
     for args in commands {
         let args = args.iter().copied().chain(["--agent", "eve"]);
         refused(&place.at(args), &[&told]);
@@ -124,7 +124,7 @@ fn a_prompt_needs_only_the_scope_for_it() {
 fn a_token_is_not_sent_where_others_could_read_it() {
     for url in ["http://10.255.255.1", "http://agents.invalid:7171"] {
         refused(&status(url, Some("wks_1")), &[url, "a token is not sent", "`https://`"]);
-        let delivered = ran(&mut program(["deliver", "--server", url, "wkt_1", "x"]));
+        let delivered = ran(&mut program(["send", "deliver", "--server", url, "wkt_1", "x"]));
         refused(&delivered, &[url, "a token is not sent"]);
         assert!(!delivered.err.contains("wkt_1"), "{}", delivered.err);
     }

@@ -137,7 +137,7 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
 
     // A command that needs old entries says where they are. So does a version that cannot use the
     // snapshot.
-    let past = wakeful(["diff", &arg(&path), "--edition", "2026-05-08"]);
+    let past = wakeful(["replay", &arg(&path), "--edition", "2026-05-08"]);
     assert!(
         past.code == 2
             && past.err.contains("which cannot be read")

@@ -20,7 +20,7 @@ use wakeful_core::{
 use wakeful_host::{clock::VirtualClock, ledger::SqliteFile};
 
 use super::agent::{entries, file_with, ledger, observed};
-use crate::program::{Ran, arg, prompt, source, wakeful};
+use crate::program::{Ran, arg, command, prompt, source, wakeful};
 
 /// Plays the heartbeat of `tests/fixtures/stories` into a file.
 pub(crate) fn heartbeat(path: &Path) -> SqliteFile {
@@ -153,8 +153,8 @@ fn an_agent_is_named_where_the_file_holds_several() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
     let file = SqliteFile::open(&path).expect("it opens");
-    for command in ["status", "tasks", "items", "waits", "why", "log", "doctor"] {
-        let ran = wakeful([command, &arg(&path)]);
+    for words in ["status", "list tasks", "list items", "list waits", "why", "log", "doctor"] {
+        let ran = command(words, &[&arg(&path)]);
         let said = format!(
             "error: `{}` holds no agent yet: start one with `wakeful run`, or make one at a server\n",
             path.display()
@@ -169,9 +169,9 @@ fn an_agent_is_named_where_the_file_holds_several() {
         path.display()
     );
     assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
-    for command in ["status", "tasks", "items", "waits", "why", "log", "doctor"] {
-        assert_eq!(wakeful([command, &arg(&path), "--agent", "b"]).code, 0);
-        let ran = wakeful([command, &arg(&path), "--agent", "c"]);
+    for words in ["status", "list tasks", "list items", "list waits", "why", "log", "doctor"] {
+        assert_eq!(command(words, &[&arg(&path), "--agent", "b"]).code, 0);
+        let ran = command(words, &[&arg(&path), "--agent", "c"]);
         let said = format!("error: `{}` holds no agent `c`; it holds: `a`, `b`\n", path.display());
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
     }
@@ -183,14 +183,14 @@ fn all_agents_of_a_file_are_shown_one_after_the_other() {
     let path = folder.path().join("ledger.sqlite");
     let file = SqliteFile::open(&path).expect("it opens");
     ["a", "b"].iter().for_each(|id| drop(observed(id, ledger(&file, id))));
-    for command in ["status", "tasks", "items", "waits", "why", "doctor"] {
-        let both = wakeful([command, &arg(&path)]);
-        assert_eq!(both.code, 0, "{command}: {}", both.err);
-        let each = ["a", "b"].map(|id| wakeful([command, &arg(&path), "--agent", id]).out);
-        assert_eq!(both.out, each.join("\n"), "{command}");
-        let lines = wakeful([command, &arg(&path), "--json"]).out;
+    for words in ["status", "list tasks", "list items", "list waits", "why", "doctor"] {
+        let both = command(words, &[&arg(&path)]);
+        assert_eq!(both.code, 0, "{words}: {}", both.err);
+        let each = ["a", "b"].map(|id| command(words, &[&arg(&path), "--agent", id]).out);
+        assert_eq!(both.out, each.join("\n"), "{words}");
+        let lines = command(words, &[&arg(&path), "--json"]).out;
         let objects = lines.lines().map(serde_json::from_str::<Value>);
-        assert_eq!(objects.filter_map(Result::ok).count(), 2, "{command}: {lines}");
+        assert_eq!(objects.filter_map(Result::ok).count(), 2, "{words}: {lines}");
     }
 }
 
@@ -249,9 +249,9 @@ fn what_is_no_ledger_is_refused_by_every_command_and_left_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let (missing, text) = (folder.path().join("none.sqlite"), folder.path().join("notes.txt"));
     std::fs::write(&text, "notes\n").expect("a text file");
-    for command in ["status", "tasks", "items", "waits", "log", "doctor"] {
+    for words in ["status", "list tasks", "list items", "list waits", "log", "doctor"] {
         let said = |path: &Path| {
-            let ran = wakeful([command, &arg(path)]);
+            let ran = command(words, &[&arg(path)]);
             assert_eq!((ran.code, ran.out.as_str()), (2, ""));
             ran.err.replace(&folder.path().display().to_string(), "")
         };
@@ -489,13 +489,13 @@ fn damage_before_the_snapshot_is_an_error_of_every_command_and_nothing_is_append
         for args in [
             &["status", &ledger][..],
             &["status", &ledger, "--json"],
-            &["tasks", &ledger],
-            &["items", &ledger],
-            &["waits", &ledger],
+            &["list", "tasks", &ledger],
+            &["list", "items", &ledger],
+            &["list", "waits", &ledger],
             &["why", &ledger],
             &["log", &ledger],
             &["export", &ledger, "--output", &out],
-            &["diff", &ledger, "--edition", "2026-05-08"],
+            &["replay", &ledger, "--edition", "2026-05-08"],
             &["archive", &ledger, "--before-snapshot"],
             &["archive", &ledger, "--before-now"],
             &["send", "--ledger", &ledger, "prompt", "hello"],

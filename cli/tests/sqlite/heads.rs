@@ -1,4 +1,4 @@
-//! `wakeful heads`: heads that were kept elsewhere find each ledger that was set back or replaced.
+//! `wakeful list heads`: kept heads find each ledger that was set back or replaced.
 
 use std::{
     fs,
@@ -21,11 +21,11 @@ fn keep(path: &Path, printed: Ran) -> PathBuf {
 }
 
 fn heads(path: &Path) -> Ran {
-    wakeful(["heads", &arg(path), "--json"])
+    wakeful(["list", "heads", &arg(path), "--json"])
 }
 
 fn against(path: &Path, kept: &Path) -> Ran {
-    wakeful(["heads", &arg(path), "--against", &arg(kept)])
+    wakeful(["list", "heads", &arg(path), "--against", &arg(kept)])
 }
 
 /// A copy of the file as it is now, which is whole.
@@ -51,7 +51,7 @@ fn a_kept_head_is_found_while_the_ledger_goes_on_and_after_it_was_archived() {
     let head = wakeful(["doctor", &arg(&path), "--json"]);
     let whole: Value = serde_json::from_str(&head.out).expect("JSON");
     let (seq, chain) = (&whole["head"]["seq"], whole["head"]["chain"].as_str().expect("a hash"));
-    let printed = wakeful(["heads", &arg(&path)]);
+    let printed = wakeful(["list", "heads", &arg(&path)]);
     assert_eq!((printed.code, printed.out), (0, format!("a  {seq}@{chain}\n")));
     let kept = keep(&path, heads(&path));
     // What `doctor` prints has the head too.
@@ -106,7 +106,7 @@ fn a_ledger_that_was_set_back_or_replaced_is_told() {
     assert!(found.out.starts_with("a  not here: entry 9 was kept\n"), "{}", found.out);
 
     let told = |path: &Path| {
-        let ran = wakeful(["heads", &arg(path), "--against", &arg(&kept), "--json"]);
+        let ran = wakeful(["list", "heads", &arg(path), "--against", &arg(&kept), "--json"]);
         let told: Value = serde_json::from_str(&ran.out).expect("one line");
         json!([ran.code, told["agent_id"], told["kept"]["seq"], told["head"]["seq"], told["found"]])
     };
@@ -147,7 +147,7 @@ fn heads_that_cannot_be_read_say_where() {
     };
     let torn = refused(&format!("{line}\n{}", &line[..line.len() - 9]));
     assert!(torn.contains("agent.heads`: ") && torn.contains("line 3 column"), "{torn}");
-    assert!(torn.contains("what `wakeful heads --json` prints"), "{torn}");
+    assert!(torn.contains("what `wakeful list heads --json` prints"), "{torn}");
     let odd = refused(&line.replacen("\"chain\":\"", "\"chain\":\"x", 1));
     assert!(odd.contains("at `head.chain`, line 1 ") && odd.contains("hexadecimal"), "{odd}");
     // Otherwise nothing would be compared, and all be well.

@@ -31,10 +31,10 @@ fn who_looks_at_lines_sees_what_the_file_shows() {
     let (file, lines) = both(folder.path());
     for command in [
         &["why"][..],
-        &["heads"],
+        &["list", "heads"],
         &["log"],
         &["log", "--json"],
-        &["diff", "--edition", "2026-05-08"],
+        &["replay", "--edition", "2026-05-08"],
     ] {
         let [of_file, of_lines] =
             [&file, &lines].map(|path| wakeful(command.iter().copied().chain([path.as_str()])));

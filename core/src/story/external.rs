@@ -1,8 +1,8 @@
 //! The words about external triggers (contract 15). A script has them, and a provider's turn too.
 //!
 //! A story keeps no secrets: the token of a trigger is a word of the story, and the trigger's own
-//! id if the story says none. Its hash is the one that hosts keep, so `wakeful deliver` works with
-//! it.
+//! id if the story says none. Its hash is the one that hosts keep, so `wakeful send deliver` works
+//! with it.
 
 use alloc::string::String;
 use core::fmt::Write;

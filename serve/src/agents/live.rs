@@ -288,10 +288,10 @@ mod tests {
     #[test]
     fn no_token_is_in_a_notice() {
         let token = Token::random().expect("bytes");
-        let notice = format!("deliver to `build` with `wakeful deliver {}`", token.as_str());
+        let notice = format!("deliver to `build` with `wakeful send deliver {}`", token.as_str());
         let shown = without_tokens(&notice);
         assert!(
-            shown.starts_with("deliver to `build` with `wakeful deliver (hidden)`; "),
+            shown.starts_with("deliver to `build` with `wakeful send deliver (hidden)`; "),
             "{shown}"
         );
         assert_eq!(without_tokens("the clock is behind"), "the clock is behind");

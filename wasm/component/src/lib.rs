@@ -4,7 +4,7 @@
 mod agent;
 mod imports;
 
-#[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
+#[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all, clippy::unwrap_used)]
 mod bindings;
 
 #[allow(unsafe_code, unreachable_pub, clippy::all)]

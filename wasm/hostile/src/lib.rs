@@ -3,7 +3,7 @@
 
 mod misdeed;
 
-#[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
+#[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all, clippy::unwrap_used)]
 #[path = "../../component/src/bindings.rs"]
 mod bindings;
 

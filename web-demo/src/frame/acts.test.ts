@@ -18,13 +18,13 @@ test("each act has the command that does it to the agent of a file", () => {
     [asked("speak", null, "agent_parked"), `wakeful send ${at} prompt 'what you want to say'`],
     [asked("start", null, "stopped"), `wakeful send ${at} start`],
     [asked("start", null, "overdue"), `wakeful run ${at}`],
-    [asked("deliver", "ci"), `wakeful send ${at} deliver ci 'what you want to say'`],
+    [asked("deliver", "ci"), `wakeful send ${at} deliver --trigger ci 'what you want to say'`],
     [
       asked("give_up", "build", "task_silent"),
       `wakeful send ${at} fact '{"fact":"task_interrupted","task_id":"build"}'`,
     ],
-    [asked("grant", null, "budget_spent"), `wakeful budget ${at} grant --tokens 10000`],
-    [asked("grant", "w", "budget_spent"), `wakeful budget ${at} grant --tokens 10000 --item w`],
+    [asked("grant", null, "budget_spent"), `wakeful send ${at} grant --tokens 10000`],
+    [asked("grant", "w", "budget_spent"), `wakeful send ${at} grant --tokens 10000 --item w`],
   ] as const) {
     assert.equal(commandFor(what, FILE), command);
     assert.notEqual(adviceFor(what, FILE), "");

@@ -75,9 +75,9 @@ export function commandFor(asked: Asked, place: Place, words = NO_WORDS): string
       }
       return place.in === "file" ? processOf(place) : null;
     case "deliver":
-      return `wakeful send ${at} deliver ${quoted(id ?? "TRIGGER")} ${quoted(words)}`;
+      return `wakeful send ${at} deliver --trigger ${quoted(id ?? "TRIGGER")} ${quoted(words)}`;
     case "grant":
-      return `wakeful budget ${at} grant --tokens 10000${id == null ? "" : ` --item ${quoted(id)}`}`;
+      return `wakeful send ${at} grant --tokens 10000${id == null ? "" : ` --item ${quoted(id)}`}`;
     case "give_up":
       return `wakeful send ${at} fact ${quoted(lost(id ?? "TASK"))}`;
     default:

@@ -140,7 +140,7 @@ pub(super) struct AgentsArg {
     ledger: PlaceArg,
     #[command(flatten)]
     server: ServerArgs,
-    /// The agent [default: the only one; `status`, `tasks`, `items` and `waits` take all]
+    /// The agent [default: the only one; `status` and `list` take all]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }
@@ -149,11 +149,6 @@ impl AgentsArg {
     /// The place of the agents.
     pub(super) fn place(&self) -> Result<Place, CliError> {
         self.server.place(self.ledger.path())
-    }
-
-    /// Opens the agent's ledger for reading only, and verifies it.
-    pub(super) fn open(&self, place: &Place) -> Result<(AgentId, Stored), CliError> {
-        to_read(place, self.agent.as_deref())
     }
 
     /// Opens the agent's ledger for reading only. The caller verifies what it reads.

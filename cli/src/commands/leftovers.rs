@@ -1,4 +1,4 @@
-//! `wakeful gc`: removes what ended tasks left on the disk.
+//! `wakeful list leftovers`: removes what ended tasks left on the disk.
 
 use std::{env, path::PathBuf, time::Duration};
 
@@ -38,11 +38,11 @@ use super::{
     \x20 1  something could not be removed\n\
     \x20 2  the ledger cannot be read; nothing was removed\n\n\
     Examples:\n\
-    \x20 wakeful gc agents.sqlite\n\
-    \x20 wakeful gc agents.sqlite --yes\n\
-    \x20 wakeful gc agents.sqlite --older-than 36h --keep-bytes 200M --yes\n\
-    \x20 wakeful gc postgres://me@db.example/fleet --home /var/lib/wakeful --yes")]
-pub(super) struct Gc {
+    \x20 wakeful list leftovers agents.sqlite\n\
+    \x20 wakeful list leftovers agents.sqlite --yes\n\
+    \x20 wakeful list leftovers agents.sqlite --older-than 36h --keep-bytes 200M --yes\n\
+    \x20 wakeful list leftovers postgres://me@db.example/fleet --home /var/lib/wakeful --yes")]
+pub(super) struct Leftovers {
     #[command(flatten)]
     ledger: NamedPlace,
     /// The agents' own folder on this machine [default: the ledger's path with `.home`]
@@ -61,7 +61,7 @@ pub(super) struct Gc {
     /// Remove what is listed as going
     #[arg(long)]
     yes: bool,
-    /// The policy of the agent's commands [default: what `wakeful policy` prints]
+    /// The policy of the agent's commands [default: what `wakeful print policy` prints]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// What keeps git in the repository while it looks at worktrees
@@ -93,7 +93,7 @@ enum Told {
     Failed,
 }
 
-impl Gc {
+impl Leftovers {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let ledger = self.ledger.path();
         if Format::from_file(ledger) == Some(Format::Lines) {

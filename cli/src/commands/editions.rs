@@ -1,12 +1,10 @@
-//! `wakeful diff`: shows where another edition of the rules would have decided differently in an
-//! existing ledger.
+//! Where another edition of the rules would have decided differently in an existing ledger, for
+//! `wakeful replay --edition`.
 
-use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    host::Scheduler,
-    host::past::DecisionFrom,
-    id::Seq,
+    host::{Ledger, Scheduler, SchedulerError, past::DecisionFrom},
+    id::{AgentId, Seq},
     json,
     machine::Options,
     record::{decision::DecisionKind, edition::Edition},
@@ -15,39 +13,10 @@ use wakeful_core::{
 use wakeful_host::{clock::VirtualClock, provider::Elsewhere};
 
 use super::{
-    CliError, Verdict,
-    ledger::AgentsArg,
-    rules::edition,
+    Verdict,
     status::counted,
     style::{self, FAINT, GOOD, painted},
 };
-
-#[derive(Args)]
-#[command(after_help = "\
-    The ledger is only read. After each entry, the command compares two decisions at the run \
-    loop's next boundary: the decision by the edition that the ledger has there, and the \
-    decision by the other edition. Each entry is asked on its own, because it is unknown what \
-    the agent would have done after the first difference.\n\n\
-    --json prints one array of {from, to, decides: {decision, rule, reason}, would_decide: \
-    {decision, rule, reason}}.\n\n\
-    Exit codes:\n\
-    \x20 0  no decision differs\n\
-    \x20 1  a decision differs\n\
-    \x20 2  the ledger cannot be read\n\n\
-    Examples:\n\
-    \x20 wakeful diff agent.sqlite --edition 2026-05-08\n\
-    \x20 wakeful diff agent.sqlite --edition 2026-05-08 --json\n\
-    \x20 wakeful diff --server http://127.0.0.1:7171 --agent ada --edition 2026-05-08")]
-pub(super) struct Diff {
-    #[command(flatten)]
-    ledger: AgentsArg,
-    /// The edition to compare with
-    #[arg(long, value_parser = edition)]
-    edition: Edition,
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
-}
 
 /// A range of entries, the decision after each of them, and the decision by the other edition.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -71,26 +40,27 @@ impl From<&DecisionFrom> for Decided {
     }
 }
 
-impl Diff {
-    pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let place = self.ledger.place()?;
-        let (agent, ledger) = self.ledger.open(&place)?;
-        let unreadable = |why| place.unreadable(&agent, why);
-        // Nothing is proposed, so no entry gets this time.
-        let clock = VirtualClock::at(Timestamp::from_nanos(0));
-        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)
-            .map_err(unreadable)?;
-        let end = living.state().head().seq;
-        let mut under = |edition| living.decisions_in(Seq(1)..=end, edition).map_err(unreadable);
-        let (own, other) = (under(None)?, under(Some(self.edition))?);
-        let found = differences(&own, &other, end);
-        if self.json {
-            say!("{}", json::write(&found));
-        } else {
-            print(&found, self.edition, end);
-        }
-        Ok(if found.is_empty() { Verdict::Well } else { Verdict::Differs })
+/// Compares the decisions after each entry of a ledger with those by another edition, and prints
+/// where they differ.
+pub(super) fn compare<L: Ledger>(
+    agent: &AgentId,
+    ledger: L,
+    edition: Edition,
+    json: bool,
+) -> Result<Verdict, SchedulerError> {
+    // Nothing is proposed, so no entry gets this time.
+    let clock = VirtualClock::at(Timestamp::from_nanos(0));
+    let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)?;
+    let end = living.state().head().seq;
+    let own = living.decisions_in(Seq(1)..=end, None)?;
+    let other = living.decisions_in(Seq(1)..=end, Some(edition))?;
+    let found = differences(&own, &other, end);
+    if json {
+        say!("{}", json::write(&found));
+    } else {
+        print(&found, edition, end);
     }
+    Ok(if found.is_empty() { Verdict::Well } else { Verdict::Differs })
 }
 
 /// The ranges in which two lists of decisions differ, up to the last entry. Each decision holds
