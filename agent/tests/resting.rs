@@ -165,16 +165,21 @@ fn what_is_said_while_it_rests_is_heard_when_it_is_opened() {
 
 #[test]
 fn an_idle_agent_ends_before_its_timer_and_is_opened_for_it() {
-    let host = Host::new();
-    host.live(None);
-    host.hear(&json!({ "fact": "timer_created", "timer_id": "later", "duration_ms": 1_500,
-        "summary": "look again" }));
-    let mut agent = host.open();
-    assert_eq!(agent.live(Until::Idle).expect("it lives"), Ending::Rested);
-    let due = agent.next_wake().expect("the engine answers").expect("a timer runs");
+    let now = || wakeful_core::host::Clock::now(&mut SystemClock);
+    // On a slow machine a timer may be due before the agent is idle: then it is a longer one.
+    let idle = [1_500, 15_000, 150_000].into_iter().find_map(|duration| {
+        let host = Host::new();
+        host.live(None);
+        host.hear(&json!({ "fact": "timer_created", "timer_id": "later", "duration_ms": duration,
+            "summary": "look again" }));
+        let mut agent = host.open();
+        assert_eq!(agent.live(Until::Idle).expect("it lives"), Ending::Rested);
+        let due = agent.next_wake().expect("the engine answers")?;
+        (now() < due).then_some((host, agent, due))
+    });
+    let (host, agent, due) = idle.expect("it does not wait for the timer");
     assert_eq!(host.turns(), 0, "it did not wait for it");
-    let now = wakeful_core::host::Clock::now(&mut SystemClock);
-    let left = due.as_nanos().saturating_sub(now.as_nanos()).max(0);
+    let left = due.as_nanos().saturating_sub(now().as_nanos()).max(0);
     std::thread::sleep(Duration::from_nanos(left.unsigned_abs()));
     drop(agent);
     assert_eq!(host.live(None), Ending::Rested);

@@ -125,7 +125,7 @@ fn run(said: &[Said], folder: &Path) -> Vec<String> {
         std::env::var("PATH").expect("a path")
     );
     let output = Command::new("timeout")
-        .args(["300", "bash", "-c", &format!("exec 2>&1\n{script}")])
+        .args(["3000", "bash", "-c", &format!("exec 2>&1\n{script}")])
         .current_dir(folder)
         .env("PATH", path)
         .env_remove("WAKEFUL_GUEST")

@@ -14,8 +14,8 @@ use ureq::{Agent, Body, http::Response};
 
 use crate::program::{arg, source, wakeful};
 
-/// Longer than anything here takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A limit only for tests that hang: none depends on how fast the machine is.
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A folder with a store, and a server over it.
 pub(crate) struct Served {
@@ -205,7 +205,7 @@ fn a_server_lives_on_when_nobody_reads_what_it_prints() {
     let told = lines.next().expect("a line").expect("text");
     assert!(told.contains("cannot write to standard output"), "{told}");
     let ran = Command::new("curl")
-        .args(["-s", "--max-time", "60", "--unix-socket", &arg(&socket)])
+        .args(["-s", "--max-time", "600", "--unix-socket", &arg(&socket)])
         .arg("http://localhost/v1/agents")
         .output()
         .expect("curl starts");
@@ -360,7 +360,7 @@ fn a_process_of_the_same_user_needs_no_token_over_the_socket() {
     let served = Served::new(&[]);
     let socket = served.folder.path().join("agents.sqlite.sock");
     let ran = Command::new("curl")
-        .args(["-s", "--max-time", "60", "--unix-socket", &arg(&socket)])
+        .args(["-s", "--max-time", "600", "--unix-socket", &arg(&socket)])
         .arg("http://localhost/v1/agents")
         .output()
         .expect("curl starts");

@@ -23,12 +23,12 @@ const LIMITS: Limits = Limits {
     memory_bytes: 64 << 20,
     fuel_per_call: 1 << 40,
     fuel_per_page: 0,
-    call_ms: 1_000,
+    call_ms: 5_000,
     payload_bytes: 100_000,
     append_bytes: 1_000_000,
     host_calls: 1_000,
 };
-const SLOW: Duration = Duration::from_millis(1_300);
+const SLOW: Duration = Duration::from_millis(5_300);
 
 /// A ledger that stores at once, but may return late. Clones share it.
 #[derive(Clone, Default)]

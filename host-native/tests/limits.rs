@@ -43,7 +43,7 @@ const SMALL: Limits = Limits {
     memory_bytes: 8 << 20,
     fuel_per_call: 50_000_000,
     fuel_per_page: 1_000,
-    call_ms: 5_000,
+    call_ms: 600_000,
     payload_bytes: 100_000,
     append_bytes: 150_000,
     host_calls: 100,
@@ -141,14 +141,14 @@ struct Waiting;
 
 impl Clock for Waiting {
     fn now(&mut self) -> Timestamp {
-        waiting::during(|| thread::sleep(Duration::from_millis(200)));
+        waiting::during(|| thread::sleep(Duration::from_secs(1)));
         start()
     }
 }
 
 #[test]
 fn time_in_which_the_host_waits_for_something_else_does_not_count() {
-    let limits = Limits { call_ms: 100, fuel_per_call: u64::MAX, ..SMALL };
+    let limits = Limits { call_ms: 2_500, fuel_per_call: u64::MAX, ..SMALL };
     let agent = || {
         Sandbox::new(&hostile(), MemoryLedger::default(), Waiting, Elsewhere, limits)
             .expect("an instance")
@@ -158,7 +158,7 @@ fn time_in_which_the_host_waits_for_something_else_does_not_count() {
     let mut waited = agent();
     waited.propose("now 1").expect("only waiting takes long");
     let why = waited.propose("loop").expect_err("an endless loop");
-    assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 100 });
+    assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 2_500 });
 }
 
 #[test]

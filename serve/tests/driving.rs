@@ -9,20 +9,13 @@ fn completed(run: &Value, text: &str) -> Value {
     json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed", "last_assistant_message": text })
 }
 
-fn turn(place: &Place, agent: &str) -> Value {
-    let path = format!("/v1/agents/{agent}/turn");
-    let (status, turn) = place.send("GET", &path, &place.operator, "", &[("prefer", "wait=10")]);
-    assert_eq!(status, 200, "{turn}");
-    turn
-}
-
 #[test]
 fn a_host_asks_for_the_turn_runs_it_and_reports() {
     let place = place();
     place.make("eva");
     assert_eq!(place.ask("/v1/agents/eva/turn").0, 204);
     assert_eq!(place.say("eva", "look at the build").0, 200);
-    let asked = turn(&place, "eva");
+    let asked = place.open_turn("eva");
     assert_eq!(asked["message"]["body"]["text"], "look at the build");
     assert_eq!(place.ask("/v1/turns").1, json!([{ "agent_id": "eva" }]));
     let said = place.report("eva", &completed(&asked["run_id"], "It is green."));
@@ -41,16 +34,16 @@ fn a_message_may_wait_for_the_end_of_its_turn() {
     let body = json!({ "text": "how is it?" }).to_string();
     let heard = std::thread::scope(|scope| {
         let heard = scope.spawn(|| {
-            let wait = [("prefer", "wait=20"), ("idempotency-key", "k")];
+            let wait = [("prefer", "wait=60"), ("idempotency-key", "k")];
             place.send("POST", "/v1/agents/eva/messages", &place.operator, &body, &wait)
         });
-        let asked = turn(&place, "eva");
+        let asked = place.open_turn("eva");
         place.report("eva", &completed(&asked["run_id"], "Fine."));
         heard.join().expect("an answer")
     });
     assert_eq!((heard.0, &heard.1["turn"]["last_assistant_message"]), (200, &json!("Fine.")));
     // Asked again under its key, long after: the same turn.
-    let wait = [("prefer", "respond-async, wait=5"), ("idempotency-key", "k")];
+    let wait = [("prefer", "respond-async, wait=60"), ("idempotency-key", "k")];
     let again = place.send("POST", "/v1/agents/eva/messages", &place.operator, &body, &wait);
     assert_eq!((again.0, &again.1["turn"]["last_assistant_message"]), (200, &json!("Fine.")));
     assert_eq!(again.1["reason"], "duplicate");
@@ -65,10 +58,10 @@ fn a_restart_of_the_server_interrupts_no_turn_that_runs_elsewhere() {
     let mut place = place();
     place.make("eva");
     place.say("eva", "take your time");
-    let before = turn(&place, "eva");
+    let before = place.open_turn("eva");
     place.stop();
     place.start(With::default());
-    let after = turn(&place, "eva");
+    let after = place.open_turn("eva");
     assert_eq!(after, before, "the same request, decided again");
     let said = place.report("eva", &completed(&before["run_id"], "Done."));
     assert_eq!(said["answer"], "accepted");
@@ -78,12 +71,12 @@ fn a_restart_of_the_server_interrupts_no_turn_that_runs_elsewhere() {
     assert_eq!(restarts(&place), 1);
     // When the host itself begins anew, it says so.
     place.say("eva", "again");
-    turn(&place, "eva");
+    place.open_turn("eva");
     let body = r#"{"action":"restart"}"#;
     let (status, said) = place.post("/v1/agents/eva/control", &place.operator, body);
     assert_eq!((status, &said["answer"]), (200, &json!("accepted")));
     assert_eq!(restarts(&place), 2);
-    let next = turn(&place, "eva");
+    let next = place.open_turn("eva");
     assert_eq!(next["interrupted_runs"].as_array().expect("runs").len(), 1);
 }
 
@@ -92,7 +85,7 @@ fn a_timer_wakes_an_agent_that_nobody_asked() {
     let place = place();
     place.make("eva");
     place.report("eva", &json!({ "fact": "timer_created", "timer_id": "t", "duration_ms": 300 }));
-    let asked = turn(&place, "eva");
+    let asked = place.open_turn("eva");
     assert_eq!(asked["message"]["kind"], "timer_tick");
 }
 
@@ -103,10 +96,10 @@ fn a_state_that_was_dropped_from_memory_is_no_restart() {
     let place = Place::with(with);
     place.make("eva");
     place.say("eva", "hello");
-    let asked = turn(&place, "eva");
+    let asked = place.open_turn("eva");
     // Longer than the time between two looks for states to drop.
     std::thread::sleep(std::time::Duration::from_millis(2_500));
-    assert_eq!(turn(&place, "eva"), asked);
+    assert_eq!(place.open_turn("eva"), asked);
     place.report("eva", &completed(&asked["run_id"], "Hi."));
     let lines = place.lines("eva");
     let restarts = lines.iter().filter(|line| line.contains(r#""runtime_restarted""#)).count();
@@ -125,7 +118,7 @@ fn an_agent_that_another_process_drives_is_observed_until_that_one_ends() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(place.ask("/v1/agents/ada/turn").0, 204);
     owned.release().expect("it writes");
-    assert_eq!(turn(&place, "ada")["message"]["body"]["text"], "who hears this?");
+    assert_eq!(place.open_turn("ada")["message"]["body"]["text"], "who hears this?");
 }
 
 #[test]
@@ -144,7 +137,7 @@ fn agents_are_listed_in_pages_and_put_away() {
     assert_eq!((names(&second), &second["next"]), (vec!["eva".to_owned()], &Value::Null));
     assert_eq!(second["agents"][0]["turns"], "elsewhere");
     place.say("eva", "hello");
-    turn(&place, "eva");
+    place.open_turn("eva");
     until("it is listed as active", || names(&list("?posture=active_turn")) == ["eva"]);
     let (status, problem) = place.send("DELETE", "/v1/agents/eva", &place.operator, "", &[]);
     assert_eq!((status, &problem["code"]), (409, &json!("wrong_state")));

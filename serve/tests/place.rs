@@ -220,6 +220,20 @@ impl Place {
         summary
     }
 
+    /// The turn of an agent that its host runs, once there is one.
+    pub(crate) fn open_turn(&self, agent: &str) -> Value {
+        let path = format!("/v1/agents/{agent}/turn");
+        let mut turn = Value::Null;
+        until("a turn is open", || {
+            let wait = [("prefer", "wait=60")];
+            let (status, found) = self.send("GET", &path, &self.operator, "", &wait);
+            assert!(status == 200 || status == 204, "{found}");
+            turn = found;
+            status == 200
+        });
+        turn
+    }
+
     /// The stored lines of an agent.
     pub(crate) fn lines(&self, agent: &str) -> Vec<String> {
         let path = format!("/v1/agents/{agent}/entries?until=head");
@@ -232,11 +246,14 @@ fn driver(file: &SqliteFile, name: &str) -> Driver {
     Driver::drive(AgentOptions::new(name.into()), ledger, SystemClock, Elsewhere).expect("it opens")
 }
 
+/// A limit only for tests that hang: none depends on how fast the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
+
 /// Waits until something is so.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(20), "in 20 s not: {what}");
+        assert!(began.elapsed() < PATIENCE, "not: {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -77,8 +77,7 @@ fn what_is_delivered_to_an_address_wakes_the_agent_once() {
         let delivered = place.send("POST", path, "", r#"{"status":"green"}"#, &github);
         assert_eq!(delivered, (202, json!({ "accepted": true })));
     }
-    let wait = [("prefer", "wait=10")];
-    let turn = place.send("GET", "/v1/agents/eva/turn", &place.operator, "", &wait).1;
+    let turn = place.open_turn("eva");
     assert_eq!(turn["message"]["body"]["value"], json!({ "status": "green" }));
     let listed = place.ask("/v1/agents/eva/triggers").1;
     assert_eq!(listed[0]["delivery_count"], 1);

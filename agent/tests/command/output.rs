@@ -1,10 +1,6 @@
 //! The output of commands, and what is kept of it.
 
-use std::{
-    fs,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs, sync::Arc};
 
 use wakeful_agent::{
     command::{Limits, STREAM_BYTES, Spec},
@@ -16,7 +12,14 @@ use super::{Home, ended, eventually};
 #[test]
 fn the_streams_are_kept_apart_and_together_in_the_order_in_which_they_come() {
     let home = Home::new();
-    let (running, exit) = home.run("echo out; sleep 0.1; echo err >&2; sleep 0.1; echo out again");
+    let until = |name: &str| format!("until test -e {name}; do sleep 0.02; done");
+    let cmd = format!("echo out; {}; echo err >&2; {}; echo out again", until("one"), until("two"));
+    let running = home.start(&home.spec(&cmd), &Limits::default());
+    eventually("the first line", || running.stdout().text == "out\n");
+    fs::write(home.path("one"), "").expect("a file");
+    eventually("the second line", || running.stderr().text == "err\n");
+    fs::write(home.path("two"), "").expect("a file");
+    let exit = ended(&running);
     assert_eq!(running.stdout().text, "out\nout again\n");
     assert_eq!(running.stderr().text, "err\n");
     assert_eq!(fs::read_to_string(running.output()).expect("a file"), "out\nerr\nout again\n");
@@ -34,11 +37,10 @@ fn output_can_be_read_while_the_command_runs() {
 }
 
 #[test]
-fn a_flood_is_capped_quickly_and_the_command_goes_on_to_its_end() {
+fn a_flood_is_capped_and_the_command_goes_on_to_its_end() {
     const FLOOD: u64 = 100 * 1024 * 1024;
     const CAP: u64 = 64 * 1024;
     let home = Home::new();
-    let started = Instant::now();
     let spec = home.spec(&format!(
         "echo first; yes 'a line of the flood' | head -c {FLOOD}; echo; echo last; exit 4"
     ));
@@ -61,7 +63,6 @@ fn a_flood_is_capped_quickly_and_the_command_goes_on_to_its_end() {
         1,
         "a preview is as long as allowed"
     );
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }
 
 #[test]

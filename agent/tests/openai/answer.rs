@@ -89,9 +89,23 @@ impl Answer {
     }
 
     /// A complete stream in which the model calls these tools, each with its name and arguments.
+    ///
+    /// A call that names no limit for its wait gets a long one. The usual ones are for people who
+    /// wait, and a slow machine may need more.
     pub(crate) fn calls(calls: &[(&str, Value)]) -> Self {
         let begun =
             calls.iter().enumerate().fold(Events::new(), |events, (index, (name, arguments))| {
+                let mut arguments = arguments.clone();
+                let limit = match *name {
+                    "ExecCommand" => "yield_time_ms",
+                    "TaskOutput" => "timeout_ms",
+                    _ => "",
+                };
+                if let Value::Object(given) = &mut arguments
+                    && !limit.is_empty()
+                {
+                    given.entry(limit).or_insert(json!(600_000));
+                }
                 events
                     .call(index, &format!("call-{index}"), name)
                     .arguments(index, &arguments.to_string())

@@ -8,12 +8,14 @@ use std::{
 };
 
 use serde_json::json;
-use wakeful_agent::openai::{ChatError, EndpointOptions, Finish, Phase, Round, Unreachable};
+use wakeful_agent::openai::{
+    ChatError, EndpointOptions, Finish, Patience, Phase, Round, Unreachable,
+};
 
 use super::{
     KEY, Seen,
     answer::{Answer, Events, Length},
-    ask, ask_watched, endpoint, failure, options,
+    ask, ask_watched, endpoint, failure, in_time, options,
     server::Server,
     with,
 };
@@ -249,37 +251,45 @@ fn a_server_without_tls_where_tls_is_asked_for_is_said() {
     serving.join().unwrap();
 }
 
-/// The error after a server's silence, the time it took, and the number of requests.
-fn silent(answer: fn() -> Answer) -> (ChatError, Duration, usize) {
+/// The error after a server's silence, with two tries. There must be this many requests.
+fn silent(requests: usize, patience: Patience, answer: fn() -> Answer) -> ChatError {
     let server = Server::scripted(move |_| answer());
     let mut options = options(&server);
-    options.patience.first_byte = Duration::from_millis(300);
-    options.patience.idle = Duration::from_millis(150);
+    options.patience = patience;
     options.retries.most = 1;
-    let begun = Instant::now();
     let why = failure(&with(options));
-    let took = begun.elapsed();
+    // The server may read a request after its client has left.
+    server.wait_for_requests(requests);
     server.wait_until_left();
-    (why, took, server.received().len())
+    assert_eq!(server.received().len(), requests);
+    why
 }
+
+/// Limits that no test waits for.
+const LONG: Patience = Patience {
+    connect: Duration::from_mins(10),
+    first_byte: Duration::from_mins(10),
+    idle: Duration::from_mins(10),
+    total: Duration::from_mins(10),
+};
 
 #[test]
 fn silence_before_the_answer_is_tried_again_and_then_said() {
     let head_only = || Answer::says("Hi").silent_after(0);
     let slow_head = || Answer::says("Hi").slow_head(Duration::from_millis(400));
     for answer in [Answer::never, head_only, slow_head] {
-        let (why, took, requests) = silent(answer);
+        let begun = Instant::now();
+        let why = silent(2, Patience { first_byte: Duration::from_millis(300), ..LONG }, answer);
         let ChatError::GaveUp { attempts: 2, why: last } = &why else { panic!("{why:?}") };
         assert!(matches!(**last, ChatError::TimedOut { phase: Phase::FirstByte, .. }), "{last:?}");
         assert!(why.to_string().contains("took longer than 0.3 s to begin its answer"), "{why}");
-        assert_eq!(requests, 2);
-        assert!(took >= Duration::from_millis(600) && took < Duration::from_secs(5), "{took:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(600), "{:?}", begun.elapsed());
     }
 }
 
 #[test]
 fn silence_within_the_answer_ends_it() {
-    let (why, took, requests) = silent(|| {
+    let why = silent(1, Patience { idle: Duration::from_millis(150), ..LONG }, || {
         let whole = Answer::stream(Events::new().text("First").text("Second"));
         let at = whole.bytes_before("Second");
         whole.silent_after(at)
@@ -287,8 +297,6 @@ fn silence_within_the_answer_ends_it() {
     let ChatError::CutOff { partial, why } = why else { panic!("{why:?}") };
     assert_eq!(partial.text.as_deref(), Some("First"));
     assert!(matches!(*why, ChatError::TimedOut { phase: Phase::Idle, .. }), "{why:?}");
-    assert_eq!(requests, 1);
-    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[test]
@@ -365,12 +373,15 @@ fn signs_of_life_are_no_output() {
         let after_text =
             Answer::stream(after_text).in_pieces_of(bytes.max(first), Duration::from_millis(20));
 
-        let server = Server::answering([answer, Answer::says("Hi")]);
+        // A slow machine may need more than one request for the second answer.
+        let answers = [answer].into_iter().chain((0..20).map(|_| Answer::says("Hi")));
+        let server = Server::answering(answers);
         let mut waiting = options(&server);
         waiting.patience.first_byte = Duration::from_millis(200);
+        waiting.retries.most = 20;
         let mut seen = Seen::default();
         let round = ask_watched(&with(waiting), &mut seen).unwrap();
-        assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 2));
+        assert_eq!(round.text.as_deref(), Some("Hi"));
         assert!(seen.retries[0].2.contains("took longer than 0.2 s to begin its answer"));
 
         let server = Server::answering([after_text]);
@@ -406,15 +417,20 @@ fn a_thought_renews_the_deadline_and_a_request_has_a_total_time() {
     };
     let bytes = Answer::stream(thoughts(1)).body_len();
     let slow = move |events| Answer::stream(events).in_pieces_of(bytes, Duration::from_millis(20));
-    let server = Server::answering([slow(thoughts(40).text("Hi").finish("stop").done())]);
-    let mut waiting = options(&server);
-    waiting.patience.first_byte = Duration::from_millis(400);
-    waiting.patience.idle = Duration::from_millis(400);
-    let round = ask(&with(waiting.clone())).unwrap();
-    assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 1));
+    let (round, ()) = in_time(|limit| {
+        // Together the pauses are longer than the limit for each of them.
+        let answer = Answer::stream(thoughts(40).text("Hi").finish("stop").done());
+        let server = Server::answering([answer.in_pieces_of(bytes, limit / 20)]);
+        let mut waiting = options(&server);
+        waiting.patience.first_byte = limit;
+        waiting.patience.idle = limit;
+        waiting.retries.most = 0;
+        (ask(&with(waiting)), ())
+    });
+    assert_eq!(round.unwrap().text.as_deref(), Some("Hi"));
 
     let server = Server::scripted(move |_| slow(thoughts(100)));
-    waiting.base_url = server.url();
+    let mut waiting = options(&server);
     waiting.patience.total = Duration::from_millis(600);
     waiting.retries.most = 1;
     let why = failure(&with(waiting));

@@ -11,7 +11,7 @@ use wakeful_agent::openai::{Extra, Finish, Round, Timing, ToolCall, Usage};
 use super::{
     Seen,
     answer::{Answer, Events, Length},
-    ask, ask_watched, endpoint, options,
+    ask, ask_watched, endpoint, in_time, options,
     server::Server,
     with,
 };
@@ -125,16 +125,17 @@ fn a_slow_stream_is_waited_for_as_long_as_something_comes() {
     let answer = Answer::says("One after the other");
     let pieces = 24;
     let size = answer.body_len().div_ceil(pieces);
-    let server = Server::answering([answer.in_pieces_of(size, Duration::from_millis(50))]);
-    let mut options = options(&server);
-    options.patience.first_byte = Duration::from_secs(1);
-    options.patience.idle = Duration::from_secs(1);
-    let begun = Instant::now();
-    let round = ask(&with(options)).unwrap();
-    assert_eq!(round.text.as_deref(), Some("One after the other"));
     // Together the pauses are longer than the limit for each of them.
-    assert!(begun.elapsed() > Duration::from_millis(1_100), "{:?}", begun.elapsed());
-    assert!(round.timing.total_ms >= 1_100, "{:?}", round.timing);
+    let (round, limit) = in_time(|limit| {
+        let server = Server::answering([answer.clone().in_pieces_of(size, limit / 20)]);
+        let mut options = options(&server);
+        options.patience.first_byte = limit;
+        options.patience.idle = limit;
+        (ask(&with(options)), limit)
+    });
+    let round = round.unwrap();
+    assert_eq!(round.text.as_deref(), Some("One after the other"));
+    assert!(u128::from(round.timing.total_ms) > limit.as_millis(), "{:?}", round.timing);
     assert!(round.timing.first_token_ms.unwrap() < round.timing.total_ms, "{:?}", round.timing);
     assert_eq!(round.timing.attempts, 1);
 }
@@ -146,6 +147,6 @@ fn a_round_is_over_at_done_though_the_server_keeps_the_connection() {
     let server = Server::answering([answer.silent_after(length)]);
     let begun = Instant::now();
     assert_eq!(ask(&endpoint(&server)).unwrap().text.as_deref(), Some("Done."));
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
     server.wait_until_left();
 }

@@ -6,8 +6,6 @@ use std::{
     path::PathBuf,
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -20,8 +18,8 @@ use wakeful_core::record::{
 
 use super::{
     model::Asked,
-    place::Place,
-    tasks::{lives, task_of, tasks},
+    place::{Place, eventually},
+    tasks::{lives, task_of, tasks, until},
     turns::{calls, output},
 };
 use crate::{
@@ -63,30 +61,20 @@ pub(super) fn in_worktree(message: &str) -> (&'static str, Value) {
     ("SpawnAgent", json!({ "initial_message": message, "workspace_mode": "worktree" }))
 }
 
+/// How long a turn waits for a command that must end within it.
+const LONG: u64 = 600_000;
+
 fn exec(cmd: &str, yield_time_ms: u64) -> (&'static str, Value) {
     ("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": yield_time_ms }))
 }
 
 /// A command that waits for a file.
 fn wait_for(file: &str) -> (&'static str, Value) {
-    exec(
-        &format!(
-            "for i in $(seq 500); do test -e {file} && break; sleep 0.02; done; test -e {file}"
-        ),
-        30_000,
-    )
+    exec(&until(file), LONG)
 }
 
 pub(super) fn is_goal(asked: &Asked) -> bool {
     asked.trigger().starts_with("[operator]")
-}
-
-pub(super) fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < until, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -106,7 +94,7 @@ fn a_child_is_supervised_while_it_works_and_its_last_words_wake_its_parent() {
                     ("TaskStatus", json!({ "task_id": task })),
                     ("AgentGet", json!({})),
                     look,
-                    exec("touch go", 10_000),
+                    exec("touch go", LONG),
                     wait,
                 ])
             }
@@ -164,7 +152,7 @@ fn a_child_is_supervised_while_it_works_and_its_last_words_wake_its_parent() {
 fn a_follow_up_reaches_a_child_that_waits_for_its_operator_and_ends_that_wait() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) if asked.trigger().contains("Paint it.") => Answer::calls(&[
-            exec("touch asks", 10_000),
+            exec("touch asks", LONG),
             ("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" })),
         ]),
         (true, ..) => Answer::says(&format!("Painted, for I was told: {}", asked.trigger())),
@@ -294,7 +282,7 @@ fn a_child_whose_host_is_killed_in_its_turn_goes_on_and_nothing_is_done_twice() 
     let place =
         Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
             (true, _, 0) if !asked.is_told("interrupted") => {
-                Answer::calls(&[exec("echo once >> done", 10_000)])
+                Answer::calls(&[exec("echo once >> done", LONG)])
             }
             (true, _, 1) if !was_asked.swap(true, Ordering::SeqCst) => Answer::never(),
             (true, ..) => {
@@ -315,9 +303,10 @@ fn a_child_whose_host_is_killed_in_its_turn_goes_on_and_nothing_is_done_twice() 
 #[test]
 fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_interrupted() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) if asked.trigger().contains("Do it.") => {
-            Answer::calls(&[exec("echo 402.0417 > pid; exec sleep 402.0417", 200)])
-        }
+        (true, _, 0) if asked.trigger().contains("Do it.") => Answer::calls(&[
+            exec("echo 402.0417 > pid.new; mv pid.new pid; exec sleep 402.0417", 200),
+            wait_for("pid"),
+        ]),
         (true, ..) if asked.trigger().contains("Do it.") => Answer::says("It runs."),
         (true, ..) => Answer::says(&format!("I was told: {}", asked.trigger())),
         (_, true, 0) => Answer::calls(&[spawn("Do it.")]),
@@ -343,7 +332,7 @@ fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_inter
 fn with_three_worktrees() -> Place {
     Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) if asked.trigger().contains("Change.") => {
-            Answer::calls(&[exec("echo new > new.txt", 10_000)])
+            Answer::calls(&[exec("echo new > new.txt", LONG)])
         }
         (true, ..) => {
             let folder = workspace(asked);
@@ -488,7 +477,8 @@ fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
         matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
             .then_some(())
     });
-    let pid = fs::read_to_string(pid).expect("the command has started");
+    eventually("the command has started", || pid.is_file());
+    let pid = fs::read_to_string(pid).expect("it is there");
     place.tell(&["stop"]);
     eventually("the command ends", || !lives(&pid));
     let ends = ended(&place.entries("default"));
@@ -501,7 +491,7 @@ fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
 #[test]
 fn ten_children_work_at_once_and_each_result_comes_once() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) => Answer::calls(&[exec("sleep 0.3; echo done", 10_000)]),
+        (true, _, 0) => Answer::calls(&[exec("sleep 0.3; echo done", LONG)]),
         (true, ..) => Answer::says(&format!("I heard {}", asked.trigger())),
         (_, true, 0) => Answer::calls(
             &(0..10).map(|number| spawn(&format!("Number {number}."))).collect::<Vec<_>>(),
@@ -528,7 +518,7 @@ fn ten_children_work_at_once_and_each_result_comes_once() {
 /// A parent with a child in a worktree that runs this command.
 fn with_a_child_that_runs(cmd: &'static str) -> Place {
     Place::scripted(move |asked| match (asked.is_child(), asked.rounds()) {
-        (true, 0) => Answer::calls(&[exec(cmd, 30_000)]),
+        (true, 0) => Answer::calls(&[exec(cmd, LONG)]),
         (true, _) => Answer::says("Done."),
         (false, 0) if asked.trigger().contains("go") => Answer::calls(&[in_worktree("Work.")]),
         _ => Answer::says("So be it."),

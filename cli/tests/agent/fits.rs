@@ -10,7 +10,7 @@ use wakeful_core::record::{
 
 use super::{
     model::Asked,
-    place::{Live, Place},
+    place::{Live, Place, eventually},
     turns::{calls, ended, events, output},
 };
 use crate::openai::answer::Answer;
@@ -35,7 +35,7 @@ impl Agent {
     ) -> Self {
         let place = Place::scripted(move |asked| {
             match (asked.trigger().starts_with("[operator]\ngo"), asked.rounds()) {
-                (true, 0) => Answer::calls(&[("Sleep", json!({ "duration_ms": 600_000 }))]),
+                (true, 0) => Answer::calls(&[("Sleep", json!({ "duration_ms": 36_000_000 }))]),
                 _ => script(asked),
             }
         });
@@ -285,14 +285,14 @@ fn a_call_that_may_have_run_is_told_as_unknown() {
             assert!(!asked.is_told("nothing was recorded"), "{}", asked.text());
             Answer::says("I check first.")
         }
-        0 => Answer::calls(&[("ExecCommand", json!({ "cmd": "echo PAID >> journal; sleep 60" }))]),
+        0 => {
+            Answer::calls(&[("ExecCommand", json!({ "cmd": "echo PAID >> journal; sleep 3600" }))])
+        }
         _ => Answer::says("never"),
     });
     let live = place.start(&["--prompt", "Pay."]);
     let journal = place.workspace().join("journal");
-    while !journal.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("the command begins", || journal.exists());
     live.kill();
     place.rest(&[]);
     let entries = place.entries("default");

@@ -5,8 +5,7 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
-    thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -14,8 +13,8 @@ use wakeful_core::record::{Record, task::TaskStatus};
 
 use super::{
     children::{in_worktree, workspace},
-    place::Place,
-    tasks::tasks,
+    place::{Place, eventually},
+    tasks::{tasks, until},
 };
 use crate::{
     openai::answer::Answer,
@@ -32,9 +31,10 @@ fn with_leftovers() -> Place {
             }
             (true, ..) => Answer::says("Done."),
             (_, true, 0) => {
-                let cmd = "echo begun; sleep 0.3";
+                let cmd = format!("echo begun; {}", until("go"));
                 let command = ("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 50 }));
-                Answer::calls(&[command, in_worktree("Change.")])
+                let go = ("ExecCommand", json!({ "cmd": "touch go" }));
+                Answer::calls(&[command, go, in_worktree("Change.")])
             }
             _ => Answer::says("So be it."),
         }
@@ -238,13 +238,10 @@ fn what_an_active_task_needs_is_never_touched() {
     assert!(file.is_file() && folder.is_dir());
     // Once both have ended, they may go.
     place.tell(&["stop"]);
-    let until = Instant::now() + Duration::from_secs(30);
-    while tasks(&place.entries("default")).iter().filter(|task| task.status.is_terminal()).count()
-        < 2
-    {
-        assert!(Instant::now() < until, "the tasks end");
-        thread::sleep(Duration::from_millis(20));
-    }
+    eventually("the tasks end", || {
+        let all = tasks(&place.entries("default"));
+        all.iter().filter(|task| task.status.is_terminal()).count() >= 2
+    });
     place.tell(&["shutdown"]);
     assert_eq!(live.end(), 0);
     gc(&place, &["--older-than", "0s", "--force", "--yes"]);
@@ -281,15 +278,8 @@ fn a_live_host_collects_while_it_is_idle_and_at_most_once_an_hour() {
     let then = SystemTime::now() - Duration::from_secs(2 * 3_600);
     File::options().write(true).open(&stamp).and_then(|file| file.set_modified(then)).expect("set");
     let live = place.start(&["--policy", &arg(&policy)]);
-    let until = Instant::now() + Duration::from_secs(30);
-    while file.exists() {
-        assert!(Instant::now() < until, "it is collected: {}", place.shown());
-        thread::sleep(Duration::from_millis(20));
-    }
-    while !place.shown().contains("removed 1 leftover of ended tasks") {
-        assert!(Instant::now() < until, "people are told: {}", place.shown());
-        thread::sleep(Duration::from_millis(20));
-    }
+    eventually("it is collected", || !file.exists());
+    eventually("people are told", || place.shown().contains("removed 1 leftover of ended tasks"));
     place.tell(&["shutdown"]);
     assert_eq!(live.end(), 0);
     let [kept] = &rows(&place, "worktree", &["--older-than", "0s"])[..] else { panic!("one") };

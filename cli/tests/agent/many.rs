@@ -9,7 +9,7 @@ use wakeful_core::record::{
 
 use super::{
     place::Place,
-    tasks::{answered, task_of, tasks},
+    tasks::{answered, task_of, tasks, until},
 };
 use crate::openai::answer::Answer;
 
@@ -23,12 +23,13 @@ fn fifty_commands_run_at_once_and_each_result_comes_exactly_once() {
                     (
                         "ExecCommand",
                         json!({
-                            "cmd": format!("sleep 1; echo number {number}"),
+                            "cmd": format!("{}; echo number {number}", until("go")),
                             "yield_time_ms": 1,
                         }),
                     )
                 };
-                Answer::calls(&(0..MANY).map(call).collect::<Vec<_>>())
+                let go = ("ExecCommand", json!({ "cmd": "touch go" }));
+                Answer::calls(&(0..MANY).map(call).chain([go]).collect::<Vec<_>>())
             }
             _ => Answer::says("Noted."),
         }
@@ -71,17 +72,15 @@ fn a_flood_is_capped_in_the_file_in_the_record_and_in_what_the_model_reads() {
     const FLOOD: u64 = 100 << 20;
     let (place, answers) = answered(|round, results| match round {
         0 => {
-            let cmd =
-                format!("echo first; yes 'a line of the flood' | head -c {FLOOD}; echo; echo last");
-            Some(vec![("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 10 }))])
+            let flood = format!("yes 'a line of the flood' | head -c {FLOOD}");
+            let cmd = format!("echo first; {flood}; {}; echo; echo last", until("go"));
+            let go = ("ExecCommand", json!({ "cmd": "touch go" }));
+            Some(vec![("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 10 })), go])
         }
-        1 => Some(vec![(
-            "TaskOutput",
-            json!({ "task_id": task_of(&results[0]), "timeout_ms": 60_000 }),
-        )]),
+        1 => Some(vec![("TaskOutput", json!({ "task_id": task_of(&results[0]) }))]),
         _ => None,
     });
-    let task = &answers[1]["result"]["task"];
+    let task = &answers[2]["result"]["task"];
     assert_eq!((&task["status"], &task["output_truncated"]), (&json!("completed"), &json!(true)));
     let preview = task["output_preview"].as_str().expect("text");
     assert!(

@@ -19,8 +19,8 @@ use crate::{
     program::{Ran, arg, wakeful},
 };
 
-/// Longer than any test here takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// A limit only for tests that hang: none depends on how fast the machine is.
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The file for the output of an agent that runs beside the test.
 const SHOWN: &str = "shown.txt";
@@ -211,14 +211,12 @@ impl Place {
         what: &str,
         like: impl Fn(&Entry) -> Option<T>,
     ) -> T {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if let Some(found) = self.entries(agent).iter().find_map(&like) {
-                return found;
-            }
-            assert!(Instant::now() < until, "there is no {what} in time");
-            thread::sleep(Duration::from_millis(20));
-        }
+        let mut found = None;
+        eventually(&format!("there is a {what}"), || {
+            found = self.entries(agent).iter().find_map(&like);
+            found.is_some()
+        });
+        found.expect("it was found")
     }
 }
 
@@ -231,14 +229,12 @@ impl Live {
 
     /// Waits until it ends on its own. Returns the exit code.
     pub(super) fn end(mut self) -> i32 {
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            if let Some(status) = self.0.try_wait().expect("it can be asked") {
-                return status.code().expect("it ends with an exit code");
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("it does not end in time");
+        let mut ended = None;
+        eventually("it ends", || {
+            ended = self.0.try_wait().expect("it can be asked");
+            ended.is_some()
+        });
+        ended.and_then(|status| status.code()).expect("it ends with an exit code")
     }
 }
 
@@ -247,6 +243,15 @@ impl Drop for Live {
         // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Waits until something holds.
+pub(super) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "not in time: {what}");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -9,14 +9,12 @@ use std::{
     },
     path::Path,
     process::{Child, Command, Output, Stdio},
-    thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::json;
 
 use super::{
-    place::{KEY, Place},
+    place::{KEY, Place, eventually},
     turns::{calls, output},
 };
 use crate::{openai::answer::Answer, program::arg};
@@ -189,13 +187,9 @@ fn no_process_of_the_same_user_can_read_the_memory_of_an_agent() {
         Process(command.spawn().expect("it starts"))
     };
     // Another program with the same environment: what its user can read of it.
-    let other = start("sleep", &["60".to_owned()]);
+    let other = start("sleep", &["3600".to_owned()]);
     let agent = start(program, &args);
-    let until = Instant::now() + Duration::from_secs(30);
-    while place.entries("default").is_empty() {
-        assert!(Instant::now() < until, "the agent does not start");
-        thread::sleep(Duration::from_millis(20));
-    }
+    eventually("the agent starts", || !place.entries("default").is_empty());
     for file in ["environ", "maps", "auxv"] {
         let of = |process: &Process| format!("/proc/{}/{file}", process.0.id());
         let readable = read_as(uid, &of(&other));

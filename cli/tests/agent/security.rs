@@ -14,6 +14,7 @@ use wakeful_core::record::{Record, turn::TurnTerminalKind};
 use super::{
     place::{KEY, Place},
     story::no_secret_in,
+    tasks::until,
     turns::{calls, ended, output},
 };
 use crate::{
@@ -71,10 +72,14 @@ fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() 
         "ln -s \"$(dirname \"$PWD\")/outside\" made; cat made/secret; echo broken > made/victim",
         "cp escape.sh copy; chmod +x copy; ./copy",
     ];
-    let calls = refused
-        .into_iter()
-        .chain(plain.iter().chain(&hidden).map(|cmd| exec(cmd)))
-        .chain([("ExecCommand", json!({ "cmd": "sleep 0.2; sh escape.sh", "yield_time_ms": 50 }))]);
+    let calls =
+        refused.into_iter().chain(plain.iter().chain(&hidden).map(|cmd| exec(cmd))).chain([
+            (
+                "ExecCommand",
+                json!({ "cmd": format!("{}; sh escape.sh", until("go")), "yield_time_ms": 50 }),
+            ),
+            exec("touch go"),
+        ]);
     let place = calling(calls.collect());
     let (outside, home) = (place.folder().join("outside"), place.folder().join("home"));
     fs::create_dir_all(place.workspace().join("sub")).expect("a folder");
@@ -308,19 +313,26 @@ fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
                 (
                     "ExecCommand",
                     json!({
-                        "cmd": "cat leak.txt; sleep 0.4; head -c 12 leak.txt; sleep 0.1; \
-                                tail -c +13 leak.txt",
+                        "cmd": format!(
+                            "cat leak.txt; {}; head -c 12 leak.txt; sleep 0.1; tail -c +13 leak.txt",
+                            until("go")
+                        ),
                         "yield_time_ms": 100,
                     }),
                 ),
                 (
                     "ExecCommand",
-                    json!({ "cmd": "cat leak.txt; sleep 0.2", "tty": true, "yield_time_ms": 50 }),
+                    json!({
+                        "cmd": format!("cat leak.txt; {}", until("go")),
+                        "tty": true,
+                        "yield_time_ms": 50,
+                    }),
                 ),
             ]),
             (true, 1) => {
                 let task = asked.results()[1]["result"]["task_handle"]["task_id"].clone();
                 Answer::calls(&[
+                    exec("touch go"),
                     ("TaskOutput", json!({ "task_id": task })),
                     exec(&format!("echo {KEY}")),
                     ("Enqueue", json!({ "text": KEY })),
@@ -365,16 +377,16 @@ fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
     }
     let answers = answers(&place);
     assert_eq!(
-        answers[3]["result"]["task"]["output_preview"], "[secret][secret]",
+        answers[4]["result"]["task"]["output_preview"], "[secret][secret]",
         "also if it came in two pieces"
     );
-    assert_eq!(answers[4]["result"]["stdout_preview"], "[secret]\n");
+    assert_eq!(answers[5]["result"]["stdout_preview"], "[secret]\n");
     let records = place
         .entries("default")
         .into_iter()
         .filter(|entry| matches!(entry.record, Record::Tool(_)))
         .count();
-    assert_eq!(records, 6);
+    assert_eq!(records, 7);
     fs::remove_file(leak).expect("it is there");
     no_secret_in(&place);
 }

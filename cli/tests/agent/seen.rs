@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use wakeful_core::record::{Record, entry::Entry, task::TaskStatus};
 
 use super::{
-    children::{detail, ended, eventually, in_worktree, is_goal, spawn},
-    place::Place,
+    children::{detail, ended, in_worktree, is_goal, spawn},
+    place::{Place, eventually},
 };
 use crate::{
     openai::answer::Answer,

@@ -1,8 +1,6 @@
-//! A whole story, with both engines. It has two work items, a wait for a command of three seconds,
-//! and an operator who interferes. The process is killed in the middle of a turn (`kill -9`), and a
+//! A whole story, with both engines. It has two work items, a wait for a command that takes longer
+//! than its turn, and an operator who interferes. The process is killed in the middle of a turn (`kill -9`), and a
 //! child works in a worktree.
-
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -12,7 +10,8 @@ use wakeful_core::record::{
 
 use super::{
     model::Asked,
-    place::{KEY, Place},
+    place::{KEY, Place, eventually},
+    tasks::until,
 };
 use crate::{
     openai::{answer::Answer, server::Server},
@@ -21,6 +20,10 @@ use crate::{
 
 const GOAL: &str = "Build the parser, and write its notes.";
 const WISH: &str = "Use tabs, please.";
+
+/// The two commands. Each runs until the test lets it end.
+const BUILD: &str = "sh build.sh";
+const CHECK: &str = "sh check.sh";
 
 fn model(asked: &Asked) -> Answer {
     if asked.is_child() {
@@ -42,7 +45,7 @@ fn model(asked: &Asked) -> Answer {
             let item = asked.results()[0]["result"]["work_item"]["id"].clone();
             Answer::calls(&[
                 ("PickWorkItem", json!({ "work_item_id": item })),
-                ("ExecCommand", json!({ "cmd": "sleep 3; echo built", "yield_time_ms": 100 })),
+                ("ExecCommand", json!({ "cmd": BUILD, "yield_time_ms": 100 })),
             ])
         }
         2 if trigger.contains(GOAL) => {
@@ -54,17 +57,16 @@ fn model(asked: &Asked) -> Answer {
         }
         // The build has ended. The operator's message arrives while the next command runs, and
         // reaches the model with its result. Then the process is killed.
-        0 if trigger.contains("built") && !asked.is_told("interrupted") => Answer::calls(&[(
-            "ExecCommand",
-            json!({ "cmd": "sleep 1; echo looked", "yield_time_ms": 20_000 }),
-        )]),
-        1 if trigger.contains("built") && !asked.is_told("interrupted") => {
+        0 if trigger.contains(BUILD) && !asked.is_told("interrupted") => {
+            Answer::calls(&[("ExecCommand", json!({ "cmd": CHECK }))])
+        }
+        1 if trigger.contains(BUILD) && !asked.is_told("interrupted") => {
             assert!(asked.hears(WISH), "the model gets the operator's message: {}", asked.text());
             Answer::never()
         }
-        0 if trigger.contains("built") => {
+        0 if trigger.contains(BUILD) => {
             assert!(
-                asked.is_told("ExecCommand: command exited with status 0: sleep 1"),
+                asked.is_told(&format!("ExecCommand: command exited with status 0: {CHECK}")),
                 "{}",
                 asked.text()
             );
@@ -74,7 +76,7 @@ fn model(asked: &Asked) -> Answer {
                 json!({ "initial_message": message, "workspace_mode": "worktree" }),
             )])
         }
-        1 if trigger.contains("built") => {
+        1 if trigger.contains(BUILD) => {
             let task = asked.results()[0]["result"]["task_handle"]["task_id"].clone();
             Answer::calls(&[(
                 "WaitFor",
@@ -116,19 +118,37 @@ fn child(asked: &Asked) -> Answer {
 /// Plays the story with an engine, and checks the ledger.
 fn play(engine: &str) {
     let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
+    for of in ["build", "check"] {
+        let script = format!("{}\n", until(&format!("{of}.may-end")));
+        std::fs::write(place.workspace().join(format!("{of}.sh")), script).expect("a script");
+    }
+    let may_end = |of: &str| {
+        std::fs::write(place.workspace().join(format!("{of}.may-end")), "").expect("a file")
+    };
     let args = ["--engine", engine, "--until-rest"];
     let first = place.start(&[&args[..], &["--prompt", GOAL]].concat());
+    place.wait_for("default", "wait for the build", |entry| {
+        decision(entry).filter(|kind| kind == "WaitForTask")
+    });
+    may_end("build");
     place.wait_for("default", "second command", |entry| {
         let Record::Transcript(said) = &entry.record else { return None };
-        said.data.as_str().contains("sleep 1").then_some(())
+        said.data.as_str().contains(CHECK).then_some(())
     });
     let sent = place.send(&["prompt", WISH, "--lane", "interject"]);
     assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
+    place.wait_for("default", "message", |entry| {
+        let Record::Message(message) = &entry.record else { return None };
+        (message.body.as_text() == WISH).then_some(())
+    });
+    may_end("check");
     place.wait_for("default", "interjection", |entry| {
         let Record::QueueEntry(record) = &entry.record else { return None };
         (record.status == QueueStatus::Interjected).then_some(())
     });
-    std::thread::sleep(Duration::from_millis(100));
+    eventually("the model is asked", || {
+        place.asked().last().is_some_and(|body| body.contains(WISH))
+    });
     first.kill();
     let ran = place.run(&args);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

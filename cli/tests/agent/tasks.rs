@@ -10,10 +10,13 @@ use wakeful_core::record::{
 
 use super::{
     model::Asked,
-    place::Place,
+    place::{Place, eventually},
     turns::{calls, output},
 };
-use crate::openai::{answer::Answer, server::Server};
+use crate::{
+    openai::{answer::Answer, server::Server},
+    program::arg,
+};
 
 pub(super) fn tasks(entries: &[Entry]) -> Vec<TaskRecord> {
     entries
@@ -57,6 +60,16 @@ pub(super) fn lives(word: &str) -> bool {
     lines.map(words).any(|line| line.split('\0').any(|one| one == word.trim()))
 }
 
+/// A loop of the shell that ends when this file is in its folder.
+pub(super) fn until(file: &str) -> String {
+    format!("until test -e {file}; do sleep 0.1; done")
+}
+
+/// A command that ends the loops that wait for `go`.
+fn go() -> (&'static str, Value) {
+    ("ExecCommand", json!({ "cmd": "touch go" }))
+}
+
 #[test]
 fn a_command_that_ends_in_time_is_completed_and_makes_no_task() {
     let (place, answers) = answered(|round, _| {
@@ -84,20 +97,29 @@ fn a_command_that_ends_in_time_is_completed_and_makes_no_task() {
 
 #[test]
 fn a_command_that_takes_longer_is_promoted_with_its_handle_and_its_result_comes_as_a_message() {
-    let (place, answers) = answered(|round, _| match round {
-        0 => Some(vec![(
+    let cmd = format!("echo begun; {}; echo ended; exit 7", until("go"));
+    let (place, answers) = answered(move |round, results| match results.first() {
+        Some(answer) if answer["result"]["disposition"] == "completed" => None,
+        Some(answer) if answer["result"]["task_handle"]["initial_output"] == "begun\n" => {
+            Some(vec![go()])
+        }
+        // Nobody knows how soon it writes its first line, so the turn waits longer each time.
+        _ if round < 12 => Some(vec![(
             "ExecCommand",
-            json!({ "cmd": "echo begun; sleep 0.4; echo ended; exit 7", "yield_time_ms": 150 }),
+            json!({
+                "cmd": cmd, "yield_time_ms": 150 << round, "duplicate_policy": "start_new"
+            }),
         )]),
-        _ => None,
+        _ => Some(vec![go()]),
     });
-    let promoted = &answers[0]["result"];
+    let promoted = &answers[answers.len() - 2]["result"];
     assert_eq!(promoted["disposition"], "promoted_to_task");
     assert_eq!(promoted["task_handle"]["initial_output"], "begun\n");
     assert_eq!(promoted["initial_output_preview"], Value::Null, "nothing says it twice");
     assert_eq!(promoted["task_handle"]["task_kind"], "command_task");
     let entries = place.entries("default");
-    let records = tasks(&entries);
+    let mut records = tasks(&entries);
+    records.retain(|task| task.id.as_str() == promoted["task_handle"]["task_id"]);
     let statuses: Vec<_> = records.iter().map(|task| task.status).collect();
     assert_eq!(statuses, [TaskStatus::Queued, TaskStatus::Running, TaskStatus::Failed]);
     assert!(records.iter().all(|task| task.recovery.is_none()), "it may not run again");
@@ -125,7 +147,7 @@ fn a_command_that_takes_longer_is_promoted_with_its_handle_and_its_result_comes_
 fn the_same_command_is_not_started_twice_unless_that_is_asked_for() {
     let (_, answers) = answered(|round, _| {
         let slow = |more: Value| {
-            let mut call = json!({ "cmd": "sleep 0.8", "yield_time_ms": 50 });
+            let mut call = json!({ "cmd": until("go"), "yield_time_ms": 50 });
             call.as_object_mut()
                 .expect("an object")
                 .extend(more.as_object().expect("an object").clone());
@@ -137,6 +159,7 @@ fn the_same_command_is_not_started_twice_unless_that_is_asked_for() {
                 slow(json!({})),
                 slow(json!({ "duplicate_policy": "start_new" })),
                 slow(json!({ "tty": true })),
+                go(),
             ]
         })
     });
@@ -146,7 +169,13 @@ fn the_same_command_is_not_started_twice_unless_that_is_asked_for() {
         .collect();
     assert_eq!(
         dispositions,
-        ["promoted_to_task", "already_running", "promoted_to_task", "promoted_to_task"]
+        [
+            "promoted_to_task",
+            "already_running",
+            "promoted_to_task",
+            "promoted_to_task",
+            "completed"
+        ]
     );
     assert_eq!(task_of(&answers[0]), task_of(&answers[1]));
     assert_ne!(task_of(&answers[0]), task_of(&answers[2]));
@@ -154,11 +183,10 @@ fn the_same_command_is_not_started_twice_unless_that_is_asked_for() {
 
 #[test]
 fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_ended() {
-    let (_, answers) = answered(|round, results| match round {
-        0 => Some(vec![(
-            "ExecCommand",
-            json!({ "cmd": "echo first; sleep 0.6; echo last", "yield_time_ms": 100 }),
-        )]),
+    let cmd = format!("echo first; {}; echo last", until("go"));
+    let given = cmd.clone();
+    let (_, answers) = answered(move |round, results| match round {
+        0 => Some(vec![("ExecCommand", json!({ "cmd": given, "yield_time_ms": 100 }))]),
         1 => {
             let task = task_of(&results[0]);
             Some(vec![
@@ -166,6 +194,7 @@ fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_en
                 ("TaskStatus", json!({ "task_id": task })),
                 ("TaskOutput", json!({ "task_id": task, "block": false })),
                 ("TaskOutput", json!({ "task_id": task, "timeout_ms": 50 })),
+                go(),
                 ("TaskOutput", json!({ "task_id": task })),
                 ("TaskStatus", json!({ "task_id": task })),
                 ("TaskList", json!({})),
@@ -176,7 +205,7 @@ fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_en
     });
     let listed = answers[1]["result"].as_array().expect("a list");
     assert_eq!((listed.len(), &listed[0]["status"]), (1, &json!("running")));
-    assert_eq!(listed[0]["command"]["cmd"], "echo first; sleep 0.6; echo last");
+    assert_eq!(listed[0]["command"]["cmd"], cmd);
     let running = &answers[2]["result"]["task"];
     for (key, value) in [
         ("running", true),
@@ -187,23 +216,24 @@ fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_en
     ] {
         assert_eq!(running[key], value, "{key}: {running}");
     }
-    let retrieved: Vec<_> = answers[3..6]
+    let retrieved: Vec<_> = [3, 4, 6]
+        .map(|at| &answers[at])
         .iter()
         .map(|answer| answer["result"]["retrieval_status"].as_str().expect("one"))
         .collect();
     assert_eq!(retrieved, ["not_ready", "timeout", "success"]);
-    let ended = &answers[5]["result"]["task"];
+    let ended = &answers[6]["result"]["task"];
     assert_eq!(
         (&ended["output_preview"], &ended["exit_status"], &ended["status"]),
         (&json!("first\nlast\n"), &json!(0), &json!("completed"))
     );
-    let over = &answers[6]["result"]["task"];
+    let over = &answers[7]["result"]["task"];
     assert_eq!(
         (&over["terminal"], &over["can_be_stopped"], &over["command"]["exit_status"]),
         (&json!(true), &json!(false), &json!(0))
     );
-    assert_eq!(answers[7]["result"], json!([]), "only active tasks are listed");
-    assert_eq!(answers[8]["error"]["kind"], "task_not_found");
+    assert_eq!(answers[8]["result"], json!([]), "only active tasks are listed");
+    assert_eq!(answers[9]["error"]["kind"], "task_not_found");
 }
 
 #[test]
@@ -226,7 +256,7 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
                     "tty": true,
                 }),
             ),
-            ("ExecCommand", json!({ "cmd": "sleep 0.5", "yield_time_ms": 50 })),
+            ("ExecCommand", json!({ "cmd": until("go"), "yield_time_ms": 50 })),
         ]),
         1 => {
             let mut calls: Vec<_> = results
@@ -235,6 +265,7 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
                     ("TaskInput", json!({ "task_id": task_of(result), "input": "tea\n" }))
                 })
                 .collect();
+            calls.push(go());
             calls.extend(
                 results.iter().map(|result| ("TaskOutput", json!({ "task_id": task_of(result) }))),
             );
@@ -254,34 +285,35 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
         (&json!(true), &json!("tty"))
     );
     assert_eq!(inputs[2]["accepted_input"], false, "{}", inputs[2]);
-    assert_eq!(answers[6]["result"]["task"]["output_preview"], "got tea\n");
+    assert_eq!(answers[7]["result"]["task"]["output_preview"], "got tea\n");
     assert!(
-        answers[7]["result"]["task"]["output_preview"]
+        answers[8]["result"]["task"]["output_preview"]
             .as_str()
             .expect("text")
             .contains("typed tea"),
         "{}",
-        answers[7]
+        answers[8]
     );
     assert_eq!(
-        answers[9]["result"]["accepted_input"], false,
+        answers[10]["result"]["accepted_input"], false,
         "a task that has ended takes no input"
     );
 }
 
 #[test]
 fn a_stopped_task_is_cancelled_and_one_that_ignores_that_is_killed_at_the_second_stop() {
-    let (place, answers) = answered(|round, results| match round {
-        0 => Some(vec![
-            ("ExecCommand", json!({ "cmd": "sleep 60", "yield_time_ms": 50 })),
-            (
-                "ExecCommand",
-                json!({ "cmd": "trap '' TERM; while :; do sleep 0.1; done", "yield_time_ms": 200 }),
-            ),
+    let stubborn = "trap '' TERM; touch deaf; while :; do sleep 0.1; done";
+    let place = Place::scripted(move |asked| match asked.rounds() {
+        _ if !asked.trigger().starts_with("[operator]") => Answer::says("Done."),
+        0 => Answer::calls(&[
+            ("ExecCommand", json!({ "cmd": "sleep 3600", "yield_time_ms": 50 })),
+            ("ExecCommand", json!({ "cmd": stubborn, "yield_time_ms": 50 })),
+            ("ExecCommand", json!({ "cmd": until("deaf") })),
         ]),
         1 => {
+            let results = asked.results();
             let (meek, stubborn) = (task_of(&results[0]), task_of(&results[1]));
-            Some(vec![
+            Answer::calls(&[
                 ("TaskStop", json!({ "task_id": meek })),
                 ("TaskOutput", json!({ "task_id": meek })),
                 ("TaskStop", json!({ "task_id": stubborn })),
@@ -291,17 +323,22 @@ fn a_stopped_task_is_cancelled_and_one_that_ignores_that_is_killed_at_the_second
                 ("TaskStop", json!({ "task_id": stubborn })),
             ])
         }
-        _ => None,
+        _ => Answer::says("Done."),
     });
+    // The second stop ends it, not the end of its grace period.
+    let policy = place.folder().join("policy.toml");
+    std::fs::write(&policy, "[limits]\nstop_grace_ms = 3600000\n").expect("a policy");
+    place.rest(&["--prompt", "go", "--policy", &arg(&policy)]);
+    let answers: Vec<_> = calls(&place.entries("default")).iter().map(output).collect();
     assert_eq!(
-        (&answers[2]["result"]["stop_requested"], &answers[2]["result"]["force_stop_requested"]),
+        (&answers[3]["result"]["stop_requested"], &answers[3]["result"]["force_stop_requested"]),
         (&json!(true), &json!(false))
     );
-    assert_eq!(answers[3]["result"]["task"]["status"], "cancelled");
-    assert_eq!(answers[5]["result"]["task"]["status"], "cancelling");
-    assert_eq!(answers[6]["result"]["force_stop_requested"], true);
-    assert_eq!(answers[7]["result"]["task"]["status"], "cancelled");
-    assert_eq!(answers[8]["error"]["kind"], "already_terminal");
+    assert_eq!(answers[4]["result"]["task"]["status"], "cancelled");
+    assert_eq!(answers[6]["result"]["task"]["status"], "cancelling");
+    assert_eq!(answers[7]["result"]["force_stop_requested"], true);
+    assert_eq!(answers[8]["result"]["task"]["status"], "cancelled");
+    assert_eq!(answers[9]["error"]["kind"], "already_terminal");
     let ends =
         tasks(&place.entries("default")).into_iter().filter(|task| task.status.is_terminal());
     assert!(ends.map(|task| task.status).eq([TaskStatus::Cancelled; 2]));
@@ -321,19 +358,10 @@ fn a_command_ends_with_its_host_and_its_task_is_interrupted() {
         matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
             .then_some(())
     });
-    for word in ["430.0417", "431.0417"] {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        while !lives(word) {
-            assert!(std::time::Instant::now() < until, "the command and its daemon run");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    }
+    let words = ["430.0417", "431.0417"];
+    eventually("the command and its daemon run", || words.iter().all(|word| lives(word)));
     live.kill();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while lives("430.0417") || lives("431.0417") {
-        assert!(std::time::Instant::now() < until, "they end with their host");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("they end with their host", || !words.iter().any(|word| lives(word)));
     place.rest(&[]);
     let last = tasks(&place.entries("default")).last().map(|task| task.status);
     assert_eq!(last, Some(TaskStatus::Interrupted));
@@ -350,7 +378,10 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
         ) {
             (true, 0) => Answer::calls(&[(
                 "ExecCommand",
-                json!({ "cmd": "echo $$ > pid; exec sleep 404.0417", "yield_time_ms": 100 }),
+                json!({
+                    "cmd": "echo $$ > pid.new; mv pid.new pid; exec sleep 404.0417",
+                    "yield_time_ms": 100,
+                }),
             )]),
             (true, _) => Answer::says("It runs."),
             (false, _) => Answer::says("It was interrupted."),
@@ -365,6 +396,7 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
             matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
                 .then_some(())
         });
+        eventually("the command runs", || place.workspace().join("pid").is_file());
         std::fs::write(place.folder().join("kill"), "").expect("a file");
         running.join().expect("it does not panic")
     });
@@ -407,7 +439,6 @@ fn runs(place: &Place) -> usize {
 /// Runs the agent until its command has run this often and its task is recorded so, and kills it.
 fn killed_after(place: &Place, times: usize, extra: &[&str]) {
     let live = place.start(extra);
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let is_recorded = || {
         let entries = place.entries("default");
         // Only between turns: the message of an interrupted one would ask for the command again.
@@ -417,10 +448,7 @@ fn killed_after(place: &Place, times: usize, extra: &[&str]) {
         let runs = tasks(&entries).iter().filter(|task| task.status == TaskStatus::Running).count();
         has_rested && runs == times
     };
-    while runs(place) < times || !is_recorded() {
-        assert!(std::time::Instant::now() < until, "the command runs: {}", place.shown());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("the command runs", || runs(place) >= times && is_recorded());
     live.kill();
 }
 
@@ -548,7 +576,7 @@ fn a_stop_of_the_agent_ends_its_commands() {
         Place::with(Server::scripted(|request| match Asked::from_request(request).rounds() {
             0 => Answer::calls(&[(
                 "ExecCommand",
-                json!({ "cmd": "echo 405.0417 > pid; exec sleep 405.0417", "yield_time_ms": 100 }),
+                json!({ "cmd": "exec sleep 405.0417", "yield_time_ms": 100 }),
             )]),
             _ => Answer::says("It runs."),
         }));
@@ -557,14 +585,9 @@ fn a_stop_of_the_agent_ends_its_commands() {
         matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
             .then_some(())
     });
-    let pid =
-        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has started");
+    eventually("the command has started", || lives("405.0417"));
     assert_eq!(place.send(&["stop"]).code, 0);
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while lives(&pid) {
-        assert!(std::time::Instant::now() < until, "the command ends with the agent's stop");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("the command ends with the agent's stop", || !lives("405.0417"));
     assert_eq!(
         tasks(&place.entries("default")).last().map(|task| task.status),
         Some(TaskStatus::Interrupted)
@@ -575,18 +598,12 @@ fn a_stop_of_the_agent_ends_its_commands() {
 
 #[test]
 fn a_command_that_a_turn_waits_for_does_not_outlive_an_agent_that_is_shut_down() {
-    let cmd = "echo 406.0417 > pid.new; mv pid.new pid; exec sleep 406.0417";
     let place = Place::scripted(move |_| {
-        Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 60_000 }))])
+        Answer::calls(&[("ExecCommand", json!({ "cmd": "exec sleep 406.0417" }))])
     });
     let live = place.start(&["--prompt", "go"]);
-    let pid = place.workspace().join("pid");
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !pid.is_file() {
-        assert!(std::time::Instant::now() < until, "the command starts");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("the command starts", || lives("406.0417"));
     place.tell(&["shutdown"]);
     assert_eq!(live.end(), 0);
-    assert!(!lives(&std::fs::read_to_string(pid).expect("an id")));
+    assert!(!lives("406.0417"));
 }

@@ -3,16 +3,20 @@
 use std::{
     io::{Read, Write},
     process::Child,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::json;
+use wakeful_core::record::Record;
 
 use super::{
     model::Asked,
-    place::{KEY, Place},
+    place::{KEY, Place, eventually},
+    tasks::until,
 };
 use crate::{
     openai::{
@@ -26,9 +30,10 @@ use crate::{
 struct Terminal {
     child: Child,
     pty: Arc<pty_process::blocking::Pty>,
-    shown: Arc<Mutex<String>>,
     /// All bytes that arrived, with escape sequences.
     raw: Arc<Mutex<Vec<u8>>>,
+    /// How many lines were typed.
+    typed: AtomicUsize,
 }
 
 impl Terminal {
@@ -42,9 +47,8 @@ impl Terminal {
             .env("TERM", "xterm");
         let child = command.spawn(pts).expect("wakeful starts");
         let pty = Arc::new(pty);
-        let shown = Arc::new(Mutex::new(String::new()));
         let raw = Arc::new(Mutex::new(Vec::new()));
-        let (from, into, all) = (Arc::clone(&pty), Arc::clone(&shown), Arc::clone(&raw));
+        let (from, all) = (Arc::clone(&pty), Arc::clone(&raw));
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             // The terminal closes with the program.
@@ -52,51 +56,49 @@ impl Terminal {
                 all.lock()
                     .expect("no thread panics with this lock")
                     .extend_from_slice(&bytes[..count]);
-                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                into.lock()
-                    .expect("no thread panics with this lock")
-                    .push_str(&anstream::adapter::strip_str(&text).to_string());
             }
         });
-        Self { child, pty, shown, raw }
+        Self { child, pty, raw, typed: AtomicUsize::new(0) }
     }
 
-    /// Types a line. The pause lets the program take the previous line: between two lines it does
-    /// not read the terminal.
+    /// Types a line once the program reads one: between two lines it does not read the terminal,
+    /// and loses what is typed. The line editor marks the begin of each line with a sequence.
     fn types(&self, line: &str) {
-        thread::sleep(Duration::from_millis(100));
+        const READS: &[u8] = b"\x1b[?2004h";
+        let typed = self.typed.fetch_add(1, Ordering::Relaxed);
+        eventually("the program reads a line", || {
+            let raw = self.raw.lock().expect("no thread panics with this lock");
+            raw.windows(READS.len()).filter(|bytes| *bytes == READS).count() > typed
+        });
         (&*self.pty).write_all(format!("{line}\r").as_bytes()).expect("a line is typed");
     }
 
     fn shown(&self) -> String {
-        self.shown.lock().expect("no thread panics with this lock").clone()
+        // All of it at once, because a sequence may arrive in two pieces.
+        let raw = self.raw.lock().expect("no thread panics with this lock");
+        anstream::adapter::strip_str(&String::from_utf8_lossy(&raw)).to_string()
     }
 
     /// Waits until the terminal shows this text.
     fn shows(&self, text: &str) {
-        let until = Instant::now() + Duration::from_secs(30);
-        while !self.shown().contains(text) {
-            assert!(Instant::now() < until, "no `{text}` in\n{}", self.shown());
-            thread::sleep(Duration::from_millis(10));
-        }
+        eventually(text, || self.shown().contains(text));
     }
 
     fn ends(mut self) -> (i32, String) {
-        let until = Instant::now() + Duration::from_secs(30);
-        loop {
-            if let Some(status) = self.child.try_wait().expect("it can be asked") {
-                return (status.code().expect("it ends with an exit code"), self.shown());
-            }
-            assert!(Instant::now() < until, "it does not end:\n{}", self.shown());
-            thread::sleep(Duration::from_millis(10));
-        }
+        let mut ended = None;
+        eventually("it ends", || {
+            ended = self.child.try_wait().expect("it can be asked");
+            ended.is_some()
+        });
+        (ended.and_then(|status| status.code()).expect("it ends with an exit code"), self.shown())
     }
 }
 
 fn model(asked: &Asked) -> Answer {
     match asked.rounds() {
         0 if asked.trigger().contains("build") => {
-            Answer::calls(&[("ExecCommand", json!({ "cmd": "sleep 1; echo built" }))])
+            let cmd = format!("touch begun; {}; echo built", until("go"));
+            Answer::calls(&[("ExecCommand", json!({ "cmd": cmd }))])
         }
         0 if asked.trigger().contains("wait") => Answer::calls(&[(
             "WaitFor",
@@ -115,9 +117,13 @@ fn somebody_types_interferes_asks_why_and_leaves() {
     terminal.types("hi there");
     terminal.shows("Hello.");
     terminal.types("build it");
-    terminal.shows("StartModelTurn");
-    thread::sleep(Duration::from_millis(300));
+    eventually("the command begins", || place.workspace().join("begun").exists());
     terminal.types("please hurry");
+    place.wait_for("default", "message", |entry| {
+        let Record::Message(message) = &entry.record else { return None };
+        (message.body.as_text() == "please hurry").then_some(())
+    });
+    std::fs::write(place.workspace().join("go"), "").expect("a file");
     terminal.shows("It is built, in a hurry.");
     terminal.shows("Anything else?");
     terminal.types("now wait");

@@ -10,7 +10,11 @@ use wakeful_core::record::{
     turn::{RunStatus, TurnRecord, TurnTerminalKind},
 };
 
-use super::{children::eventually, model::Asked, place::Place};
+use super::{
+    model::Asked,
+    place::{Place, eventually},
+    tasks::until,
+};
 use crate::openai::answer::{Answer, Events};
 
 /// The turns that have ended, in order.
@@ -240,8 +244,8 @@ fn a_typed_line_that_is_not_utf_8_is_refused_by_its_number_and_the_others_are_ta
 fn a_second_process_is_refused_and_leaves_what_the_first_runs_alone() {
     let place = Place::scripted(|asked| match asked.rounds() {
         0 => {
-            let cmd = "touch begun; sleep 2; echo whole";
-            Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 20_000 }))])
+            let cmd = format!("touch begun; {}; echo whole", until("go"));
+            Answer::calls(&[("ExecCommand", json!({ "cmd": cmd }))])
         }
         _ => Answer::says("Done."),
     });
@@ -250,6 +254,7 @@ fn a_second_process_is_refused_and_leaves_what_the_first_runs_alone() {
     let second = place.run(&["--until-rest", "--prompt", "and this"]);
     assert_eq!(second.code, 2, "{}{}", second.out, second.err);
     assert!(second.err.contains("agent `default` is driven by process "), "{}", second.err);
+    std::fs::write(place.workspace().join("go"), "").expect("a file");
     assert_eq!(first.end(), 0);
     let entries = place.entries("default");
     assert!(calls(&entries)[0].output.as_str().contains("whole"), "{:?}", calls(&entries));

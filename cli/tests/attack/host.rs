@@ -27,14 +27,14 @@ use crate::{
 };
 
 /// Longer than any attack takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A call of a tool: its name and arguments.
 pub(crate) type Call = (&'static str, Value);
 
 /// A command that the model runs. It waits for the end.
 pub(crate) fn exec(line: &str) -> Call {
-    ("ExecCommand", json!({ "cmd": line, "yield_time_ms": 30_000 }))
+    ("ExecCommand", json!({ "cmd": line, "yield_time_ms": 600_000 }))
 }
 
 /// A child agent in a worktree.
@@ -251,7 +251,7 @@ impl<'a> Host<'a> {
         let pty = Arc::new(pty);
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (from, into) = (Arc::clone(&pty), Arc::clone(&bytes));
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut some = [0; 4096];
             // The terminal closes with its last process.
             while let Ok(count) = (&*from).read(&mut some) {
@@ -272,6 +272,11 @@ impl<'a> Host<'a> {
         let _gone = kill_process_group(own, Signal::KILL);
         let _gone = child.kill();
         let _ended = child.wait();
+        // What a command left running may hold it open.
+        let until = Instant::now() + Duration::from_secs(10);
+        while !reader.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
         let bytes = bytes.lock().expect("no thread panics with this lock");
         let is_asked = self.scene.wall.is_none() || !server.received().is_empty();
         let shown = String::from_utf8_lossy(&bytes).into_owned();

@@ -11,7 +11,7 @@ use crate::{
     host::Host,
     kinds::{DAEMONS, LEFT_RUNNING, NEIGHBOURS, PROCESSES},
     row::{Outcome, ROW, Row, Who},
-    scene::{SECRET, Scene, unique},
+    scene::{PATIENCE, SECRET, Scene, unique},
 };
 
 pub(crate) const ROWS: &[Row] = &[
@@ -99,7 +99,7 @@ pub(crate) const ROWS: &[Row] = &[
             let mut other = scene.bystander("ready()");
             let ran = scene.sh(&way.replace("PID", &other.id().to_string()));
             let is_hit = || other.stat(3) == "T" || !other.lives();
-            ran.if_so(soon(is_hit), "it is hit")
+            ran.if_so(succeeds(scene, is_hit), "it is hit")
         },
         ..ROW
     },
@@ -168,8 +168,8 @@ pub(crate) const ROWS: &[Row] = &[
         tries: |scene, way| {
             let mark = daemon(scene, way, true);
             let host = Host::new(scene, &[&["exec /usr/bin/python3 probe.py"]]);
-            host.killed_when(|| find(&mark).is_some());
-            survived(&mark)
+            host.killed_when(|| scene.path("work/left").exists());
+            survived(scene, &mark)
         },
         ..ROW
     },
@@ -194,21 +194,23 @@ fn daemon(scene: &Scene, ways: &str, waits: bool) -> String {
         code += "if os.fork(): os._exit(0)\n";
     }
     let environment = if has("cleared") { "{}" } else { "os.environ" };
-    code += &format!("os.execve('/usr/bin/sleep', ['sleep', '{mark}'], {environment})\n");
+    // It says when it has left. Its mark is one of its words before and after that.
+    let line = ": > left; exec /usr/bin/sleep $0";
+    code += &format!("os.execve('/bin/sh', ['sh', '-c', '{line}', '{mark}'], {environment})\n");
     scene.write("work/probe.py", &code);
     mark
 }
 
 fn leaves(scene: &Scene, ways: &str) -> Outcome {
     let mark = daemon(scene, ways, false);
-    // The pause lets it leave before the command ends.
-    let _ran = scene.sh("/usr/bin/python3 probe.py; sleep 0.3");
-    survived(&mark)
+    let _ran = scene.sh("/usr/bin/python3 probe.py; until test -e left; do sleep 0.05; done");
+    survived(scene, &mark)
 }
 
 /// Succeeds if the process with this mark stays. It is ended then.
-fn survived(mark: &str) -> Outcome {
-    if soon(|| find(mark).is_none()) {
+fn survived(scene: &Scene, mark: &str) -> Outcome {
+    let patience = if scene.wall.is_some() { PATIENCE } else { SHORT };
+    if soon(patience, || find(mark).is_none()) {
         return Err("it ended".to_owned());
     }
     while let Some(pid) = find(mark) {
@@ -229,9 +231,17 @@ fn find(mark: &str) -> Option<Pid> {
     ids.find(|id| has_mark(*id)).and_then(Pid::from_raw)
 }
 
-/// Whether something becomes so within a second and a half.
-pub(crate) fn soon(mut is_so: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_millis(1500);
+/// How long one waits for what must not happen.
+const SHORT: Duration = Duration::from_millis(1500);
+
+/// Whether an attack comes to something. Without a wall it must, however slow the machine is.
+pub(crate) fn succeeds(scene: &Scene, is_so: impl FnMut() -> bool) -> bool {
+    soon(if scene.wall.is_none() { PATIENCE } else { SHORT }, is_so)
+}
+
+/// Whether something becomes so in this time.
+fn soon(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + patience;
     while Instant::now() < until {
         if is_so() {
             return true;

@@ -41,7 +41,7 @@ pub(crate) const UNCHANGED: &str = "as it was";
 const BEGUN: &str = "the-attack-began";
 
 /// Longer than any attack takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 

@@ -59,7 +59,7 @@ pub(crate) const ROWS: &[Row] = &[
                         except PermissionError: pass\n\
                         t = os.open('/dev/tty', os.O_RDWR)\n\
                         os.tcsetpgrp(t, os.getpgrp())\n\
-                        time.sleep(1)";
+                        time.sleep(600)";
             let screen = runs(scene, code);
             screen.if_so(screen.is_taken, "its group has the keyboard")
         },

@@ -87,7 +87,7 @@ fn the_network_is_closed_where_the_policy_says_so() {
     closed.is_held("closed");
     assert!(closed.stderr.text.contains("Connection refused"), "{closed:?}");
     house.run_as("", spec()).is_held("closed by default");
-    let serves = "python3 -m http.server 8000 > served 2>&1 & for _ in $(seq 100); do (exec 3<> \
+    let serves = "python3 -m http.server 8000 > served 2>&1 & for _ in $(seq 6000); do (exec 3<> \
                   /dev/tcp/127.0.0.1/8000) 2>/dev/null && exit 0; sleep 0.05; done; exit 1";
     let spec = Spec { shell: Some("bash".to_owned()), ..house.home.spec(serves) };
     house.run_as("", spec).is_well("a command may serve itself");

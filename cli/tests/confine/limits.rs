@@ -33,7 +33,7 @@ fn one_agent_that_starts_many_processes_stops_no_other() {
     let many = House::new();
     let policy = "[limits]\nprocesses = 40\n";
     let confinement = many.confinement(policy);
-    let cmd = format!("python3 -c '{FORKS}' > count; sleep 60");
+    let cmd = format!("python3 -c '{FORKS}' > count; sleep 3600");
     let spec = Spec {
         workdir: many.path("work"),
         environment: confinement.environment(std::env::vars_os()),
@@ -58,7 +58,7 @@ fn a_command_that_fills_the_disk_is_killed() {
         // It ignores the request to end, and goes on writing.
         let cmd = format!(
             "trap \"\" TERM; for n in $(seq 100); do head -c 8388608 /dev/zero > {place}/$n; \
-                 sleep 0.05; done; sleep 600"
+                 sleep 0.05; done; sleep 3600"
         );
         let ran = house.run(policy, &cmd);
         assert_eq!(ran.exit.cause, Cause::DiskUsed, "{place}: {ran:?}");

@@ -83,7 +83,7 @@ fn a_listed_host_is_reached_by_http_and_by_a_tunnel_and_each_request_is_logged()
     let house = House::new();
     let port = server.port;
     let policy = server.policy(&["127.0.0.1", "localhost"]);
-    let curl = "curl -sS --noproxy '' --max-time 20";
+    let curl = "curl -sS --noproxy '' --max-time 600";
     for host in ["127.0.0.1", "localhost"] {
         let plain = format!("{curl} http://{host}:{port}/a?b");
         assert_eq!(
@@ -113,7 +113,7 @@ fn a_host_that_is_not_listed_is_refused_with_what_to_do() {
     let house = House::new();
     let port = server.port;
     let policy = server.policy(&["localhost"]);
-    let curl = "curl -sS --noproxy '' --max-time 20";
+    let curl = "curl -sS --noproxy '' --max-time 600";
     for (host, entry) in [
         (format!("127.0.0.1:{port}"), format!("127.0.0.1:{port}")),
         ("example.com".to_owned(), "example.com".to_owned()),
@@ -187,15 +187,15 @@ fn the_forwarder_is_confined_and_in_nobodys_way() {
     assert_eq!(kept.map(|all| all & !0b1011), Some(0), "{text}");
     assert!(text.ends_with("\n0\n"), "it has no environment: {text}");
     let ended = format!(
-        "trap '' TERM; kill 0; curl -sS --noproxy '' --max-time 20 http://localhost:{}/",
+        "trap '' TERM; kill 0; curl -sS --noproxy '' --max-time 600 http://localhost:{}/",
         server.port
     );
     assert!(
         house.run_as(&policy, bash(&ended)).is_well(&ended).contains("GET /"),
         "a signal to the group of the command does not end it"
     );
-    let serves = "python3 -m http.server 8000 > served 2>&1 & for _ in $(seq 100); do curl -sS \
-                  --max-time 5 http://127.0.0.1:8000/ > /dev/null 2>&1 && exit 0; sleep 0.05; \
+    let serves = "python3 -m http.server 8000 > served 2>&1 & for _ in $(seq 6000); do curl -sS \
+                  --max-time 600 http://127.0.0.1:8000/ > /dev/null 2>&1 && exit 0; sleep 0.05; \
                   done; exit 1";
     house.run_as(&policy, bash(serves)).is_well("a command reaches its own servers");
     let status = house.run(&policy, "exit 7");
@@ -227,7 +227,7 @@ fn a_slow_client_does_not_block_another_and_commands_run_beside_each_other() {
     eventually("the slow client holds its connections", || house.path("work/held").exists());
     let began = Instant::now();
     let get = format!(
-        "for n in 1 2 3; do curl -sS --noproxy '' --max-time 20 http://127.0.0.1:{}/$n; done",
+        "for n in 1 2 3; do curl -sS --noproxy '' --max-time 600 http://127.0.0.1:{}/$n; done",
         server.port
     );
     let others: Vec<Running> = (1..=6).map(|number| start(number, &get)).collect();
@@ -237,7 +237,7 @@ fn a_slow_client_does_not_block_another_and_commands_run_beside_each_other() {
         assert_eq!(ran.is_well(&get).matches("GET /").count(), 3, "{ran:?}");
     }
     assert!(slow.exit().is_none(), "it is still there");
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_mins(2), "{:?}", began.elapsed());
     slow.stop();
     ended(&slow);
     assert_eq!(log(&house).iter().filter(|(.., is_allowed)| *is_allowed).count(), 18);

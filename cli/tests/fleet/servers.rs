@@ -6,11 +6,16 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
+use wakeful_host::ledger::PostgresStore;
 
 use crate::{
     openai::{answer::Answer, server::Server as Model},
@@ -41,13 +46,14 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Starts one. Its leases are short, so that a test can wait for their end.
+    /// Starts one. Its lease ends in no test, also on a slow machine. It takes none for dead either:
+    /// only one that has renewed its lease for as long as a lease does that.
     fn start(store: &str, token: &str) -> Self {
-        Self::of(store, token, &[])
+        Self::of(store, token, "36000", &[])
     }
 
-    /// Starts one with more arguments.
-    fn of(store: &str, token: &str, more: &[&str]) -> Self {
+    /// Starts one with a lease of so many seconds, and with more arguments.
+    fn of(store: &str, token: &str, lease: &str, more: &[&str]) -> Self {
         // The others must know its address before it listens.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = port.expect("a port").to_string();
@@ -55,7 +61,7 @@ impl Worker {
         let log = tempfile::tempfile().expect("a file");
         let mut process = Command::new(env!("CARGO_BIN_EXE_wakeful"))
             .args(["serve", "--listen", &address, "--public-url", &url, "--store", store])
-            .args(["--lease", "2", "--resident-idle", "2"])
+            .args(["--lease", lease, "--resident-idle", "2"])
             .args(more)
             .env("WAKEFUL_API_KEY", "sk-test-4c1f0b77a9d24e6b")
             .stdout(Stdio::piped())
@@ -130,9 +136,20 @@ impl Worker {
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "not: {what}");
+        assert!(began.elapsed() < Duration::from_mins(10), "not: {what}");
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The lease of a server that takes others for dead. It must not be late itself.
+const HEIR: &str = "20";
+
+/// Ends the leases of servers that were killed.
+fn end_leases(database: &Server, address: &str) {
+    let end = format!(
+        "UPDATE wakeful.workers SET lease_ends = now() - interval '1 s' WHERE address = '{address}'"
+    );
+    database.execute(&end).expect("it ends them");
 }
 
 #[test]
@@ -140,7 +157,7 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     let database = Server::start().expect("a server");
     let store = database.address("wakeful").shown().to_owned();
     let token = operator(&store);
-    let [one, other] = [0, 1].map(|_| Worker::start(&store, &token));
+    let [one, other] = ["36000", HEIR].map(|lease| Worker::of(&store, &token, lease, &[]));
     // Its owner is the server that makes it, and each server reads it and takes messages for it.
     let made = one.ask("PUT", "/v1/agents/ada", r#"{"turns":"elsewhere"}"#);
     assert_eq!(made.0, 201, "{made:?}");
@@ -156,12 +173,12 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     assert_eq!(status, 201, "{made}");
     let path = made["path"].as_str().expect("a path");
     // A delivery through the other server, while the owner dies.
+    let address = one.url.clone();
     drop(one);
-    let began = Instant::now();
     let delivered = other.ask("POST", path, "the build is green");
     assert_eq!(delivered.0, 202, "{delivered:?}");
+    end_leases(&database, &address);
     let run = other.turn("ada");
-    assert!(began.elapsed() < Duration::from_secs(4), "the lease and two seconds");
     assert_eq!(other.driver(), Some(other.url.clone()));
     assert_eq!(other.ends("ada", &run).0, 200);
     // At rest it is nobody's, and a third server finds its trigger.
@@ -174,10 +191,8 @@ fn an_agent_lives_on_any_of_the_servers_of_a_store() {
     let spare = Worker::start(&store, &token);
     let pid = owner.process.id().to_string();
     assert!(Command::new("kill").arg(&pid).status().expect("it runs").success());
-    // Its host goes on with the turn through any of the others.
-    let began = Instant::now();
+    // Its host goes on with the turn through any of the others, which take none for dead.
     until("another one takes the end of the turn", || spare.ends("ada", &run).0 == 200);
-    assert!(began.elapsed() < Duration::from_secs(2), "without a wait for the lease");
 }
 
 /// What an operator does after a restore: nothing of it may come too late.
@@ -190,12 +205,13 @@ fn what_was_sent_while_no_server_lived_comes_before_the_open_turn() {
     assert_eq!(one.ask("PUT", "/v1/agents/ada", r#"{"turns":"elsewhere"}"#).0, 201);
     assert_eq!(one.ask("POST", "/v1/agents/ada/messages", r#"{"text":"order"}"#).0, 200);
     one.turn("ada");
+    let address = one.url.clone();
     drop(one);
     let stop = wakeful(["send", "--store", &store, "--agent", "ada", "stop"]);
     assert!(stop.code == 0 && stop.out.contains("stored"), "{} {}", stop.out, stop.err);
     // A backup is older than the leases in it.
-    thread::sleep(Duration::from_secs(2));
-    let other = Worker::start(&store, &token);
+    end_leases(&database, &address);
+    let other = Worker::of(&store, &token, HEIR, &[]);
     let log = || wakeful(["log", &store, "--agent", "ada", "--json"]).out;
     until("the stop is recorded", || {
         let (status, turn) = other.ask("GET", "/v1/agents/ada/turn", "");
@@ -232,7 +248,7 @@ fn each_server_tells_of_its_own_agents_and_none_of_one_that_was_moved_out() {
     assert!(wakeful(["agents", &store]).out.contains(&format!("{}, since 20", one.url)));
     let folder = tempfile::tempdir().expect("a folder");
     let file = arg(&folder.path().join("a.sqlite"));
-    let moved = wakeful(["migrate", &store, &file, "--wait", "60"]);
+    let moved = wakeful(["migrate", &store, &file, "--wait", "600"]);
     assert_eq!(moved.code, 0, "{} {}", moved.out, moved.err);
     for worker in [&one, &other] {
         let message = r#"{"text":"and again"}"#;
@@ -255,9 +271,11 @@ fn each_server_tells_of_its_own_agents_and_none_of_one_that_was_moved_out() {
 #[test]
 fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now() {
     // The first answer comes when the turn that asked for it is another server's.
-    let model = Model::scripted(|request| {
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let is_taken = Arc::clone(&goes_on);
+    let model = Model::scripted(move |request| {
         if !request.body.to_string().contains("runtime_restarted") {
-            thread::sleep(Duration::from_secs(8));
+            until("it is another server's", || is_taken.load(Ordering::Acquire));
         }
         Answer::says("Done.")
     });
@@ -272,7 +290,7 @@ fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now()
         let [home, folder] = own.each_ref().map(|path| arg(path));
         let places = ["--home", &home, "--workspaces", &folder];
         let model = ["--provider", "openai", "--model", "test", "--base-url", &url];
-        Worker::of(&store, &token, &[&model[..], &places].concat())
+        Worker::of(&store, &token, HEIR, &[&model[..], &places].concat())
     });
     assert_eq!(one.ask("PUT", "/v1/agents/ada", "").0, 201);
     let said = one.ask("POST", "/v1/agents/ada/messages", r#"{"text":"hello"}"#);
@@ -287,32 +305,34 @@ fn a_server_that_was_stopped_says_nothing_of_an_agent_that_is_another_s_by_now()
     signal("-STOP");
     until("the other one drives it", || other.driver() == Some(other.url.clone()));
     signal("-CONT");
+    goes_on.store(true, Ordering::Release);
     until("the agent has answered", || {
         let (_, summary) = other.ask("GET", "/v1/agents/ada", "");
         summary["last_turn_terminal"] == "completed"
     });
-    // Long enough for the one that was stopped to lose it, and to try it again.
+    // Time for the one that was stopped to lose it, and to try it again.
     thread::sleep(Duration::from_secs(3));
     for server in [&stopped, &other] {
         let said = server.said();
         assert!(!said.contains("driv"), "{said}");
     }
-    let said = stopped.said();
-    let lease = ["lease of this server was not renewed for", "lease of this server is renewed"];
-    assert!(lease.iter().all(|it| said.matches(it).count() == 1), "{said}");
 }
 
 #[test]
 fn a_server_whose_store_is_away_is_not_ready() {
     let mut database = Server::start().expect("a server");
     let store = database.address("wakeful").shown().to_owned();
-    let worker = Worker::start(&store, &operator(&store));
+    let worker = Worker::of(&store, &operator(&store), "2", &[]);
+    let patient = PostgresStore::open(&database.address("wakeful")).expect("a store");
     database.kill();
-    let began = Instant::now();
+    let call = thread::spawn(move || patient.heads());
     until("it is not ready", || worker.ask("GET", "/readyz", "").0 == 503);
-    assert!(began.elapsed() < Duration::from_secs(5), "a call to the store takes half a minute");
+    assert!(!call.is_finished(), "it does not wait for a call to the store");
+    let lease = ["lease of this server was not renewed for", "lease of this server is renewed"];
+    until("it says so", || worker.said().contains(lease[0]));
     database.crash_and_start().expect("it starts");
     until("it is ready again", || worker.ask("GET", "/readyz", "").0 == 200);
+    until("it says that too", || worker.said().contains(lease[1]));
 }
 
 /// Two fleets of one store each, as behind a router that knows where each agent lives.
@@ -338,7 +358,7 @@ fn an_agent_moves_from_one_cell_to_another_and_back_while_their_servers_run() {
         let driven = wakeful(arguments);
         assert!(driven.code == 2 && driven.err.contains("--wait"), "{} {}", driven.out, driven.err);
         assert_eq!(cells[from].ends("ada", &run).0, 200);
-        let moved = wakeful([&arguments[..], &["--wait", "60"]].concat());
+        let moved = wakeful([&arguments[..], &["--wait", "600"]].concat());
         assert_eq!(moved.code, 0, "{} {}", moved.out, moved.err);
         // The old cell says that it has moved, and its operator learns where to.
         for (method, path, body) in [

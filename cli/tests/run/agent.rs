@@ -21,8 +21,8 @@ use wakeful_host::{driver, ledger::SqliteFile};
 
 use crate::program::{Ran, arg, wakeful};
 
-/// Longer than any test here takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A limit only for tests that hang: none depends on how fast the machine is.
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A folder with a story and ledgers.
 pub(super) struct Home {
@@ -104,7 +104,12 @@ impl Home {
         thread::spawn(move || {
             out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        Live { child, lines }
+        let (said, errors) = mpsc::channel();
+        let err = child.stderr.take().expect("its errors");
+        thread::spawn(move || {
+            BufReader::new(err).lines().map_while(Result::ok).try_for_each(|line| said.send(line))
+        });
+        Live { child, lines, errors, warned: String::new() }
     }
 
     /// Sends something to the agent.
@@ -129,22 +134,41 @@ impl Home {
 pub(super) struct Live {
     child: Child,
     lines: Receiver<String>,
+    errors: Receiver<String>,
+    /// The errors that were read so far.
+    warned: String,
 }
 
 impl Live {
     /// Waits for the next line of its log that contains this text.
     pub(super) fn says(&self, what: &str) -> String {
-        let until = Instant::now() + PATIENCE;
+        self.says_one_of(&[what])
+    }
+
+    /// Waits for the next line of its log that contains one of these texts.
+    pub(super) fn says_one_of(&self, what: &[&str]) -> String {
         let mut said = Vec::new();
-        while let Ok(line) =
-            self.lines.recv_timeout(until.saturating_duration_since(Instant::now()))
-        {
-            if line.contains(what) {
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            if what.iter().any(|what| line.contains(what)) {
                 return line;
             }
             said.push(line);
         }
-        panic!("it never printed `{what}`, only\n{}", said.join("\n"));
+        panic!("it never printed one of {what:?}, only\n{}", said.join("\n"));
+    }
+
+    /// Waits until it has printed this many more lines of its log, or until it ends.
+    pub(super) fn prints(&self, lines: usize) {
+        let printed = || self.lines.recv_timeout(PATIENCE).is_ok();
+        (0..lines).all(|_| printed());
+    }
+
+    /// Waits until it prints this text as an error.
+    pub(super) fn warns(&mut self, what: &str) {
+        while !self.warned.contains(what) {
+            let line = self.errors.recv_timeout(PATIENCE).expect("it warns");
+            self.warned += &(line + "\n");
+        }
     }
 
     /// The id of its process.
@@ -174,8 +198,8 @@ impl Live {
         }
         let code =
             self.child.wait().expect("its status").code().expect("it ends with an exit code");
-        let err =
-            std::io::read_to_string(self.child.stderr.take().expect("its errors")).expect("UTF-8");
+        let mut err = std::mem::take(&mut self.warned);
+        self.errors.iter().for_each(|line| err += &(line + "\n"));
         (code, err)
     }
 }

@@ -14,10 +14,13 @@ use wakeful_host::{clock::SystemClock, ledger::SqliteFile, provider::Elsewhere};
 use super::{HEAD, agent::Home};
 use crate::program::{arg, wakeful};
 
-/// A story in which every turn takes some time.
-const SLOW: &str = "[[turns]]\n\
-                    repeat = true\n\
-                    moves = [{ says = \"a moment\" }, { delay_ms = 600 }, { says = \"done\" }]\n";
+/// A story in which the turn of the prompt `one` takes this long.
+fn slow(delay_ms: u64) -> String {
+    format!(
+        "[[turns]]\nwhen = {{ text = \"one\" }}\nmoves = [{{ says = \"a moment\" }}, \
+         {{ delay_ms = {delay_ms} }}, {{ says = \"done\" }}]\n"
+    )
+}
 
 #[test]
 fn what_is_sent_wakes_an_agent_at_rest() {
@@ -43,7 +46,7 @@ fn what_is_sent_wakes_an_agent_at_rest() {
 
 #[test]
 fn stop_breaks_the_open_run_off_and_start_lets_the_agent_go_on() {
-    let home = Home::with(&format!("{HEAD}{SLOW}"));
+    let home = Home::with(&format!("{HEAD}{}", slow(3_600_000)));
     let live = home.start(&[]);
     live.says("StayIdle");
     home.send(&["prompt", "one"]);
@@ -68,13 +71,20 @@ fn stop_breaks_the_open_run_off_and_start_lets_the_agent_go_on() {
 
 #[test]
 fn an_interjection_goes_into_the_open_run() {
-    let home = Home::with(&format!("{HEAD}{SLOW}"));
-    let live = home.start(&[]);
-    live.says("StayIdle");
-    home.send(&["prompt", "one"]);
-    live.says("{\"text\":\"a moment\"}");
-    home.send(&["prompt", "and mind the tests", "--lane", "interject", "--id", "i1"]);
-    live.says("ReduceMessageOnly (operator_interjection) by rule 2.interjection, message `i1`");
+    // The turn must not end before the message is there.
+    let begun = [600, 6_000, 60_000, 600_000].into_iter().find_map(|delay_ms| {
+        let home = Home::with(&format!("{HEAD}{}", slow(delay_ms)));
+        let live = home.start(&[]);
+        live.says("StayIdle");
+        home.send(&["prompt", "one"]);
+        live.says("{\"text\":\"a moment\"}");
+        home.send(&["prompt", "and mind the tests", "--lane", "interject", "--id", "i1"]);
+        let decided =
+            "ReduceMessageOnly (operator_interjection) by rule 2.interjection, message `i1`";
+        let ended = "turn        1 terminal completed";
+        live.says_one_of(&[decided, ended]).contains(decided).then_some((home, live))
+    });
+    let (home, live) = begun.expect("it is decided while the turn is open");
     live.says("`i1` interjected");
     live.says("turn        1 terminal completed");
     live.signal("INT");

@@ -61,9 +61,9 @@ fn following_goes_on_over_restarts_of_the_server_without_gap_or_double() {
     let following = Following::start(&place, &[]);
     place.say("ada", "before");
     following.reaches(&place.lines("ada"));
-    // The first entries may be pages. What breaks below is the stream.
-    until("it has its stream", || place.streams() == 1);
     for (signal, text) in [("-KILL", "after a kill"), ("-INT", "after an end")] {
+        // The first entries may be pages. What breaks is the stream.
+        until("it has its stream", || place.streams() == 1);
         place.stop(signal);
         // Another process writes while there is no server.
         place.say("ada", text);

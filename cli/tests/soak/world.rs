@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// How long the agent may do nothing although something waits.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The virtual time of the whole soak.
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);

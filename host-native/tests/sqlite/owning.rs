@@ -98,7 +98,7 @@ fn a_second_process_is_refused_by_name_and_owns_as_soon_as_the_first_is_killed()
         let file = open(&role.ledger);
         let _owned = owned(&file, "a");
         // What a host has started may outlive it, and must not keep its lock.
-        let mut outlives = Command::new("sleep").arg("60").spawn().expect("a process");
+        let mut outlives = Command::new("sleep").arg("600").spawn().expect("a process");
         role.say("owns", outlives.id());
         outlives.wait().expect("it ends later than this process");
         live();

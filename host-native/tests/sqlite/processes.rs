@@ -139,7 +139,7 @@ fn a_writer_that_is_killed_at_any_instant_loses_no_fact_whose_append_returned() 
             Duration::from_micros(random() % 30_000)
         };
         if round % 2 == 1 {
-            stored.recv_timeout(Duration::from_secs(60)).expect("a fact is stored");
+            stored.recv_timeout(Duration::from_mins(10)).expect("a fact is stored");
         }
         thread::sleep(lived);
         child.kill().expect("it is killed");
@@ -190,7 +190,7 @@ fn a_reader_in_another_process_follows_the_writer() {
     const NAME: &str = "sqlite::processes::a_reader_in_another_process_follows_the_writer";
     if let Some(role) = Role::here() {
         let file = SqliteFile::open_read_only(&role.ledger).expect("it opens for reading");
-        let (mut last, until) = (0, Instant::now() + Duration::from_secs(60));
+        let (mut last, until) = (0, Instant::now() + Duration::from_mins(10));
         role.say("reads", "now");
         while last < 41 && Instant::now() < until {
             let state = folded("a", &mut ledger(&file, "a"));

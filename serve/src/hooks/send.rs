@@ -308,7 +308,7 @@ mod tests {
         // More than a pipe holds.
         let event = Event { id: "evt_1".into(), body: "x".repeat(300_000) };
         let soon = Duration::from_millis(300);
-        let long = Duration::from_secs(20);
+        let long = Duration::from_mins(10);
         let out = folder.path().join("out");
         let takes = program("takes", &format!("cat > {}", out.display()));
         assert_eq!(run(&takes, &event, long), Ok(()));
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(run(&program("ignores", "exit 0"), &event, long), Ok(()));
         let why = run(&program("fails", "cat > /dev/null; exit 3"), &event, long);
         assert!(why.expect_err("it fails").contains("exit status: 3"));
-        let why = run(&program("sleeps", "exec sleep 60"), &event, soon).expect_err("it is late");
+        let why = run(&program("sleeps", "exec sleep 3600"), &event, soon).expect_err("it is late");
         assert!(why.contains("did not end within"), "{why}");
         let why = run(&folder.path().join("none"), &event, soon).expect_err("there is none");
         assert!(why.contains("cannot be started"), "{why}");

@@ -115,12 +115,15 @@ fn an_agent_opens_from_the_newest_of_its_snapshots() {
 #[test]
 fn a_lease_is_renewed_while_an_agent_is_driven() {
     let store = store("lease");
-    let (worker, other) = (join(&store), join(&store));
+    let (worker, other) = (join_for(&store, SHORT), join(&store));
     let claim = worker.claim(&"a".into()).expect("a claim");
     append(&claim).expect("it is the owner's");
     // A turn may take longer than the lease.
-    thread::sleep(Duration::from_secs(3));
-    assert!(claim.is_sure());
+    let began = Instant::now();
+    until("it was renewed after the end of the first lease", || {
+        began.elapsed().saturating_sub(worker.since_renewal()) > SHORT
+    });
+    until("it is sure", || claim.is_sure());
     assert!(other.claim_due(9).expect("claims").is_empty());
     append(&claim).expect("it is the owner's still");
 }
@@ -164,16 +167,27 @@ fn a_server_that_crashes_loses_nothing_that_it_acknowledged() {
     });
 }
 
-/// A worker whose lease is so short that a test can wait for its end.
+/// A worker whose lease ends in no test, also on a slow machine. It takes none for dead either:
+/// only one that has renewed its lease for as long as a lease does that.
 fn join(store: &PostgresStore) -> Worker {
-    let options = WorkerOptions { lease: Duration::from_secs(2), ..WorkerOptions::default() };
-    store.join(&options).expect("a worker")
+    join_for(store, Duration::from_hours(1))
 }
+
+/// A worker with this lease.
+fn join_for(store: &PostgresStore, lease: Duration) -> Worker {
+    store.join(&WorkerOptions { lease, ..WorkerOptions::default() }).expect("a worker")
+}
+
+/// A lease that is so short that a test can wait for its end.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// A limit only for tests that hang.
+const PATIENCE: Duration = Duration::from_mins(10);
 
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "not: {what}");
+        assert!(began.elapsed() < PATIENCE, "not: {what}");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -298,6 +312,7 @@ fn a_worker_claims_only_agents_that_it_can_drive() {
     let store = store("kinds");
     let kinds = |kinds: &[&str]| WorkerOptions {
         kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        lease: Duration::from_hours(1),
         ..WorkerOptions::default()
     };
     let plain = store.join(&kinds(&["elsewhere"])).expect("a worker");
@@ -321,18 +336,20 @@ fn agents_of_a_dead_worker_are_taken_over_and_it_appends_no_more() {
     let store = store("dead");
     // A connection of its own, as that of another process.
     let elsewhere = PostgresStore::open(store.address()).expect("a store");
-    let (dead, heir) = (join(&elsewhere), join(&store));
+    let dead = join_for(&elsewhere, SHORT);
     let claims: Vec<_> =
         ["a", "b", "c"].map(|id| dead.claim(&id.into()).expect("a claim")).into_iter().collect();
     claims.iter().for_each(|claim| append(claim).expect("it is the owner's"));
-    assert!(dead.is_sure());
+    until("it is sure", || dead.is_sure());
     dead.stop_renewing();
-    assert!(heir.claim_due(9).expect("claims").is_empty());
+    // Only now is there one that takes others for dead.
+    let heir = join_for(&store, SHORT);
     until("the dead worker is not sure", || !dead.is_sure());
     let taken = std::sync::Mutex::new(Vec::new());
     until("its agents are taken over", || {
         let mut taken = taken.lock().expect("no panic");
         taken.extend(heir.claim_due(2).expect("claims"));
+        assert!(taken.is_empty() || dead.since_renewal() >= SHORT, "not before the lease ends");
         taken.len() == 3
     });
     let taken = taken.into_inner().expect("no panic");
@@ -411,7 +428,8 @@ fn a_fact_that_is_sent_during_each_release_wakes_the_agent() {
 fn a_database_that_crashes_during_claims_strands_nobody() {
     let mut server = Server::start().expect("a server");
     let store = PostgresStore::open(&server.address("wakeful")).expect("a store");
-    let worker = join(&store);
+    // If each append below waited for a renewal, they would take hours.
+    let worker = join_for(&store, Duration::from_mins(1));
     for number in 0..200 {
         let claim = worker.claim(&AgentId::from(format!("a{number}"))).expect("a claim");
         append(&claim).expect("it is the owner's");
@@ -421,7 +439,7 @@ fn a_database_that_crashes_during_claims_strands_nobody() {
         let claimed = scope.spawn(|| {
             let (mut claims, began) = (Vec::new(), Instant::now());
             while claims.len() < 200 {
-                assert!(began.elapsed() < Duration::from_secs(40), "{} claims", claims.len());
+                assert!(began.elapsed() < PATIENCE, "{} claims", claims.len());
                 claims.extend(worker.claim_due(3).expect("it waits for the server"));
                 thread::sleep(Duration::from_millis(5));
             }
@@ -435,7 +453,7 @@ fn a_database_that_crashes_during_claims_strands_nobody() {
         let began = Instant::now();
         for claim in &claims {
             append(claim).expect("it is the owner's");
-            assert!(began.elapsed() < Duration::from_secs(40), "each append waits for the lease");
+            assert!(began.elapsed() < PATIENCE, "each append waits for the lease");
         }
     });
 }
@@ -447,6 +465,7 @@ fn an_agent_that_is_pinned_goes_only_where_the_label_is() {
     let options = WorkerOptions {
         labels: ["disk-7".to_owned()].into(),
         address: Some("https://10.0.0.7:7171".to_owned()),
+        lease: Duration::from_hours(1),
         ..WorkerOptions::default()
     };
     let special = store.join(&options).expect("a worker");
@@ -461,5 +480,5 @@ fn an_agent_that_is_pinned_goes_only_where_the_label_is() {
     assert_eq!(placed[0].address.as_deref(), Some("https://10.0.0.7:7171"));
     let now = special.clock().now();
     let own = wakeful_host::clock::SystemClock.now();
-    assert!(now.nanos_since(own).abs() < 1_000_000_000, "both clocks are of this machine");
+    assert!(now.nanos_since(own).abs() < 60_000_000_000, "both clocks are of this machine");
 }

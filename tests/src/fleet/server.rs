@@ -17,7 +17,7 @@ use wakeful_host::ledger::Address;
 use super::leftovers::Folder;
 
 /// The time that a server has to begin to answer.
-pub(super) const BEGIN: Duration = Duration::from_secs(30);
+pub(super) const BEGIN: Duration = Duration::from_mins(10);
 
 /// The folder of Debian's versions.
 const DEBIAN: &str = "/usr/lib/postgresql";

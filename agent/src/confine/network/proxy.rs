@@ -156,8 +156,11 @@ mod tests {
     const QUICK: Bounds = Bounds {
         connections: 2,
         head: Duration::from_millis(300),
-        connect: Duration::from_secs(10),
+        connect: Duration::from_mins(10),
     };
+
+    /// The same, for clients that are not given up, also on a slow machine.
+    const PATIENT: Bounds = Bounds { head: Duration::from_mins(10), ..QUICK };
 
     struct Served {
         proxy: Proxy,
@@ -177,7 +180,7 @@ mod tests {
 
         fn connect(&self) -> UnixStream {
             let client = UnixStream::connect(self.proxy.socket()).expect("it listens");
-            client.set_read_timeout(Some(Duration::from_secs(30))).expect("it is set");
+            client.set_read_timeout(Some(Duration::from_mins(10))).expect("it is set");
             client
         }
 
@@ -191,7 +194,7 @@ mod tests {
         /// The log, as soon as it has this many lines: what cannot be read is logged after its
         /// answer.
         fn log(&self, count: usize) -> Vec<serde_json::Value> {
-            let until = Instant::now() + Duration::from_secs(30);
+            let until = Instant::now() + Duration::from_mins(10);
             loop {
                 let log = fs::read_to_string(self.folder.path().join("network.jsonl"));
                 let log = log.unwrap_or_default();
@@ -421,11 +424,14 @@ mod tests {
     #[test]
     fn a_slow_client_is_given_up_and_blocks_nobody() {
         let port = echo();
-        let served = Served::new(&[&format!("127.0.0.1:{port}")], QUICK);
+        let served = Served::new(&[&format!("127.0.0.1:{port}")], PATIENT);
         let mut slow = served.connect();
         slow.write_all(b"CONNECT ").expect("it is sent");
         let asked = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello\r\n\r\n");
         assert!(served.ask(&asked).ends_with("got: hello\r\n\r\n"));
+        let served = Served::new(&[&format!("127.0.0.1:{port}")], QUICK);
+        let mut slow = served.connect();
+        slow.write_all(b"CONNECT ").expect("it is sent");
         assert_eq!(all(&slow), "", "it is closed");
         assert_eq!(all(&served.connect()), "", "also one that says nothing");
         // It is not kept by a byte now and then.
@@ -433,15 +439,14 @@ mod tests {
         while dripping.write_all(b"C").is_ok() {
             thread::sleep(Duration::from_millis(20));
         }
-        let late = served.log(4);
-        assert_eq!(late.iter().filter(|line| line["allowed"] == false).count(), 3);
+        assert!(served.log(3).iter().all(|line| line["allowed"] == false));
     }
 
     #[test]
     fn a_client_that_is_gone_leaves_its_place_although_its_server_is_silent() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let served = Served::new(&[&format!("127.0.0.1:{port}")], QUICK);
+        let served = Served::new(&[&format!("127.0.0.1:{port}")], PATIENT);
         for _ in 0..4 {
             let mut client = served.connect();
             let asked = format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n");
@@ -458,16 +463,13 @@ mod tests {
     #[test]
     fn connections_beyond_the_most_are_refused_and_places_are_free_again() {
         let port = echo();
-        let served = Served::new(
-            &[&format!("127.0.0.1:{port}")],
-            Bounds { head: Duration::from_secs(30), ..QUICK },
-        );
+        let served = Served::new(&[&format!("127.0.0.1:{port}")], PATIENT);
         let asked = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello\r\n\r\n");
         let held = [served.connect(), served.connect()];
         let full = all(&served.connect());
         assert!(full.contains(" 503 ") && full.contains("2 connections already"), "{full}");
         drop(held);
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_mins(10);
         while !served.ask(&asked).ends_with("got: hello\r\n\r\n") {
             assert!(Instant::now() < until, "its place is free again");
             thread::sleep(Duration::from_millis(5));
