@@ -159,16 +159,14 @@ impl Place {
         self.as_token(&self.token, args)
     }
 
-    /// Runs a command at the server. Its options come after its name.
+    /// Runs a command at the server. The server comes last.
     pub(super) fn as_token<'a>(&self, token: &str, args: impl IntoIterator<Item = &'a str>) -> Ran {
         ran(self.command(args).env("WAKEFUL_SERVER_TOKEN", token))
     }
 
     pub(super) fn command<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut args = args.into_iter();
-        let name = args.next().expect("a command");
-        let mut command = program([name, "--server", self.url.as_str()]);
-        command.args(args);
+        let mut command = program(args);
+        command.args(["--server", self.url.as_str()]);
         command.envs(self.trusts.iter().map(|file| ("SSL_CERT_FILE", file)));
         command
     }
