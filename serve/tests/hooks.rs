@@ -360,9 +360,8 @@ fn an_event_has_the_same_id_each_time_and_a_redirect_is_not_followed() {
     assert_eq!((got[0].id(), got[1].id()), (got[2].id(), got[2].id()));
     assert_eq!(got[0].body, got[2].body);
     assert_ne!(got[2].id(), got[3].id());
-    let metrics = || {
-        place.get("/metrics", &place.operator).body_mut().read_to_string().expect("it")
-    };
+    let metrics =
+        || place.get("/metrics", &place.operator).body_mut().read_to_string().expect("it");
     // They are counted when their answers have come.
     for line in [
         "wakeful_hook_deliveries_total{outcome=\"failed\"} 2",

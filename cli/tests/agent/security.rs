@@ -24,6 +24,18 @@ use crate::{
 
 const SECRET: &str = "nobody-may-read-this";
 
+/// For chats of many megabytes, which a slow machine reads and answers slowly.
+const LONG_CHATS: [&str; 8] = [
+    "--context-tokens",
+    "20000000",
+    "--first-output-timeout",
+    "36000",
+    "--idle-timeout",
+    "36000",
+    "--answer-timeout",
+    "36000",
+];
+
 /// An agent whose model makes these calls and then says that it is done.
 fn calling(calls: Vec<(&'static str, Value)>) -> Place {
     Place::scripted(move |asked| {
@@ -270,7 +282,7 @@ fn strings_of_a_megabyte_are_refused_in_few_words_and_the_turn_goes_on() {
         ("ExecCommand", json!({ "cmd": "true", "workdir": long })),
         ("TaskList", json!({ long.as_str(): 1 })),
     ]);
-    place.rest(&["--prompt", "go", "--context-tokens", "20000000"]);
+    place.rest(&[&["--prompt", "go"], &LONG_CHATS[..]].concat());
     let entries = place.entries("default");
     for call in calls(&entries) {
         assert_eq!(output(&call)["status"], "error", "{}", call.tool_name);
@@ -294,7 +306,7 @@ fn strings_of_a_megabyte_are_refused_in_few_words_and_the_turn_goes_on() {
 #[test]
 fn an_answer_that_is_longer_than_a_fact_may_be_ends_its_turn_all_the_same() {
     let place = Place::scripted(|_| Answer::says(&"word ".repeat(400_000)));
-    place.rest(&["--prompt", "go", "--context-tokens", "20000000"]);
+    place.rest(&[&["--prompt", "go"], &LONG_CHATS[..]].concat());
     let turns = ended(&place.entries("default"));
     assert_eq!(
         turns.iter().map(|turn| turn.kind).collect::<Vec<_>>(),
