@@ -10,7 +10,6 @@ use crate::{
     graph::{self, Counts, Ground, Lane, Stage, Work},
     paths::Paths,
     stage::{Took, red},
-    times,
 };
 use stages::{STAGES, Tier};
 
@@ -43,9 +42,6 @@ pub(crate) struct Options {
     /// with what is stored
     #[arg(long)]
     bless: bool,
-    /// Write docs/times.md with these times and those of the last `run` and `test`
-    #[arg(long, requires = "all")]
-    keep: bool,
     /// List the stages with their tiers, and run none
     #[arg(long)]
     list: bool,
@@ -125,9 +121,6 @@ pub(crate) fn test(paths: &Paths, options: &Options) -> Result<ExitCode, Failure
     let rows = graph::run(&stages, &ground);
     let whole = Took { clock: begun.elapsed(), processor: graph::processor(&rows) };
     graph::report(paths, options.name(), &rows, whole);
-    if options.keep {
-        times::write(paths)?;
-    }
     let all = graph::sum(&rows);
     let strict = env::var("CI").is_ok_and(|value| value == "true");
     let passed = is_passed(all, strict);

@@ -110,10 +110,16 @@ pub(crate) struct Options {
     /// First print the lines of code: product, tests and tools
     #[arg(long)]
     size: bool,
+    /// First write docs/times.md with what the last `run`, `test` and `test --all` took
+    #[arg(long)]
+    times: bool,
 }
 
 /// Prints what is asked for, the findings, and what the tree does not cite yet.
 pub(crate) fn tidy(paths: &Paths, options: Options) -> Result<ExitCode, Failure> {
+    if options.times {
+        crate::times::write(paths)?;
+    }
     let tree = read(paths)?;
     if options.uncited {
         anstream::println!("not cited: {}", gaps::uncited(&tree).join(" "));

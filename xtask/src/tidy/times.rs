@@ -7,8 +7,7 @@ const README: &str = "README.md";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(sentence) = tree.file(PAGE).and_then(|page| sentence(&page.text)) else {
-        let text = "it does not have three commands with their times; write it with `cargo xtask \
-                    test --all --keep`";
+        let text = "it does not say what `run` takes; write it with `cargo xtask tidy --times`";
         return vec![Finding::new(PAGE, 0, text)];
     };
     match tree.file(README) {
