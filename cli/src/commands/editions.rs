@@ -1,5 +1,5 @@
-//! Where another edition of the rules would have decided differently in an existing ledger, for
-//! `wakeful replay --edition`.
+//! `wakeful replay --edition`: the decisions of an existing ledger that another edition of the rules
+//! would have made differently.
 
 use serde::Serialize;
 use wakeful_core::{

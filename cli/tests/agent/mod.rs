@@ -3,6 +3,7 @@
 
 mod budgets;
 mod children;
+mod ended;
 mod fits;
 mod leftovers;
 mod many;
