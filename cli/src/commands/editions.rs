@@ -1,5 +1,5 @@
-//! Where another edition of the rules would have decided differently in an existing ledger, for
-//! `wakeful replay --edition`.
+//! `wakeful replay --edition`: shows the entries of a ledger after which another edition of the
+//! rules would have decided differently.
 
 use serde::Serialize;
 use wakeful_core::{

@@ -70,8 +70,8 @@ pub(super) struct Send {
     /// Use the time of the ledger's newest entry, for an agent that runs with --virtual
     #[arg(long = "virtual", global = true)]
     pub(super) is_virtual: bool,
-    /// Print the result as JSON: a `Receipt` (see `wakeful print schema`), or {stored_for}: the worker of
-    /// a store that records it later
+    /// Print the result as JSON: a `Receipt` (see `wakeful print schema`), or {stored_for}: the
+    /// worker of a store that records it later
     #[arg(long, global = true)]
     pub(super) json: bool,
     #[command(subcommand)]

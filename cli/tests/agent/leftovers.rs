@@ -1,5 +1,5 @@
-//! What ended tasks leave on the disk: `wakeful list leftovers` removes it, and a live host does the
-//! same. Files and worktrees are real.
+//! What ended tasks leave on the disk: `wakeful list leftovers` removes it, and a live host does
+//! the same. Files and worktrees are real.
 
 use std::{
     fs::{self, File},
