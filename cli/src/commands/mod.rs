@@ -56,9 +56,9 @@ use error::CliError;
 
 /// The exit codes, which all commands share.
 const EXIT: &str = "\
-exit code: 0 success, 1 something differs or is wrong, 2 wrong arguments or input,
-  3 this machine cannot do it, or a story demands a crash, 4 a ledger was lost or
-  set back, 5 an agent rests only after a failed turn, 130 interrupted twice";
+exit code: 0 success, 1 something differs or is wrong, 2 wrong words or input,
+  3 this machine cannot do it, or a story demands a crash, 4 a ledger was lost
+  or set back, 5 an agent rests after a failed turn, 130 interrupted twice";
 
 /// The commands by what they are for. A test checks that each command is in one group.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -91,7 +91,7 @@ enum Command {
     Status(status::Status),
     /// Say in one sentence what an agent does and why
     Why(why::Why),
-    /// Explain the decision at the end of a fixture or story, rule by rule
+    /// Explain the decision at the end of a case, rule by rule
     Explain(explain::Explain),
     /// Print the entries of a ledger, one per line
     Log(log::Log),
@@ -243,7 +243,7 @@ mod tests {
         }
         let help = program.term_width(100).render_long_help().to_string();
         for name in GROUPS.iter().flat_map(|(_, names)| *names) {
-            let line = help.lines().find(|line| line.trim_start().starts_with(name));
+            let line = help.lines().find(|line| line.starts_with(&format!("  {name} ")));
             assert!(line.is_some_and(|line| line.split_whitespace().count() > 3), "{name}");
         }
         assert!(help.lines().count() <= 40, "{help}");

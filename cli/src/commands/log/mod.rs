@@ -37,7 +37,7 @@ const POLL: Duration = Duration::from_millis(100);
 #[derive(Args)]
 #[command(after_help = "\
     --json prints entries as they are stored: {seq, at, class, record, chain}. `wakeful \
-    schema` has the form of each record.\n\n\
+    print schema` has the form of each record.\n\n\
     At a server, --follow connects again after a break, and goes on after the last entry.\n\n\
     Exit codes:\n\
     \x20 0  printed, also if --follow was interrupted\n\
