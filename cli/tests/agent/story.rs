@@ -1,6 +1,6 @@
 //! A whole story, with both engines. It has two work items, a wait for a command that takes longer
-//! than its turn, and an operator who interferes. The process is killed in the middle of a turn (`kill -9`), and a
-//! child works in a worktree.
+//! than its turn, and an operator who interferes. The process is killed in the middle of a turn
+//! (`kill -9`), and a child works in a worktree.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{

@@ -234,7 +234,7 @@ fn find(mark: &str) -> Option<Pid> {
 /// How long one waits for what must not happen.
 const SHORT: Duration = Duration::from_millis(1500);
 
-/// Whether an attack comes to something. Without a wall it must, however slow the machine is.
+/// Whether an attack succeeds. Without a wall it must, however slow the machine is.
 pub(crate) fn succeeds(scene: &Scene, is_so: impl FnMut() -> bool) -> bool {
     soon(if scene.wall.is_none() { PATIENCE } else { SHORT }, is_so)
 }

@@ -46,13 +46,13 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Starts one. Its lease ends in no test, also on a slow machine. It takes none for dead either:
-    /// only one that has renewed its lease for as long as a lease does that.
+    /// Starts one. Its lease ends in no test, also on a slow machine. It takes none for dead
+    /// either: only one that has renewed its lease for as long as a lease does that.
     fn start(store: &str, token: &str) -> Self {
         Self::of(store, token, "36000", &[])
     }
 
-    /// Starts one with a lease of so many seconds, and with more arguments.
+    /// Starts one with a lease of these seconds, and with more arguments.
     fn of(store: &str, token: &str, lease: &str, more: &[&str]) -> Self {
         // The others must know its address before it listens.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
