@@ -18,8 +18,8 @@ use wakeful_core::record::{
 
 use super::{
     model::Asked,
-    place::{Place, eventually},
-    tasks::{lives, task_of, tasks, until},
+    place::{Place, eventually, lives},
+    tasks::{task_of, tasks, until},
     turns::{calls, output},
 };
 use crate::{

@@ -255,6 +255,15 @@ pub(super) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Whether a process with this word in its command line is alive. Its id does not do: a command
+/// has other ids in its own namespace.
+pub(super) fn lives(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let lines = processes.filter_map(|one| fs::read(one.path().join("cmdline")).ok());
+    let words = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
+    lines.map(words).any(|line| line.split('\0').any(|one| one == word.trim()))
+}
+
 /// The result of a run of the program.
 fn ran(output: Output) -> Ran {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");

@@ -10,7 +10,7 @@ use wakeful_core::record::{
 
 use super::{
     model::Asked,
-    place::{Place, eventually},
+    place::{Place, eventually, lives},
     turns::{calls, output},
 };
 use crate::{
@@ -49,15 +49,6 @@ pub(super) fn answered(
 
 pub(super) fn task_of(answer: &Value) -> &Value {
     &answer["result"]["task_handle"]["task_id"]
-}
-
-/// Whether a process with this word in its command line is alive. Its id does not do: a command
-/// has other ids in its own namespace.
-pub(super) fn lives(word: &str) -> bool {
-    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
-    let lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
-    let words = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
-    lines.map(words).any(|line| line.split('\0').any(|one| one == word.trim()))
 }
 
 /// A loop of the shell that ends when this file is in its folder.

@@ -265,7 +265,7 @@ pub(crate) const ROWS: &[Row] = &[
 
 /// Lets the command listen, and tries to reach it from the host while it does.
 fn serves(scene: &Scene, opens: &str) -> Outcome {
-    // Without a wall a client comes, even on a slow machine.
+    // Without a wall the host comes, however slow the machine is.
     let seconds = if scene.wall.is_none() { 600 } else { 2 };
     let code = format!(
         "{opens}\ns.listen(1); s.settimeout({seconds})\n\

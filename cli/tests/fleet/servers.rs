@@ -20,7 +20,7 @@ use wakeful_host::ledger::PostgresStore;
 use crate::{
     openai::{answer::Answer, server::Server as Model},
     postgres::Server,
-    program::{Ran, arg, command, source, wakeful},
+    program::{Ran, arg, source, wakeful},
 };
 /// Makes a token for all that these tests ask.
 fn operator(store: &str) -> String {
@@ -46,13 +46,13 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Starts one. Its lease ends in no test, also on a slow machine. It takes no other for dead
+    /// Starts one. Its lease ends in no test, also on a slow machine. It takes none for dead
     /// either: only one that has renewed its lease for as long as a lease does that.
     fn start(store: &str, token: &str) -> Self {
         Self::of(store, token, "36000", &[])
     }
 
-    /// Starts one with a lease of this number of seconds, and with more arguments.
+    /// Starts one with a lease of these seconds, and with more arguments.
     fn of(store: &str, token: &str, lease: &str, more: &[&str]) -> Self {
         // The others must know its address before it listens.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
@@ -262,9 +262,9 @@ fn each_server_tells_of_its_own_agents_and_none_of_one_that_was_moved_out() {
         }
         assert_eq!(worker.ask("GET", "/v1/agents", "").1["agents"], json!([]));
     }
-    for words in ["agents", "list heads"] {
-        let told = command(words, &[&store]).out;
-        assert!(told.contains(&format!("goes on in `{file}`")), "{words}: {told}");
+    for command in ["agents", "heads"] {
+        let told = wakeful([command, &store]).out;
+        assert!(told.contains(&format!("goes on in `{file}`")), "{command}: {told}");
     }
 }
 
@@ -370,9 +370,9 @@ fn an_agent_moves_from_one_cell_to_another_and_back_while_their_servers_run() {
             let (status, told) = cells[from].ask(method, path, body);
             assert_eq!((status, &told["code"]), (404, &"agent_moved".into()), "{path}: {told}");
         }
-        for words in ["agents", "list heads"] {
-            let told = command(words, &[&stores[from]]).out;
-            assert!(told.contains(&format!("goes on in `{}`", stores[to])), "{words}: {told}");
+        for command in ["agents", "heads"] {
+            let told = wakeful([command, &stores[from]]).out;
+            assert!(told.contains(&format!("goes on in `{}`", stores[to])), "{command}: {told}");
         }
         assert_eq!(cells[from].ask("GET", "/v1/agents", "").1["agents"], json!([]));
         // The new one lists it, and takes what is said and delivered to it.

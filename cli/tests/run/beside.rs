@@ -116,7 +116,8 @@ fn who_comes_second_is_refused_and_drives_as_soon_as_the_first_is_killed() {
     assert!(first.kill());
     let third = home.start(&[]);
     third.says("runtime restarted");
-    third.says("StayIdle");
+    home.send(&["prompt", "go on"]);
+    third.says("turn        2 terminal completed");
     third.signal("INT");
     assert_eq!(third.end(), (0, String::new()));
     assert_eq!(home.locks(), 0, "the lock file of the killed process is removed too");
