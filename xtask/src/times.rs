@@ -47,35 +47,29 @@ fn page(all: &[(&str, Value)]) -> String {
 Measured one after the other in a fresh clone with nothing built, on two cores.
 Processor time is what to compare: it is the same on a busy machine.
 
-| command | processor | clock | checks and tests |
-|---|---|---|---|
+| command | processor | checks and tests |
+|---|---|---|
 "
     .to_owned();
     let number = |of: &Value, name: &str| of[name].as_u64().unwrap_or_default();
     for (command, times) in all {
         let tests: u64 =
             times["stages"].as_array().into_iter().flatten().map(|it| number(it, "tests")).sum();
-        let (processor, clock) = (number(times, "processor"), number(times, "clock"));
+        let minutes = number(times, "processor").div_ceil(60);
         // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "| `{command}` | {} min | {} min | {tests} |",
-            processor.div_ceil(60),
-            clock.div_ceil(60)
-        );
+        let _ = writeln!(text, "| `{command}` | {minutes} min | {tests} |");
     }
     for (command, times) in all {
         let _ = writeln!(
             text,
-            "\n## `{command}`\n\n| stage | processor | clock | checks and tests |\n|---|---|---|---|"
+            "\n## `{command}`\n\n| stage | processor | checks and tests |\n|---|---|---|"
         );
         for stage in times["stages"].as_array().into_iter().flatten() {
             let _ = writeln!(
                 text,
-                "| {} | {} s | {} s | {} |",
+                "| {} | {} s | {} |",
                 stage["name"].as_str().unwrap_or_default(),
                 number(stage, "processor"),
-                number(stage, "clock"),
                 number(stage, "tests")
             );
         }
@@ -98,7 +92,7 @@ pub(crate) fn sentence(page: &str) -> Option<String> {
             let _ = write!(sentence, ", {command} {minutes}");
         }
     }
-    Some(sentence + " ([by stage](docs/times.md)); two idle cores halve that by the clock.")
+    Some(sentence + " ([by stage](docs/times.md)).")
 }
 
 #[cfg(test)]
@@ -123,12 +117,12 @@ mod tests {
         assert!(sentence(&of_run).expect("one").contains(" 10 minutes of processor time (["));
         assert_eq!(sentence(&page(&[])), None);
         let page = page(&all);
-        assert!(page.contains("| `cargo xtask run` | 10 min | 1 min | 3 |\n"), "{page}");
-        assert!(page.contains("| tidy | 1 s | 2 s | 3 |\n"), "{page}");
+        assert!(page.contains("| `cargo xtask run` | 10 min | 3 |\n"), "{page}");
+        assert!(page.contains("| tidy | 1 s | 3 |\n"), "{page}");
         assert_eq!(
             sentence(&page).expect("three numbers"),
             "The first `run` takes 10 minutes of processor time, `test` after it 2, `test --all` 1 \
-             ([by stage](docs/times.md)); two idle cores halve that by the clock."
+             ([by stage](docs/times.md))."
         );
     }
 }

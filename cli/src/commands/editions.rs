@@ -1,5 +1,5 @@
-//! `wakeful replay --edition`: the decisions of an existing ledger that another edition of the rules
-//! would have made differently.
+//! `wakeful replay --edition`: the decisions of a ledger that another edition of the rules would
+//! have made differently.
 
 use serde::Serialize;
 use wakeful_core::{
