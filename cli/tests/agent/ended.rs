@@ -5,8 +5,8 @@ use wakeful_core::record::{Record, task::TaskStatus};
 
 use super::{
     model::Asked,
-    place::{Place, eventually},
-    tasks::{lives, tasks},
+    place::{Place, eventually, lives},
+    tasks::tasks,
 };
 use crate::openai::{answer::Answer, server::Server};
 
