@@ -20,7 +20,7 @@ use wakeful_host::ledger::PostgresStore;
 use crate::{
     openai::{answer::Answer, server::Server as Model},
     postgres::Server,
-    program::{Ran, arg, source, wakeful},
+    program::{Ran, arg, command, source, wakeful},
 };
 /// Makes a token for all that these tests ask.
 fn operator(store: &str) -> String {
@@ -262,9 +262,9 @@ fn each_server_tells_of_its_own_agents_and_none_of_one_that_was_moved_out() {
         }
         assert_eq!(worker.ask("GET", "/v1/agents", "").1["agents"], json!([]));
     }
-    for command in ["agents", "heads"] {
-        let told = wakeful([command, &store]).out;
-        assert!(told.contains(&format!("goes on in `{file}`")), "{command}: {told}");
+    for words in ["agents", "list heads"] {
+        let told = command(words, &[&store]).out;
+        assert!(told.contains(&format!("goes on in `{file}`")), "{words}: {told}");
     }
 }
 
@@ -370,9 +370,9 @@ fn an_agent_moves_from_one_cell_to_another_and_back_while_their_servers_run() {
             let (status, told) = cells[from].ask(method, path, body);
             assert_eq!((status, &told["code"]), (404, &"agent_moved".into()), "{path}: {told}");
         }
-        for command in ["agents", "heads"] {
-            let told = wakeful([command, &stores[from]]).out;
-            assert!(told.contains(&format!("goes on in `{}`", stores[to])), "{command}: {told}");
+        for words in ["agents", "list heads"] {
+            let told = command(words, &[&stores[from]]).out;
+            assert!(told.contains(&format!("goes on in `{}`", stores[to])), "{words}: {told}");
         }
         assert_eq!(cells[from].ask("GET", "/v1/agents", "").1["agents"], json!([]));
         // The new one lists it, and takes what is said and delivered to it.
