@@ -18,8 +18,8 @@ const SENTENCES = {
 };
 
 /**
- * The most by which a size on the page may be wrong. Paths of the machine are in a module, so that
- * two machines make modules of slightly different sizes.
+ * The maximum relative error of a size on the page. A module contains paths of the machine, so two
+ * machines make modules of slightly different sizes.
  */
 const TOLERANCE = 0.01;
 

@@ -30,8 +30,8 @@ enum Command {
     Vectors(vectors::Vectors),
     /// Print every step of a case as JSON: call, answer, entries and explanation
     ///
-    /// A line per case: {case, steps: [{command, outcome, entries, explanation, fuel_spent}]}.
-    /// Engines that agree print the same, except for the fuel of those that count it.
+    /// A line per case: {case, steps: [{command, outcome, entries, explanation}]}. `wakeful
+    /// crosscheck` compares such traces of several engines.
     Trace(trace::TraceArgs),
 }
 

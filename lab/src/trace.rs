@@ -1,4 +1,4 @@
-//! `lab trace`: prints what an engine does with a case. Also writes the bundle that the workbench
+//! `lab trace`: prints what the native core does with a case. Also writes the bundle that the workbench
 //! opens.
 
 use std::{fs, path::PathBuf};
@@ -10,7 +10,6 @@ use wakeful::{
     trace::{Trace, Tracer},
 };
 use wakeful_core::foreign::Folder;
-use wakeful_host::sandbox::{self, Compiler, NoGuest, Pool};
 
 use super::Failure;
 
@@ -19,9 +18,6 @@ pub(super) struct TraceArgs {
     /// Fixture folders, stories (`.toml`, `.json`), or folders of either
     #[arg(required = true, value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// Play in the sandbox, with the guest of the build folder
-    #[arg(long)]
-    sandboxed: bool,
     /// Write the cases and their traces to this file, which the workbench can open
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
@@ -57,15 +53,10 @@ impl<'a> Bundled<'a> {
 impl TraceArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let cases = case::load_all(&self.cases)?;
-        let mut tracer = if self.sandboxed {
-            let guest = sandbox::find(None, Compiler::default(), Pool::default())?;
-            Tracer::sandboxed(&guest.ok_or(NoGuest)?)?
-        } else {
-            Tracer::Native
-        };
         let mut bundled = Vec::new();
         for case in &cases {
-            let trace = tracer.trace(case).map_err(|why| format!("{}: {why}", case.name))?;
+            let trace =
+                Tracer::Native.trace(case).map_err(|why| format!("{}: {why}", case.name))?;
             if self.bundle.is_none() {
                 println!("{}", serde_json::to_string(&trace)?);
             }

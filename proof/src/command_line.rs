@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Let libFuzzer look for bytes that break the decoder, the readers or the guest
     ///
     /// facts: the decoder of facts, the planes and the ladder, under the invariants. foreign: the
-    /// reader of fixtures and data folders. ledger: the reader of entries, also of entries that
+    /// reader of fixtures and data folders. ledger: the reader of entries, including entries that
     /// only a broken writer could have sealed. exports: the functions of the guest, in wasmtime.
     ///
     /// A panic, a trap, a broken invariant, a limit that is reached, or an input that takes half a

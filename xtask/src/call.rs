@@ -235,28 +235,25 @@ impl Call {
         }
     }
 
-    /// Runs a short program. Returns its standard output.
+    /// Runs a program whose output is short. Returns its standard output.
     pub fn answer(mut self) -> Result<String, Failure> {
-        let output =
-            self.command.stdin(Stdio::null()).output().map_err(|why| self.not_started(&why))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        // Two threads, because a pipe that nobody empties stops the program.
+        let err = thread::spawn(move || text_of(err));
+        let out = text_of(out);
+        let printed = err.join().unwrap_or_default();
+        let status = loop {
+            match look(&mut child).map_err(|why| self.out_of_sight(&why))? {
+                Some(status) => break status,
+                None => thread::sleep(LOOK),
+            }
+        };
+        if status.success() {
+            return Ok(out);
         }
-        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(Failure { what: format!("`{}` failed ({})", self.line, output.status), printed })
-    }
-
-    /// Runs a program and returns its standard output. A terminal shows its standard error at once.
-    pub fn answer_with_progress(mut self) -> Result<String, Failure> {
-        if !io::stderr().is_terminal() {
-            return self.answer();
-        }
-        self.command.stdin(Stdio::null()).stderr(Stdio::inherit());
-        let output = self.command.output().map_err(|why| self.not_started(&why))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(Failure::new(format!("`{}` failed ({})", self.line, output.status)))
+        Err(Failure { what: format!("`{}` failed ({status})", self.line), printed })
     }
 
     /// Replaces this process with the other program, so that a signal to this process reaches that
@@ -315,6 +312,14 @@ impl Call {
     fn too_late(&self) -> String {
         format!("`{}` did not end in the time of its stage, and was ended", self.line)
     }
+}
+
+/// What a program writes to a pipe until it ends.
+fn text_of(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    // What was read before an error is still worth showing.
+    let _broken = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The exit code of a program as our own. A program without one was ended by a signal, which is a
@@ -402,6 +407,10 @@ mod tests {
         let works = "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done";
         Call::new(&paths, "works", "sh").args(["-c", works]).recorded().expect("it ends");
         let is_linux = cfg!(target_os = "linux");
+        assert_eq!(spent() > before, is_linux);
+        let before = spent();
+        let told = Call::new(&paths, "works", "sh").args(["-c", works]).answer();
+        assert_eq!(told.expect("it ends"), "done\n");
         assert_eq!(spent() > before, is_linux);
     }
 

@@ -39,82 +39,82 @@ use Built::{Bench, ForTests, Proof, Released};
 const PROGRAMS: [Program; 16] = [
     Program {
         name: "crash",
-        does: "kill processes after each append, and compare what comes of their stories",
+        does: "Kill processes after each append, and compare what comes of their stories",
         built: ForTests(&["wakeful"]),
     },
     Program {
         name: "sim",
-        does: "simulate families of agents over virtual days with faults at every import",
+        does: "Simulate families of agents over virtual days with faults at every import",
         built: ForTests(&[]),
     },
     Program {
         name: "model",
-        does: "search a million states of the machine, breadth first, and check each batch",
+        does: "Search a million states of the machine, breadth first, and check each batch",
         built: ForTests(&[]),
     },
     Program {
         name: "load",
-        does: "put load on a server of 10,000 agents, kill it, and verify every ledger",
+        does: "Put load on a server of 10,000 agents, kill it, and verify every ledger",
         built: Released,
     },
     Program {
         name: "fleet",
-        does: "run agents on three servers of one PostgreSQL store, and kill servers and primary",
+        does: "Run agents on three servers of one PostgreSQL store, and kill servers and primary",
         built: Released,
     },
     Program {
         name: "scale",
-        does: "simulate millions of agents, with what a turn costs on this machine",
+        does: "Simulate millions of agents, with what a turn costs on this machine",
         built: Released,
     },
     Program {
         name: "bench",
-        does: "measure what steps, decisions, openings and engines cost",
+        does: "Measure what steps, decisions, openings and engines cost",
         built: Bench,
     },
     Program {
         name: "fuzz",
-        does: "let libFuzzer look for bytes that break the decoder, the readers or the guest",
+        does: "Let libFuzzer look for bytes that break the decoder, the readers or the guest",
         built: Proof,
     },
     Program {
         name: "coverage",
-        does: "report which lines, rules and rows of the core the tests reach",
+        does: "Report which lines, rules and rows of the core the tests reach",
         built: Proof,
     },
     Program {
         name: "mutants",
-        does: "change the core in small ways, one at a time, and see whether a test fails",
+        does: "Change the core in small ways, one at a time, and see whether a test fails",
         built: Proof,
     },
     Program {
         name: "miri",
-        does: "run the tests of the core under Miri, also for two unlike machines",
+        does: "Run the tests of the core under Miri, also for two unlike machines",
         built: Proof,
     },
     Program {
         name: "deny",
-        does: "check licences, bans and sources of every dependency",
+        does: "Check licences, bans and sources of every dependency",
         built: Proof,
     },
     Program {
         name: "semver",
-        does: "check whether the public interfaces allow the next version",
+        does: "Check whether the public interfaces allow the next version",
         built: Proof,
     },
     Program {
         name: "seeded",
-        does: "make deliberate mistakes in a copy, and see whether each method finds its own",
+        does: "Make deliberate mistakes in a copy, and see whether each method finds its own",
         built: Proof,
     },
     Program {
         name: "night",
-        does: "run every method for a share of the time, and keep what it printed",
+        does: "Run every method for a share of the time, and keep what it printed",
         built: Proof,
     },
     Program {
         name: "proof",
-        does: "write docs/proof.md: statements, code, tests, methods, last numbers",
+        does: "Write docs/proof.md: statements, code, tests, methods, last numbers",
         built: Proof,
     },
 ];
@@ -155,13 +155,8 @@ pub(crate) fn forward(paths: &Paths, words: &[String]) -> Result<ExitCode, Failu
         ForTests(_) if *name == "sim" && options.iter().any(|it| it.starts_with("--against")) => {
             proof(paths, words)
         }
-        ForTests(beside) => {
-            let names = [&[*name], *beside].concat();
-            stage("native", "building this program", || native::build_programs(paths, &names))?;
-            let file = paths.target().join("debug").join(program(name));
-            started(paths, Call::new(paths, name, file), options)
-        }
-        Released if only_help => released(paths, name, &["--program", "wakeful"], options),
+        ForTests(_) | Released | Bench if only_help => for_tests(paths, &[name], options),
+        ForTests(beside) => for_tests(paths, &[&[*name], *beside].concat(), options),
         Released => {
             let mut options = options.to_vec();
             if *name != "load" && !options.iter().any(|it| it.starts_with("--costs")) {
@@ -181,26 +176,34 @@ pub(crate) fn forward(paths: &Paths, words: &[String]) -> Result<ExitCode, Failu
                     })?;
                 options.insert(at + 1, patroni.display().to_string());
             }
-            let wakeful = paths.released("wakeful").display().to_string();
-            released(paths, name, &["--program", &wakeful], &options)
+            released(paths, name, &options)
         }
-        Bench if only_help => released(paths, name, &[], options),
         Bench => bench(paths, options),
         Proof => proof(paths, words),
     }
 }
 
-/// Builds a program and the command line in the release profile, and runs it.
-fn released(
-    paths: &Paths,
-    name: &str,
-    first: &[&str],
-    options: &[String],
-) -> Result<ExitCode, Failure> {
-    stage("release", "the command line and this program, optimised", || {
-        [name, "wakeful"].iter().try_for_each(|program| native::build_released(paths, program))
+/// Builds programs as the tests are built, and runs the first one.
+fn for_tests(paths: &Paths, names: &[&str], options: &[String]) -> Result<ExitCode, Failure> {
+    stage("native", "building this program", || native::build_programs(paths, names))?;
+    let file = paths.target().join("debug").join(program(names[0]));
+    started(paths, Call::new(paths, names[0], file), options)
+}
+
+/// Builds a program in the release profile and runs it, with the command line unless it gets what
+/// was measured before.
+fn released(paths: &Paths, name: &str, options: &[String]) -> Result<ExitCode, Failure> {
+    let starts_servers = !options.iter().any(|option| option.starts_with("--costs"));
+    let names: &[&str] = if starts_servers { &[name, "wakeful"] } else { &[name] };
+    stage("release", "this program and what it starts, optimised", || {
+        names.iter().try_for_each(|program| native::build_released(paths, program))
     })?;
-    started(paths, Call::new(paths, name, paths.released(name)).args(first), options)
+    let call = Call::new(paths, name, paths.released(name));
+    let call = match starts_servers {
+        true => call.arg("--program").arg(paths.released("wakeful")),
+        false => call,
+    };
+    started(paths, call, options)
 }
 
 fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {

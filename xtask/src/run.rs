@@ -6,7 +6,7 @@ use std::{process::ExitCode, time::Instant};
 use crate::{
     call::{Call, Failure, exit_code},
     crosscheck,
-    graph::{self, Ground, Lane, Row, Stage, Work},
+    graph::{self, Ground, Lane, Row, Stage, Tier, Work},
     guests, native,
     paths::{Paths, program},
     set_up,
@@ -22,6 +22,7 @@ const PLAYED: [&str; 2] = ["tests/fixtures/stories/heartbeat.json", "tests/fixtu
 
 const CORE: Stage = Stage {
     name: "core",
+    tier: Tier::Test,
     does: "building the core alone",
     needs: &[],
     lane: Lane::Native,
@@ -31,6 +32,7 @@ const CORE: Stage = Stage {
 // `test` has these four too.
 pub(crate) const SET_UP: Stage = Stage {
     name: "set-up",
+    tier: Tier::Test,
     does: "checking Node and the wasm targets",
     needs: &[],
     lane: Lane::Beside,
@@ -39,6 +41,7 @@ pub(crate) const SET_UP: Stage = Stage {
 
 pub(crate) const TOOLS: Stage = Stage {
     name: "tools",
+    tier: Tier::Test,
     does: "building what makes guests, from wasm-bindgen and wit-component",
     needs: &[],
     lane: Lane::Native,
@@ -47,6 +50,7 @@ pub(crate) const TOOLS: Stage = Stage {
 
 pub(crate) const GUEST_MODULES: Stage = Stage {
     name: "guest modules",
+    tier: Tier::Test,
     does: "compiling the component and the web module",
     needs: &["set-up"],
     lane: Lane::Beside,
@@ -55,6 +59,7 @@ pub(crate) const GUEST_MODULES: Stage = Stage {
 
 pub(crate) const GUESTS: Stage = Stage {
     name: "guests",
+    tier: Tier::Test,
     does: "making what hosts load",
     needs: &["guest modules", "tools"],
     lane: Lane::Beside,
@@ -63,6 +68,7 @@ pub(crate) const GUESTS: Stage = Stage {
 
 const HOST: Stage = Stage {
     name: "host",
+    tier: Tier::Test,
     does: "building the native host",
     needs: &["tools"],
     lane: Lane::Native,
@@ -71,6 +77,7 @@ const HOST: Stage = Stage {
 
 const COMPARE: Stage = Stage {
     name: "compare",
+    tier: Tier::Test,
     does: "playing all cases in each engine",
     needs: &["host", "guests"],
     lane: Lane::Beside,

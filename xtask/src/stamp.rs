@@ -1,22 +1,4 @@
-//! One number for many files, to notice that they changed. It does not use modification times,
-//! because a checkout or a restored cache changes them.
-
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
-
-/// The stamp of some files: their names relative to a folder, and their bytes.
-pub fn of_files(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
-    files.sort();
-    let mut hash = Fnv1a::new();
-    for file in files {
-        let name = file.strip_prefix(folder).unwrap_or(&file);
-        hash.add(name.to_string_lossy().as_bytes());
-        hash.add(&fs::read(&file)?);
-    }
-    Ok(format!("{:016x}\n", hash.0))
-}
+//! One number for a text, to notice that it changed.
 
 /// The stamp of a text.
 pub fn of_text(text: &str) -> String {

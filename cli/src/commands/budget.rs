@@ -26,7 +26,7 @@ use super::{
 #[command(after_help = "\
     --json prints one object per agent: {agent_id, budgets}.\n\n\
     Exit codes:\n\
-    \x20 0  printed, also if there are none\n\
+    \x20 0  printed, even if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful list budgets agent.sqlite\n\

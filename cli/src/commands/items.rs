@@ -30,7 +30,7 @@ use super::{
     scheduling_state, objective, plan_status, revision, blocked_by, recheck_at, rests_since, \
     parked_at, waits, result_summary, created_at, updated_at}.\n\n\
     Exit codes:\n\
-    \x20 0  printed, also if there are none\n\
+    \x20 0  printed, even if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful list items agents.sqlite\n\

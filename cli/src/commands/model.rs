@@ -65,7 +65,7 @@ pub(super) struct ModelArgs {
     /// The longest time for a whole answer
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = seconds())]
     answer_timeout: u64,
-    /// The most bytes of an answer, with its thoughts and calls
+    /// The maximum number of bytes of an answer, with its thoughts and calls
     #[arg(long, value_name = "N", default_value_t = 16 << 20, value_parser = clap::value_parser!(u64).range(1..))]
     max_answer_bytes: u64,
 }

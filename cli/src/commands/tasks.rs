@@ -31,7 +31,7 @@ use super::{
     output_path, child}. `child` is the supervision of a child agent, as `AgentGet` gives it to \
     the model.\n\n\
     Exit codes:\n\
-    \x20 0  printed, also if there are none\n\
+    \x20 0  printed, even if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful list tasks agents.sqlite\n\

@@ -88,7 +88,7 @@ enum What {
     },
     /// List the triggers that can be delivered to
     List,
-    /// Give a trigger a new token, and show it; the old one counts no longer
+    /// Give a trigger a new token, and show it; the old one stops working
     Rotate {
         /// The id of the trigger
         id: String,

@@ -39,7 +39,7 @@ use super::{
     deadline, created_at, updated_at, ended_by, end_command}. `record` is `wait_condition`, \
     `waiting_intent` or `timer`.\n\n\
     Exit codes:\n\
-    \x20 0  printed, also if there are none\n\
+    \x20 0  printed, even if there are none\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful list waits agents.sqlite\n\

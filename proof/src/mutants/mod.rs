@@ -42,7 +42,7 @@ pub(crate) struct Request {
     /// and machine
     #[arg(long = "in", value_name = "FLOOR", value_delimiter = ',')]
     pub(crate) rooms: Vec<String>,
-    /// Try all mutants, also of settled files
+    /// Try all mutants, including those of settled files
     #[arg(long, group = "which")]
     again: bool,
     /// Try only the survivors; for new tests

@@ -33,7 +33,7 @@ const LAST: Duration = Duration::from_secs(2);
 pub struct TraceOptions {
     url: String,
     /// They may hold the key of a collector, so they are not shown.
-    headers: Vec<(HeaderName, HeaderValue)>,
+    headers: Vec<(String, String)>,
     service_name: String,
     /// The wait before spans are sent again for the first time. It doubles each time.
     pub first_wait: Duration,
@@ -88,10 +88,13 @@ impl TraceOptions {
     }
 }
 
-fn header(part: &str) -> Option<(HeaderName, HeaderValue)> {
+/// A header that can be sent: the SDK takes only values of visible ASCII characters and blanks.
+fn header(part: &str) -> Option<(String, String)> {
     let (name, value) = part.split_once('=')?;
+    let name: HeaderName = name.trim().parse().ok()?;
     let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
-    Some((name.trim().parse().ok()?, value.parse().ok()?))
+    let value: HeaderValue = value.parse().ok()?;
+    Some((name.to_string(), value.to_str().ok()?.to_owned()))
 }
 
 /// The traces of a server.
@@ -210,11 +213,12 @@ mod tests {
     fn headers_are_read_as_the_specification_writes_them() {
         let text = "api-key=a%2Cb%3D=, Authorization = Bearer%20k ,,x=";
         let options = TraceOptions::new("http://localhost:4318", text, "wakeful").expect("right");
-        let headers = options.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let expected: [(&str, &[u8]); 3] =
-            [("api-key", b"a,b=="), ("authorization", b"Bearer k"), ("x", b"")];
+        let headers = options.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let expected = [("api-key", "a,b=="), ("authorization", "Bearer k"), ("x", "")];
         assert_eq!(headers.collect::<Vec<_>>(), expected);
-        for (wrong, number) in [("key", 1), ("a=b,=c", 2), ("a b=c", 1), ("a=%0d%0ab", 1)] {
+        for (wrong, number) in
+            [("key", 1), ("a=b,=c", 2), ("a b=c", 1), ("a=%0d%0ab", 1), ("a=%C3%A4", 1)]
+        {
             let why = TraceOptions::new("http://localhost:4318", wrong, "wakeful").err();
             assert_eq!(why, Some(TraceError::Header(number)), "{wrong}");
         }

@@ -33,7 +33,7 @@ use crate::{
     outgoing::{ANSWER_BYTES, client},
 };
 
-/// The most spans that wait for the collector.
+/// The maximum number of spans that wait for the collector.
 const MOST_SPANS: usize = 8_192;
 
 /// Begins to send what the processor is given.
@@ -48,16 +48,12 @@ pub(super) fn start(
         waiting: AtomicUsize::new(0),
         state: Mutex::default(),
     });
-    let headers = options
-        .headers
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
     let mut exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_http()
         .with_shared_http_client(Arc::clone(&collector) as _)
         .with_endpoint(&options.url)
         .with_protocol(Protocol::HttpBinary)
-        .with_headers(headers.collect())
+        .with_headers(options.headers.iter().cloned().collect())
         .with_retry_policy(
             RetryPolicy::recommended()
                 .with_max_retries(usize::MAX)

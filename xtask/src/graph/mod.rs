@@ -51,12 +51,24 @@ impl<'a> Ground<'a> {
 /// One stage.
 pub(crate) struct Stage {
     pub(crate) name: &'static str,
+    pub(crate) tier: Tier,
     /// What it does, in a few words.
     pub(crate) does: &'static str,
     /// The stages that must succeed before this one; each is earlier in the list.
     pub(crate) needs: &'static [&'static str],
     pub(crate) lane: Lane,
     pub(crate) work: Work,
+}
+
+/// How much is tested. A tier has the stages of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tier {
+    /// What a change breaks first.
+    Quick,
+    /// What a user would call the tests; `run` is a part of it.
+    Test,
+    /// Everything.
+    All,
 }
 
 /// The lane of a stage.
@@ -97,7 +109,7 @@ impl Row {
     }
 }
 
-/// The most time that a stage may take: several times what the longest takes on a busy machine.
+/// The maximum time of a stage: several times what the longest one takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Runs these stages. One whose needs failed counts as failed; the others still run. The rows are
@@ -121,26 +133,39 @@ impl Board {
         self.rows.get(&at)?.as_ref()
     }
 
-    /// The first stage of a lane that has not begun and whose needs have ended; an error if none is
-    /// left in the lane. A need that is not among these stages was not asked for, and is there.
-    fn ready(&self, stages: &[&Stage], lane: Lane) -> Result<Option<usize>, ()> {
+    /// What a lane does next. A need that is not among these stages was not asked for, and is there
+    /// already.
+    fn next(&self, stages: &[&Stage], lane: Lane) -> Next {
         // Stages that run alone are begun by one lane, so that two never wait for each other.
         let is_of_lane = |of: Lane| of == lane || (of == Lane::Alone && lane == Lane::Beside);
+        let is_open = |name: &&str| {
+            stages.iter().any(|stage| stage.name == *name) && self.row(stages, name).is_none()
+        };
         let mut left = (0..stages.len())
             .filter(|at| is_of_lane(stages[*at].lane) && !self.rows.contains_key(at))
             .peekable();
         if left.peek().is_none() {
-            return Err(());
+            return Next::End;
         }
-        let is_open = |name: &&str| {
-            stages.iter().any(|stage| stage.name == *name) && self.row(stages, name).is_none()
-        };
-        Ok(left.find(|at| !stages[*at].needs.iter().any(&is_open)))
+        // The other lane begins nothing while a stage runs alone or waits for that.
+        let may_begin = lane == Lane::Beside || !self.is_taken;
+        let ready = left.find(|at| !stages[*at].needs.iter().any(&is_open));
+        ready.filter(|_| may_begin).map_or(Next::Wait, Next::Begin)
     }
 
     fn is_quiet(&self) -> bool {
         self.rows.values().all(Option::is_some)
     }
+}
+
+/// What a lane does next.
+enum Next {
+    /// It begins the stage at this place of the list.
+    Begin(usize),
+    /// It waits until something has ended.
+    Wait,
+    /// It has no stage left.
+    End,
 }
 
 fn run_by(stages: &[&Stage], run: impl Fn(&Stage) -> Row + Sync) -> Vec<Row> {
@@ -164,12 +189,14 @@ fn one_lane(
     run: &(impl Fn(&Stage) -> Row + Sync),
 ) {
     let mut now = board.lock().unwrap_or_else(PoisonError::into_inner);
-    while let Ok(ready) = now.ready(stages, lane) {
-        // The other lane begins nothing while a stage runs alone or waits for that.
-        let may_begin = lane == Lane::Beside || !now.is_taken;
-        let Some(at) = ready.filter(|_| may_begin) else {
-            now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
-            continue;
+    loop {
+        let at = match now.next(stages, lane) {
+            Next::Begin(at) => at,
+            Next::Wait => {
+                now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            Next::End => return,
         };
         let stage = stages[at];
         if stage.lane == Lane::Alone {
@@ -299,7 +326,7 @@ mod tests {
     use super::*;
 
     const fn stage(name: &'static str, lane: Lane, needs: &'static [&'static str]) -> Stage {
-        Stage { name, needs, does: "", lane, work: Work::Check(|_| Ok(())) }
+        Stage { name, tier: Tier::Test, needs, does: "", lane, work: Work::Check(|_| Ok(())) }
     }
 
     fn row(name: &'static str, counts: Counts) -> Row {

@@ -7,11 +7,11 @@ use std::{env, process::ExitCode, time::Instant};
 
 use crate::{
     call::Failure,
-    graph::{self, Counts, Ground, Lane, Stage, Work},
+    graph::{self, Counts, Ground, Lane, Stage, Tier, Work},
     paths::Paths,
     stage::{Took, red},
 };
-use stages::{STAGES, Tier};
+use stages::STAGES;
 
 /// Run the checks and tests, with a table of times and counts
 ///
@@ -73,7 +73,7 @@ impl Options {
     /// The stages that are asked for, with those that they need.
     fn selected(&self) -> Result<Vec<&'static Stage>, Failure> {
         let tier = self.tier();
-        let of_tier = || STAGES.iter().filter(move |(of, _)| *of <= tier).map(|(_, stage)| stage);
+        let of_tier = || STAGES.iter().filter(move |stage| stage.tier <= tier);
         if self.stages.is_empty() {
             return Ok(of_tier().collect());
         }
@@ -97,6 +97,7 @@ impl Options {
 /// run needs by themselves.
 const CHANGED: Stage = Stage {
     name: "quick tests",
+    tier: Tier::Quick,
     does: "core, scenarios, fixtures, and the changed crates",
     needs: &[],
     lane: Lane::Native,
@@ -107,8 +108,8 @@ const CHANGED: Stage = Stage {
 pub(crate) fn test(paths: &Paths, options: &Options) -> Result<ExitCode, Failure> {
     let mut stages = options.selected()?;
     if options.list {
-        for (tier, stage) in &STAGES {
-            let tier = format!("{tier:?}").to_lowercase();
+        for stage in &STAGES {
+            let tier = format!("{:?}", stage.tier).to_lowercase();
             anstream::println!("{:<22} {tier:<6} {}", stage.name, stage.does);
         }
         return Ok(ExitCode::SUCCESS);
@@ -165,16 +166,16 @@ mod tests {
 
     #[test]
     fn every_need_is_the_name_of_an_earlier_stage() {
-        for (index, (_, stage)) in STAGES.iter().enumerate() {
+        for (index, stage) in STAGES.iter().enumerate() {
             let earlier = &STAGES[..index];
             assert!(
-                earlier.iter().all(|(_, earlier)| earlier.name != stage.name),
+                earlier.iter().all(|earlier| earlier.name != stage.name),
                 "two stages are called {}",
                 stage.name
             );
             for need in stage.needs {
                 assert!(
-                    earlier.iter().any(|(_, earlier)| earlier.name == *need),
+                    earlier.iter().any(|earlier| earlier.name == *need),
                     "{} needs {need}",
                     stage.name
                 );

@@ -7,7 +7,7 @@ use super::{Finding, test_parts, tree::Tree};
 /// What is studied with, and not built upon.
 const LAB: &str = "lab";
 
-/// The most lines of code that are neither tests nor of the lab.
+/// The maximum number of lines of code that are neither tests nor in the lab.
 const LIMIT: usize = 85_000;
 
 /// Lines that are neither blank nor a comment.

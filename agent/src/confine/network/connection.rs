@@ -36,7 +36,7 @@ use super::{
     request::{Target, remove_hops},
 };
 
-/// The longest head of a request, and the most headers in it.
+/// The maximum number of bytes and of headers in the head of a request.
 pub(super) const HEAD_BYTES: usize = 16 * 1024;
 pub(super) const HEADERS: usize = 100;
 

@@ -40,7 +40,7 @@ const POLL: Duration = Duration::from_millis(100);
     print schema` has the form of each record.\n\n\
     At a server, --follow connects again after a break, and goes on after the last entry.\n\n\
     Exit codes:\n\
-    \x20 0  printed, also if --follow was interrupted\n\
+    \x20 0  printed, even if --follow was interrupted\n\
     \x20 2  the ledger cannot be read\n\n\
     Examples:\n\
     \x20 wakeful log agent.sqlite --limit 20\n\

@@ -33,7 +33,7 @@ const TOLD_TWICE: i32 = 130;
 
 #[derive(Args)]
 #[command(after_help = "\
-    Ctrl-C shuts the agent down. The same command continues it later, also after a crash or \
+    Ctrl-C shuts the agent down. The same command continues it later, even after a crash or \
     `kill -9`.\n\n\
     While another process holds the ledger, or its disk is full, the agent says so and waits.\n\n\
     With a store, this process is one of its workers while it runs: it drives this agent and no \

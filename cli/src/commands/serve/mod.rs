@@ -61,7 +61,7 @@ const FIRST: &str = "operator";
     Over plain HTTP the server listens on the loopback only. For other addresses name a certificate \
     with --tls-cert and --tls-key, or say --behind-proxy if a proxy in front of it speaks TLS.\n\n\
     Ctrl-C ends it: streams end, and requests that have begun are answered. What was acknowledged is \
-    in the ledger, also after `kill -9`.\n\n\
+    in the ledger, even after `kill -9`.\n\n\
     Exit codes:\n\
     \x20 0    it was ended\n\
     \x20 2    it cannot start\n\
