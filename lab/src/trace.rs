@@ -1,5 +1,5 @@
-//! `lab trace`: prints what the native core does with a case. Also writes the bundle that the workbench
-//! opens.
+//! `lab trace`: prints what the native core does with a case. Also writes the bundle that the
+//! workbench opens.
 
 use std::{fs, path::PathBuf};
 

@@ -1,7 +1,7 @@
 //! Whether this process is in a container, which is then the wall.
 //!
-//! The operator asked for that wall, so these signs only prevent mistakes: an attacker gains nothing by
-//! faking one.
+//! The operator asked for that wall, so these signs only prevent mistakes: an attacker gains
+//! nothing by faking one.
 
 use std::{fs, path::Path};
 
