@@ -356,7 +356,8 @@ pub(super) const STAGES: [Stage; 44] = [
         name: "npm tests, bundlers",
         tier: Tier::All,
         does: "the tarball in bundlers, in workerd, in Bun and in a browser",
-        needs: &["npm package", "browser"],
+        // The client speaks with a server.
+        needs: &["npm package", "native", "browser"],
         lane: Beside,
         work: Tests(|ground| {
             Ok(vec![with_browser(ground, npm::script(ground.paths, "test:outside"))])
