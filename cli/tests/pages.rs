@@ -210,7 +210,7 @@ fn what_a_page_shows_is_what_is_printed() {
 }
 
 #[test]
-fn every_block_is_of_a_kind_that_somebody_looks_after() {
+fn every_block_is_of_a_kind_that_a_test_or_a_compiler_checks() {
     for page in pages() {
         for block in blocks(&page) {
             let is_known = BLOCKS.contains(&block.language.as_str());

@@ -2,8 +2,8 @@
 
 All that is known here of the scheduler is the name of what it exports; the rest is read from the component.
 
-An import can kill the process: the package (48.0.0) has a callback in Python that must not raise, and believes `isinstance`. `guarded` stands in
-front of that. Anything but an `Exception` (Ctrl-C, `sys.exit`), and a `WasmtimeError` that was raised before, would make the callback answer with
+An import can kill the process: the package (48.0.0) has a callback in Python that must not raise, and believes `isinstance`. `guarded` wraps
+it. Anything but an `Exception` (Ctrl-C, `sys.exit`), and a `WasmtimeError` that was raised before, would make the callback answer with
 memory that nobody wrote; a list that is longer than its `len` is written past its end; a text whose `encode` gives no UTF-8 aborts. It cannot
 hold off Ctrl-C in the package's own lines around an import (take SIGINT in a handler of your own), nor a store that is closed in a call.
 """

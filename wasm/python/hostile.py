@@ -107,7 +107,7 @@ GIVEN = {
     "a promise": Future(),
     "an unknown case": Variant("neither"),
     "a case with another payload": Variant("ok", 7),
-    "a case that is no text": Variant(7),
+    "a case that is not a text": Variant(7),
 }
 
 # Those of them that an import may return.

@@ -148,7 +148,7 @@ fn a_stop_after_the_end_changes_nothing() {
 }
 
 #[test]
-fn the_end_is_told_to_whoever_asked_before_or_after_it() {
+fn all_who_asked_before_or_after_the_end_learn_of_it() {
     let home = Home::new();
     let (tell, told) = mpsc::channel();
     let running = home

@@ -110,7 +110,7 @@ fn model(asked: &Asked) -> Answer {
 }
 
 #[test]
-fn somebody_types_interferes_asks_why_and_leaves() {
+fn a_person_types_interferes_asks_why_and_leaves() {
     let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
     let terminal = Terminal::open(&place);
     terminal.shows("/help for commands");

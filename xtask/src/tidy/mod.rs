@@ -8,7 +8,6 @@ mod gaps;
 mod hosts;
 mod ignored;
 mod layers;
-mod length;
 mod machine;
 mod named_files;
 mod names;
@@ -21,7 +20,6 @@ mod times;
 pub mod tree;
 mod unfinished;
 mod versions;
-mod width;
 mod words;
 mod world;
 
@@ -58,10 +56,9 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 20] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 18] = [
     opening::check,
     layers::check,
-    length::check,
     names::check,
     named_files::check,
     machine::check,
@@ -77,20 +74,18 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 20] = [
     frozen::check,
     size::check,
     times::check,
-    width::check,
     words::check,
 ];
 
-/// Check what no compiler checks: layers, words, widths, names, citations
+/// Check what no compiler checks: layers, words, names, citations
 ///
 /// Prints each finding as `file:line: what is wrong; what to do`:
 ///
 /// layers: a module of the core uses only modules above it in core/src/lib.rs
 ///
-/// words: size of README and ARCHITECTURE, one sentence per line in Markdown, no phrase of a list;
-/// frozen texts are in one place
+/// words: size of README and ARCHITECTURE, no phrase of a list; frozen texts are in one place
 ///
-/// files: opening comment, length, names, 100 columns, unfinished code, switched-off tests
+/// files: opening comment, names, unfinished code, switched-off tests
 ///
 /// machines: paths of one machine, registry hosts
 ///
