@@ -57,9 +57,7 @@ fn steered(entry: &Entry, text: &str) -> Record {
     let line: Value = serde_json::from_str(text).expect("an entry");
     let mut record = line["record"].clone();
     let is_decision = |record: &Record| match record {
-        Record::Event(event) => {
-            event.data.as_ref().is_some_and(|data| data.read::<Decision>().is_ok())
-        }
+        Record::Event(event) => event.data().is_some_and(|data| data.read::<Decision>().is_ok()),
         _ => false,
     };
     for pointer in texts("", &record) {

@@ -3,7 +3,6 @@
 
 use alloc::{string::ToString, vec::Vec};
 
-use serde::Serialize;
 use wakeful_json::RawJson;
 
 use crate::{
@@ -13,19 +12,18 @@ use crate::{
         head, hint,
     },
     fact::{task::result, work},
-    id::{AgentId, MessageId, RunId, Seq, WaitConditionId, WorkItemId},
+    id::{RunId, Seq, WaitConditionId, WorkItemId},
     ladder::{
         rule,
         ruling::{Ruling, Tick},
     },
     record::{
         Record,
-        continuation::Resolution,
         control::{ControlRecord, EpochsMoved, ParkCause},
         decision::{Decision, DecisionKind},
         diagnostic,
         effect::{Effect, OperatorWait, TurnRequest},
-        event::{EventKind, EventRecord},
+        event::{EventKind, EventRecord, Resolved},
         key::{Epoch, Key, TickReason},
         queue::{
             admission,
@@ -44,8 +42,7 @@ use crate::{
 /// The records and effects of a ruling. The decision itself is always the first record.
 #[must_use]
 pub(crate) fn batch(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Record>, Vec<Effect>) {
-    let event = EventRecord::new(EventKind::SchedulerDecision, at, &ruling.decision);
-    let mut records = Vec::from([Record::Event(event)]);
+    let mut records = Vec::from([Record::Event(EventRecord::decided(at, &ruling.decision))]);
     let mut effects = Vec::new();
     match (ruling.decision.kind, head::next(state)) {
         (DecisionKind::StartModelTurn, Some(held)) => {
@@ -64,20 +61,9 @@ pub(crate) fn batch(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Recor
     (records, effects)
 }
 
-#[derive(Serialize)]
-struct ContinuationResolved<'a> {
-    agent_id: &'a AgentId,
-    message_id: &'a MessageId,
-    resolution: &'a Resolution,
-}
-
 fn resolved(state: &State, message: &MessageRecord, met: &Met, at: Timestamp) -> Record {
-    let data = ContinuationResolved {
-        agent_id: &state.control.agent_id,
-        message_id: &message.id,
-        resolution: &met.resolution,
-    };
-    Record::Event(EventRecord::new(EventKind::ContinuationResolved, at, &data))
+    let resolved = Resolved { message_id: message.id.clone(), resolution: met.resolution.clone() };
+    Record::Event(EventRecord::resolved(at, &state.control.agent_id, resolved))
 }
 
 /// Admits the message to a turn. The message is dequeued, waits are consumed and the run is opened

@@ -221,18 +221,19 @@ impl fmt::Display for Timestamp {
         let second = seconds.rem_euclid(86_400);
         let mut text = *b"0000-00-00T00:00:00.000000000Z";
         let numbers = [
-            (4, year),
-            (7, month),
-            (10, day),
-            (13, second / 3_600),
-            (16, second / 60 % 60),
-            (19, second % 60),
-            (29, nanos),
+            (0..4, year),
+            (5..7, month),
+            (8..10, day),
+            (11..13, second / 3_600),
+            (14..16, second / 60 % 60),
+            (17..19, second % 60),
+            (20..29, nanos),
         ];
-        for (end, mut number) in numbers {
-            // Each number fills its digits from the right, up to the separator before it.
-            for digit in text[..end].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
-                // INVARIANT: a remainder of ten is a single digit.
+        for (digits, number) in numbers {
+            // INVARIANT: each number is less than 10^9. In 32 bits a division costs half as much,
+            // and a step writes two dozen instants.
+            let mut number = number as u32;
+            for digit in text[digits].iter_mut().rev() {
                 *digit = b'0' + (number % 10) as u8;
                 number /= 10;
             }

@@ -522,7 +522,7 @@ fn recorded(entry: &Entry) -> Option<Recorded> {
     if event.kind != EventKind::SchedulerDiagnostic.as_str() {
         return None;
     }
-    let message = event.data.as_ref()?.field("message")?.read().ok()?;
+    let message = event.data()?.field("message")?.read().ok()?;
     Some(Recorded { seq: entry.seq, at: entry.at, message })
 }
 

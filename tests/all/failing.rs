@@ -355,7 +355,7 @@ fn whichever_call_of_the_provider_fails_is_told_and_nothing_is_lost() {
         let said = format!("no {call}");
         let tells = |record: &Record| {
             matches!(record, Record::Event(event)
-                if event.data.as_ref().is_some_and(|data| data.as_str().contains(&said)))
+                if event.data().is_some_and(|data| data.as_str().contains(&said)))
         };
         assert!(
             came.ledger.opened().iter().any(|entry| tells(&entry.record)),

@@ -18,7 +18,6 @@ use wakeful_core::{
     record::{
         decision::{self, Boundary},
         edition::Edition,
-        waiting::WaitConditionKind,
     },
     state::State,
     time::Timestamp,
@@ -200,7 +199,7 @@ proptest! {
             let view = View::new(state, Boundary::RunLoopIdle, state.at());
             let rests = !view.agent_intents.is_empty()
                 || !view.timers.is_empty()
-                || !view.agent_waits_for(WaitConditionKind::External).is_empty();
+                || !view.agent_waits.external.is_empty();
             if !rests {
                 let under_rfc = View { work_before_waits: false, ..view.clone() };
                 let rfc = ladder::decide(Edition::Rfc20260508, &under_rfc).decision;

@@ -170,7 +170,7 @@ fn started(record: &Record) -> Option<&MessageId> {
 
 fn is_parked(record: &Record) -> bool {
     let Record::Event(event) = record else { return false };
-    let kind = || event.data.as_ref()?.field("kind")?.read::<String>().ok();
+    let kind = || event.data()?.field("kind")?.read::<String>().ok();
     event.kind == EventKind::SchedulerDiagnostic.as_str() && kind().as_deref() == Some("parked")
 }
 

@@ -231,8 +231,7 @@ fn check(place: &Place, out: &str) {
 
 fn decision(entry: &Entry) -> Option<String> {
     let Record::Event(event) = &entry.record else { return None };
-    let data =
-        event.data.as_ref().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?;
+    let data = event.data().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?;
     data.field("decision")?.read().ok()
 }
 

@@ -46,9 +46,7 @@ pub(super) fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
     });
     let of_kind = events.filter(|event| event.kind == kind.as_str());
     of_kind
-        .map(|event| {
-            serde_json::from_str(event.data.as_ref().expect("data").as_str()).expect("JSON")
-        })
+        .map(|event| serde_json::from_str(event.data().expect("data").as_str()).expect("JSON"))
         .collect()
 }
 

@@ -2,18 +2,13 @@
 //! 5.15).
 
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use crate::{
     derive::continuation::{self, Satisfied},
-    id::{Seq, WorkItemId},
-    record::{
-        effect::OperatorWait, queue::message::MessageRecord, waiting::WaitConditionKind,
-        work::WorkItemPlanStatus,
-    },
-    state::{State, readiness},
+    id::WorkItemId,
+    record::{effect::OperatorWait, queue::message::MessageRecord},
+    state::{State, lists::Asked},
 };
-use wakeful_json::sort::sort_by_key;
 
 /// The waits for the operator beside those that this message ends, newest first, at most as many as
 /// the policy allows. Empty unless the message is operator input that names no item.
@@ -23,41 +18,31 @@ pub fn other_waits(state: &State, message: &MessageRecord, ended: &Satisfied) ->
     if !names_nothing || state.control.live_from.is_none() {
         return Vec::new();
     }
-    let mut waits: Vec<(Seq, OperatorWait)> = readiness::conditions(state)
-        .filter(|wait| {
-            wait.record.kind == WaitConditionKind::Operator
-                && !ended.conditions.contains(&wait.record.id)
-        })
-        .map(|wait| {
+    let answered = continuation::answered(state, message);
+    let others = state.asked().filter_map(|asked| match asked {
+        Asked::Condition(wait) => {
             let record = &wait.record;
-            let told = OperatorWait {
+            // INVARIANT: they are in the order of their ids.
+            let is_other = ended.conditions.binary_search(&record.id).is_err();
+            is_other.then(|| OperatorWait {
                 wait_condition_id: Some(record.id.clone()),
                 work_item_id: record.work_item_id.clone(),
                 waiting_for: record.waiting_for.clone(),
                 since: record.created_at,
-            };
-            (wait.seq, told)
-        })
-        .collect();
-    let answered = continuation::answered(state, message);
-    for item in state.work.items.values() {
-        let record = &item.record;
-        if record.plan_status == WorkItemPlanStatus::NeedsInput
-            && answered.as_ref() != Some(&record.id)
-        {
-            let told = OperatorWait {
+            })
+        }
+        Asked::Item(item) => {
+            let record = &item.record;
+            (answered.as_ref() != Some(&record.id)).then(|| OperatorWait {
                 wait_condition_id: None,
                 work_item_id: Some(record.id.clone()),
                 waiting_for: record.objective.clone(),
                 since: record.updated_at,
-            };
-            waits.push((item.seq, told));
+            })
         }
-    }
-    sort_by_key(&mut waits, |(seq, _)| Reverse(*seq));
+    });
     let most = usize::try_from(state.control.policy.operator_waits.get()).unwrap_or(usize::MAX);
-    waits.truncate(most);
-    waits.into_iter().map(|(_, wait)| wait).collect()
+    others.take(most).collect()
 }
 
 /// The items of these waits, each once, in their order.

@@ -18,7 +18,7 @@ use crate::{
         continuation::{ClosureOutcome, WaitingReason},
         control::AgentStatus,
         turn::TurnTerminalKind,
-        waiting::{ExternalTriggerScope, WaitConditionKind},
+        waiting::ExternalTriggerScope,
         work::WorkItemState,
     },
     state::{
@@ -127,12 +127,12 @@ pub struct AgentWaits {
 
 impl AgentWaits {
     fn new(state: &State) -> Self {
-        let waits = |kind| !readiness::agent_conditions(state, kind).is_empty();
+        let own = readiness::agent_conditions(state);
         Self {
-            operator: waits(WaitConditionKind::Operator),
-            external: waits(WaitConditionKind::External) || waits(WaitConditionKind::System),
-            timer: waits(WaitConditionKind::Timer),
-            task: waits(WaitConditionKind::Task),
+            operator: !own.operator.is_empty(),
+            external: !own.external.is_empty() || !own.system.is_empty(),
+            timer: !own.timer.is_empty(),
+            task: !own.task.is_empty(),
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use wakeful_json::Readable;
+use wakeful_json::{Readable, sort::sort_by};
 
 use crate::{
     derive::{
@@ -40,7 +40,7 @@ use crate::{
 pub struct Satisfied {
     /// Waiting intents.
     pub intents: Vec<WaitingIntentId>,
-    /// Wait conditions. The mirror of an intent is not listed, because it follows its intent.
+    /// Wait conditions, by id. The mirror of an intent is not listed, because it follows its intent.
     pub conditions: Vec<WaitConditionId>,
     /// The entries of waits that end without a record: a timer that fired, an item that needs
     /// input.
@@ -381,15 +381,15 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
 /// The operator waits of the item that the input is about, and those of the agent.
 fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     let about = answered(state, message);
-    let conditions = readiness::conditions(state).filter(|wait| {
-        let owner = wait.record.work_item_id.as_ref();
-        wait.record.kind == WaitConditionKind::Operator
-            && (owner.is_none() || owner == about.as_ref())
-    });
+    let of_item = about.as_ref().into_iter().flat_map(|item| state.asking(Some(item)));
+    let conditions = state.asking(None).chain(of_item);
+    let mut conditions: Vec<_> = conditions.map(|wait| wait.record.id.clone()).collect();
+    // The records that end them are in the order of ids.
+    sort_by(&mut conditions, Ord::cmp);
     let item = about.as_ref().and_then(|id| state.work.items.get(id));
     let asked = item.filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
     Satisfied {
-        conditions: conditions.map(|wait| wait.record.id.clone()).collect(),
+        conditions,
         others: asked.map(|item| item.seq).into_iter().collect(),
         ..Satisfied::default()
     }
@@ -407,18 +407,7 @@ pub fn answered(state: &State, message: &MessageRecord) -> Option<WorkItemId> {
 fn only_asker(state: &State) -> Option<WorkItemId> {
     // What an observed runtime ends is in its records.
     state.control.live_from?;
-    let waiting = readiness::conditions(state)
-        .filter(|wait| wait.record.kind == WaitConditionKind::Operator)
-        .filter_map(|wait| wait.record.work_item_id.as_ref());
-    let asking = state
-        .work
-        .items
-        .values()
-        .filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput)
-        .map(|item| &item.record.id);
-    let mut askers = waiting.chain(asking);
-    let first = askers.next()?;
-    askers.all(|other| other == first).then(|| first.clone())
+    state.only_asker().cloned()
 }
 
 /// The condition that a tick names, or the intent that it mirrors.

@@ -270,7 +270,7 @@ struct Event {
 
 impl Event {
     fn record(self, filled: Filled<'_>) -> EventRecord {
-        EventRecord { created_at: filled.at, kind: self.kind, data: self.data }
+        EventRecord::from_text(self.kind, filled.at, self.data)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Atoms: the named conditions of which guards consist (contract 7.1).
 
 use crate::{
+    id::Seq,
     ladder::view::{HeadView, View},
-    record::{control::AgentStatus, decision::Boundary, waiting::WaitConditionKind},
+    record::{control::AgentStatus, decision::Boundary},
     state::readiness::SchedulingState,
 };
 
@@ -107,10 +108,7 @@ pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
 
 pub(super) const AGENT_WAITS_FOR_EXTERNAL: Atom = Atom {
     name: "agent_waits_for_external",
-    holds: |view| {
-        !view.agent_intents.is_empty()
-            || !view.agent_waits_for(WaitConditionKind::External).is_empty()
-    },
+    holds: |view| !view.agent_intents.is_empty() || !view.agent_waits.external.is_empty(),
 };
 
 pub(super) const HAS_TIMER: Atom =
@@ -118,12 +116,12 @@ pub(super) const HAS_TIMER: Atom =
 
 pub(super) const WAITS_FOR_OPERATOR: Atom = Atom {
     name: "agent_or_current_item_waits_for_operator",
-    holds: |view| waits_for(view, WaitConditionKind::Operator, SchedulingState::WaitingOperator),
+    holds: |view| waits_for(view, &view.agent_waits.operator, SchedulingState::WaitingOperator),
 };
 
 pub(super) const WAITS_FOR_TASK: Atom = Atom {
     name: "agent_or_current_item_waits_for_task",
-    holds: |view| waits_for(view, WaitConditionKind::Task, SchedulingState::WaitingTask),
+    holds: |view| waits_for(view, &view.agent_waits.task, SchedulingState::WaitingTask),
 };
 
 pub(super) const CURRENT_WAITS_FOR_EXTERNAL: Atom = Atom {
@@ -133,7 +131,7 @@ pub(super) const CURRENT_WAITS_FOR_EXTERNAL: Atom = Atom {
 
 pub(super) const WAITS_FOR_TIMER: Atom = Atom {
     name: "agent_or_current_item_waits_for_timer",
-    holds: |view| waits_for(view, WaitConditionKind::Timer, SchedulingState::WaitingTimer),
+    holds: |view| waits_for(view, &view.agent_waits.timer, SchedulingState::WaitingTimer),
 };
 
 pub(super) const HAS_SYSTEM_WAIT: Atom =
@@ -151,7 +149,7 @@ pub(super) const IS_ASLEEP: Atom = Atom {
     holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask),
 };
 
-/// Whether the agent has a condition of this kind, or the current item is in this state.
-fn waits_for(view: &View, kind: WaitConditionKind, state: SchedulingState) -> bool {
-    !view.agent_waits_for(kind).is_empty() || view.current_state() == Some(state)
+/// Whether the agent has one of these conditions, or the current item is in this state.
+fn waits_for(view: &View, own: &[Seq], state: SchedulingState) -> bool {
+    !own.is_empty() || view.current_state() == Some(state)
 }

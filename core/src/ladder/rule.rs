@@ -27,7 +27,6 @@ use crate::{
         decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode},
         key::{Key, TickReason},
         text,
-        waiting::WaitConditionKind,
     },
 };
 
@@ -344,7 +343,7 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
     guard: &[NO_RUNNABLE_WORK, AGENT_WAITS_FOR_EXTERNAL],
     keys: NO_KEYS,
     decide: |view| {
-        let conditions = view.agent_waits_for(WaitConditionKind::External);
+        let conditions = view.agent_waits.external.as_slice();
         // The reference runtime has only intents here, so conditions alone have a reason of our
         // own.
         if view.agent_intents.is_empty() {
@@ -386,7 +385,7 @@ pub(super) const OPERATOR_WAIT: Rule = Rule {
     kind: DecisionKind::WaitForOperator,
     guard: &[NO_RUNNABLE_WORK, WAITS_FOR_OPERATOR],
     keys: NO_KEYS,
-    decide: |view| match view.agent_waits_for(WaitConditionKind::Operator) {
+    decide: |view| match view.agent_waits.operator.as_slice() {
         [] => item_wait(view, "work_item_needs_input", ReasonCode::ItemWaitsForOperator),
         conditions => agent_wait("agent_operator_wait", conditions),
     },
@@ -398,7 +397,7 @@ pub(super) const TASK_WAIT: Rule = Rule {
     kind: DecisionKind::WaitForTask,
     guard: &[NO_RUNNABLE_WORK, WAITS_FOR_TASK],
     keys: NO_KEYS,
-    decide: |view| match view.agent_waits_for(WaitConditionKind::Task) {
+    decide: |view| match view.agent_waits.task.as_slice() {
         [] => item_wait(view, "work_item_task_wait", ReasonCode::ItemWaitsForTask),
         conditions => agent_wait("agent_task_wait", conditions),
     },
@@ -419,7 +418,7 @@ pub(super) const ITEM_TIMER_WAIT: Rule = Rule {
     kind: DecisionKind::WaitForTimer,
     guard: &[NO_RUNNABLE_WORK, WAITS_FOR_TIMER],
     keys: NO_KEYS,
-    decide: |view| match view.agent_waits_for(WaitConditionKind::Timer) {
+    decide: |view| match view.agent_waits.timer.as_slice() {
         [] => item_wait(view, "work_item_timer_wait", ReasonCode::ItemWaitsForTimer),
         conditions => agent_wait("agent_timer_wait", conditions),
     },

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use wakeful_json::{Map, sort::sort_by_key};
+use wakeful_json::sort::sort_by_key;
 
 use crate::{
     derive::{continuation, head, status},
@@ -18,14 +18,14 @@ use crate::{
             envelope::{MessageKind, Priority},
             message::TriggerKind,
         },
-        waiting::{ExternalTriggerScope, WaitConditionKind},
+        waiting::ExternalTriggerScope,
     },
     state::{
         State, autonomy,
         control::{Control, PendingHint},
         progress,
         queue::lanes::Held,
-        readiness::{self, SchedulingState},
+        readiness::{self, ByKind, SchedulingState},
         work::Item,
     },
     time::Timestamp,
@@ -176,8 +176,8 @@ pub struct View {
     pub agent_intents: Vec<Seq>,
     /// The entries of the active timers.
     pub timers: Vec<Seq>,
-    /// The entries of the agent's own conditions, by kind.
-    pub agent_waits: Map<WaitConditionKind, Vec<Seq>>,
+    /// The agent's own conditions. Of those for the runtime, the due ones are in `system_waits`.
+    pub agent_waits: ByKind,
     /// Whether work comes before waits in the edition. Then the agent does not wait while there is
     /// runnable work.
     pub work_before_waits: bool,
@@ -266,18 +266,9 @@ impl View {
                 .map(|wait| wait.seq)
                 .collect(),
             timers: waiting.timers.values().map(|wait| wait.seq).collect(),
-            agent_waits: AGENT_WAITS
-                .iter()
-                .map(|kind| (*kind, readiness::agent_conditions(state, *kind)))
-                .collect(),
+            agent_waits: readiness::agent_conditions(state),
             work_before_waits: edition.work_before_waits(),
         }
-    }
-
-    /// The entries of the agent's own conditions of one kind.
-    #[must_use]
-    pub fn agent_waits_for(&self, kind: WaitConditionKind) -> &[Seq] {
-        self.agent_waits.get(&kind).map_or(&[], Vec::as_slice)
     }
 
     /// The scheduling state of the item with the focus.
@@ -286,14 +277,6 @@ impl View {
         self.current.as_ref().map(|(item, _)| item.state)
     }
 }
-
-/// The kinds of agent conditions on which the agent only rests. A system wait gets a tick instead.
-const AGENT_WAITS: [WaitConditionKind; 4] = [
-    WaitConditionKind::Operator,
-    WaitConditionKind::Task,
-    WaitConditionKind::External,
-    WaitConditionKind::Timer,
-];
 
 fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
     let key = Key::hint(&pending.hint, pending.generation());

@@ -36,6 +36,16 @@ impl Chain {
         self.0.as_bytes()
     }
 
+    /// The 64 lower-case hexadecimal digits, in this buffer.
+    pub(super) fn digits<'a>(&self, buffer: &'a mut [u8; 64]) -> &'a str {
+        let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
+        for (digits, byte) in buffer.chunks_exact_mut(2).zip(self.0.as_bytes()) {
+            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        // INVARIANT: digits are ASCII.
+        str::from_utf8(buffer).unwrap_or_default()
+    }
+
     /// Parses 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -56,13 +66,7 @@ impl Chain {
 
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
-        let mut text = [0; 64];
-        for (digits, byte) in text.chunks_exact_mut(2).zip(self.0.as_bytes()) {
-            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-        }
-        // INVARIANT: digits are ASCII.
-        f.write_str(str::from_utf8(&text).unwrap_or_default())
+        f.write_str(self.digits(&mut [0; 64]))
     }
 }
 

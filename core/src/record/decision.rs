@@ -224,6 +224,12 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Out-of-line clone: one copy of this code keeps the guest small.
+    #[inline(never)]
+    pub(crate) fn copied(&self) -> Self {
+        self.clone()
+    }
+
     /// Whether both decisions are equal in everything but `because` (contract 7.5).
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {

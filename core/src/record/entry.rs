@@ -2,7 +2,7 @@
 //! 3.1, 3.4).
 
 use alloc::{string::String, vec::Vec};
-use core::{fmt::Write as _, ops::Range};
+use core::ops::Range;
 
 use serde::Serialize;
 
@@ -130,8 +130,10 @@ impl EntryBytes {
     pub fn join(canonical: String, chain: &Chain) -> Self {
         let mut line = canonical;
         line.truncate(line.strip_suffix('}').map_or(line.len(), str::len));
-        // Writing into memory cannot fail.
-        write!(line, "{CHAIN_PREFIX}{chain}\"}}").ok();
+        // Once per entry, so without the machinery of `format!`.
+        line.push_str(CHAIN_PREFIX);
+        line.push_str(chain.digits(&mut [0; 64]));
+        line.push_str("\"}");
         Self(line)
     }
 

@@ -1,10 +1,17 @@
 //! Events: what happened, including decisions (class `events`).
 
-use alloc::string::{String, ToString};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+};
 
 use serde::Serialize;
 
-use crate::time::Timestamp;
+use crate::{
+    id::{AgentId, MessageId},
+    record::{continuation::Resolution, decision::Decision},
+    time::Timestamp,
+};
 use wakeful_json::{RawJson, Readable};
 
 macro_rules! event_kinds {
@@ -86,10 +93,46 @@ pub struct EventRecord {
     pub kind: String,
     /// The data of that kind.
     #[serde(default)]
-    pub data: Option<RawJson>,
+    data: Option<RawJson>,
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    made_of: MadeOf,
+}
+
+/// The values that the core made the data of. A step folds its own events, and reading their text
+/// again would be a fifth of its cost.
+#[derive(Clone, Debug, Default)]
+enum MadeOf {
+    /// The text alone is known.
+    #[default]
+    Text,
+    Decision(Box<Decision>),
+    Resolution(Box<Resolved>),
+}
+
+impl PartialEq for MadeOf {
+    /// The data says it all.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The data of [`EventKind::ContinuationResolved`], as far as it is read.
+#[derive(Clone, Debug, Readable)]
+pub struct Resolved {
+    /// The message.
+    pub message_id: MessageId,
+    /// How it met the closure before it.
+    pub resolution: Resolution,
 }
 
 impl EventRecord {
+    /// An event whose data another program wrote.
+    #[must_use]
+    pub fn from_text(kind: String, at: Timestamp, data: Option<RawJson>) -> Self {
+        Self { created_at: at, kind, data, made_of: MadeOf::Text }
+    }
+
     /// An event of the core.
     #[must_use]
     pub fn new<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
@@ -97,6 +140,56 @@ impl EventRecord {
             created_at: at,
             kind: kind.as_str().to_string(),
             data: Some(RawJson::from_value(data)),
+            made_of: MadeOf::Text,
+        }
+    }
+
+    /// The event of a decision.
+    #[must_use]
+    pub fn decided(at: Timestamp, decision: &Decision) -> Self {
+        let made_of = MadeOf::Decision(Box::new(decision.copied()));
+        Self { made_of, ..Self::new(EventKind::SchedulerDecision, at, decision) }
+    }
+
+    /// The event of how a message of this agent met the closure.
+    #[must_use]
+    pub fn resolved(at: Timestamp, agent_id: &AgentId, resolved: Resolved) -> Self {
+        #[derive(Serialize)]
+        struct Data<'a> {
+            agent_id: &'a AgentId,
+            message_id: &'a MessageId,
+            resolution: &'a Resolution,
+        }
+        let Resolved { message_id, resolution } = &resolved;
+        let event = Self::new(
+            EventKind::ContinuationResolved,
+            at,
+            &Data { agent_id, message_id, resolution },
+        );
+        Self { made_of: MadeOf::Resolution(Box::new(resolved)), ..event }
+    }
+
+    /// The data as it is stored.
+    #[must_use]
+    pub fn data(&self) -> Option<&RawJson> {
+        self.data.as_ref()
+    }
+
+    /// The decision that this event records; `None` if it records none.
+    #[must_use]
+    pub fn decision(&self) -> Option<Decision> {
+        match &self.made_of {
+            MadeOf::Decision(decision) => Some(decision.copied()),
+            _ => self.particulars(),
+        }
+    }
+
+    /// How a message met the closure; `None` if this event does not say.
+    #[must_use]
+    pub fn resolution(&self) -> Option<Resolved> {
+        match &self.made_of {
+            MadeOf::Resolution(resolved) => Some(Resolved::clone(resolved)),
+            _ => self.particulars(),
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use wakeful_json::Map;
 
 use crate::{
-    id::{self, MessageId},
+    id,
     record::{
         Record,
         budget::RoundUsage,
@@ -280,15 +280,12 @@ impl State {
             // alone.
             _ if !place.live => {}
             EventKind::SchedulerDecision => record
-                .particulars()
+                .decision()
                 .into_iter()
                 .for_each(|decision| self.control.apply_decision(place, decision)),
-            EventKind::ContinuationResolved => {
-                let id: Option<MessageId> = record.particular("message_id");
-                if let (Some(id), Some(resolution)) = (id, record.particular("resolution")) {
-                    self.queue.set_resolution(&id, resolution);
-                }
-            }
+            EventKind::ContinuationResolved => record.resolution().into_iter().for_each(|met| {
+                self.queue.set_resolution(&met.message_id, met.resolution);
+            }),
             EventKind::WorkItemRecheckConsumed => {
                 record.particulars().iter().for_each(|note| self.work.recheck_consumed(note))
             }

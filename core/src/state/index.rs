@@ -21,6 +21,11 @@ pub(crate) enum List {
     Intents,
     /// System waits.
     System,
+    /// What waits for the operator, by item: conditions, and items that need input. The agent's own
+    /// conditions are under no owner.
+    Asking,
+    /// The same, newest first.
+    Asked,
     /// Conditions by each external trigger that they name.
     Named,
     /// External triggers by the instant at which they expire.
@@ -102,17 +107,41 @@ impl Listing {
         self
     }
 
-    pub(super) fn at(self, at: Timestamp) -> Self {
-        // With the sign bit flipped, unsigned order is the order of instants before and after the
-        // epoch.
-        self.then(at.as_nanos().cast_unsigned() ^ (1 << 63))
+    pub(super) fn at(mut self, at: Timestamp) -> Self {
+        self.0.extend_from_slice(&sortable(at));
+        self
     }
+}
+
+/// An instant as bytes whose order is that of instants.
+fn sortable(at: Timestamp) -> [u8; 8] {
+    // With the sign bit flipped, unsigned order is the order of instants before and after the
+    // epoch.
+    (at.as_nanos().cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
 
 /// The subjects of a list up to a place, in its order.
 pub(super) struct Listed<'a> {
     iter: map::Iter<'a, Listing, Subject>,
-    end: Listing,
+    end: End,
+}
+
+/// The place up to which a list is read.
+enum End {
+    /// Under no owner: the list, and an instant. On the stack, because each entry asks two such
+    /// lists what is due.
+    Instant([u8; 17]),
+    /// Under an owner.
+    Owner(Listing),
+}
+
+impl End {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Instant(bytes) => bytes,
+            Self::Owner(listing) => &listing.0,
+        }
+    }
 }
 
 impl<'a> Iterator for Listed<'a> {
@@ -123,8 +152,8 @@ impl<'a> Iterator for Listed<'a> {
         let (listing, subject) = self.iter.next()?;
         // Only the beginning counts: after it a place has its sort key and subject, which `end`
         // lacks.
-        let is_within =
-            listing.0.get(..self.end.0.len()).is_some_and(|begin| begin <= self.end.0.as_slice());
+        let end = self.end.bytes();
+        let is_within = listing.0.get(..end.len()).is_some_and(|begin| begin <= end);
         is_within.then_some(subject)
     }
 }
@@ -148,26 +177,50 @@ impl Index {
         before
     }
 
-    pub(super) fn between(&self, begin: &Listing, end: Listing) -> Listed<'_> {
-        Listed { iter: self.lists.since(&|listing| listing < begin), end }
-    }
-
     /// The subjects of a list under one owner, or under none.
     pub(super) fn under_owner(&self, list: List, owner: Option<&WorkItemId>) -> Listed<'_> {
-        let whole = list.prefix(owner);
-        self.between(&whole, whole.clone())
+        self.whole(list.prefix(owner))
     }
 
     /// The conditions that name an external trigger.
     pub(super) fn naming(&self, trigger: &str) -> Listed<'_> {
-        let whole = List::Named.prefix_of(Some(trigger));
-        self.between(&whole, whole.clone())
+        self.whole(List::Named.prefix_of(Some(trigger)))
+    }
+
+    /// The first subject of a list that is under an owner.
+    pub(super) fn first_owned(&self, list: List) -> Option<&Subject> {
+        // Every owner comes after the subjects without one, and an empty id is the first owner.
+        let owned = list.prefix_of(Some(""));
+        self.from(list, &|listing| *listing < owned)
+    }
+
+    /// Whether a list has a subject under an owner that comes after this one.
+    pub(super) fn has_owner_after(&self, list: List, owner: &WorkItemId) -> bool {
+        let own = list.prefix(Some(owner));
+        self.from(list, &|listing| *listing < own || listing.0.starts_with(&own.0)).is_some()
+    }
+
+    /// The first subject of a list from a place on.
+    fn from(&self, list: List, is_before: &dyn Fn(&Listing) -> bool) -> Option<&Subject> {
+        let (listing, subject) = self.lists.since(is_before).next()?;
+        (listing.0.first() == Some(&(list as u8))).then_some(subject)
+    }
+
+    fn whole(&self, prefix: Listing) -> Listed<'_> {
+        let iter = self.lists.since(&|listing| listing < &prefix);
+        Listed { iter, end: End::Owner(prefix) }
     }
 
     /// The subjects of a list sorted by instant, up to `until`.
     pub(super) fn until(&self, list: List, until: Timestamp) -> Listed<'_> {
-        let whole = list.prefix(None);
-        self.between(&whole, whole.clone().at(until))
+        // The bytes of `list.prefix(None).at(until)`.
+        let mut end = [0; 17];
+        end[0] = list as u8;
+        let (whole, instant) = end.split_at_mut(9);
+        instant.copy_from_slice(&sortable(until));
+        let whole = &*whole;
+        let iter = self.lists.since(&|listing| listing.0.as_slice() < whole);
+        Listed { iter, end: End::Instant(end) }
     }
 }
 

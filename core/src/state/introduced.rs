@@ -157,7 +157,7 @@ fn identified(record: &Record) -> Option<(Digest, Content<'_>)> {
             ('g', it.grant_id.as_str().to_owned(), Content::Grant(it))
         }
         Record::Event(it) if it.known() == Some(EventKind::WorkItemDelegated) => {
-            ('d', it.particular("delegation_id")?, Content::Other(it.data.as_ref()?.as_str()))
+            ('d', it.particular("delegation_id")?, Content::Other(it.data()?.as_str()))
         }
         _ => return None,
     };

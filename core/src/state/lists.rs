@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::{
-    id::WorkItemId,
+    id::{Seq, WorkItemId},
     record::{
         Record,
         control::ControlRecord,
@@ -13,6 +13,7 @@ use crate::{
         waiting::{
             ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord,
         },
+        work::WorkItemPlanStatus,
     },
     state::{
         State,
@@ -28,6 +29,12 @@ use crate::{
     time::Timestamp,
 };
 use wakeful_json::sort::sort_by_key;
+
+/// What waits for the operator.
+pub(crate) enum Asked<'a> {
+    Condition(&'a Active<WaitConditionRecord>),
+    Item(&'a Item),
+}
 
 impl State {
     /// The active conditions of a work item, by id. Without an item: those of the agent itself, and
@@ -62,11 +69,38 @@ impl State {
         tasks
     }
 
+    /// The conditions of an item that wait for the operator, by id. Without an item: those of the
+    /// agent itself that count.
+    pub(crate) fn asking(
+        &self,
+        item: Option<&WorkItemId>,
+    ) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
+        let listed = self.index.under_owner(List::Asking, item);
+        listed.filter_map(|listed| self.condition(listed))
+    }
+
+    /// The item that waits for the operator, if exactly one does.
+    pub(crate) fn only_asker(&self) -> Option<&WorkItemId> {
+        let first = self.index.first_owned(List::Asking)?;
+        let item = match self.condition(first) {
+            Some(wait) => wait.record.work_item_id.as_ref()?,
+            None => &self.item(first)?.record.id,
+        };
+        (!self.index.has_owner_after(List::Asking, item)).then_some(item)
+    }
+
+    /// What waits for the operator, newest first.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = Asked<'_>> {
+        self.index.under_owner(List::Asked, None).filter_map(|listed| {
+            let wait = self.condition(listed).map(Asked::Condition);
+            wait.or_else(|| self.item(listed).map(Asked::Item))
+        })
+    }
+
     /// What arrives on its own up to an instant, earliest first.
     pub(crate) fn arrivals(&self, until: Timestamp) -> impl Iterator<Item = Arrival<'_>> {
         self.index.until(List::Arrivals, until).filter_map(|listed| {
-            if listed.is(CONDITION) {
-                let wait = self.waiting.conditions.get(&listed.id().into())?;
+            if let Some(wait) = self.condition(listed) {
                 return self.deadline_of(&wait.record).map(|at| Arrival::Deadline(wait, at));
             }
             if listed.is(TIMER) {
@@ -85,7 +119,11 @@ impl State {
     }
 
     fn item(&self, listed: &Subject) -> Option<&Item> {
-        self.work.items.get(&listed.id().into())
+        self.work.items.get(&listed.id().into()).filter(|_| listed.is(ITEM))
+    }
+
+    fn condition(&self, listed: &Subject) -> Option<&Active<WaitConditionRecord>> {
+        self.waiting.conditions.get(&listed.id().into()).filter(|_| listed.is(CONDITION))
     }
 
     fn conditions_in(
@@ -188,7 +226,7 @@ impl State {
         } else if subject.is(CONDITION)
             && let Some(wait) = self.waiting.conditions.get(&id.into())
         {
-            standing.of_condition(self, &wait.record);
+            standing.of_condition(self, wait);
         } else if subject.is(INTENT)
             && let Some(intent) = self.waiting.intents.get(&id.into())
             && intent.record.scope == ExternalTriggerScope::WorkItem
@@ -231,13 +269,23 @@ const TRIGGER: char = 'x';
 const ITEM: char = 'w';
 
 impl Standing {
-    fn of_condition(&mut self, state: &State, record: &WaitConditionRecord) {
+    fn asks(&mut self, item: Option<&WorkItemId>, seq: Seq) {
+        self.listings.push(List::Asking.prefix(item));
+        // Newest first.
+        self.listings.push(List::Asked.prefix(None).then(!seq.0));
+    }
+
+    fn of_condition(&mut self, state: &State, wait: &Active<WaitConditionRecord>) {
+        let record = &wait.record;
         self.under(List::Conditions, record.work_item_id.as_ref());
         for trigger in record.only_triggers().into_iter().flatten() {
             self.listings.push(List::Named.prefix_of(Some(trigger.as_str())));
         }
         if record.kind == WaitConditionKind::System {
             self.listings.push(List::System.prefix(None));
+        }
+        if record.kind == WaitConditionKind::Operator && readiness::counts(state, wait) {
+            self.asks(record.work_item_id.as_ref(), wait.seq);
         }
         if let Some(at) = state.deadline_of(record) {
             self.at(List::Arrivals, at);
@@ -247,6 +295,9 @@ impl Standing {
     fn of_item(&mut self, state: &State, item: &Item) {
         if let Some(at) = recheck::pending_at(item) {
             self.at(List::Arrivals, at);
+        }
+        if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
+            self.asks(Some(&item.record.id), item.seq);
         }
         if readiness::standing(state, item).state != SchedulingState::Runnable {
             return;

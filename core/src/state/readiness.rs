@@ -64,69 +64,77 @@ pub(crate) fn counts(state: &State, wait: &Active<WaitConditionRecord>) -> bool 
     wait.record.work_item_id.is_some() || wait.record.is_mirror() || state.control.is_live(wait.seq)
 }
 
-/// The entries of the agent's own conditions of one kind (contract 5.17).
-#[must_use]
-pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
-    let own = state
-        .conditions_of(None)
-        .into_iter()
-        .filter(|wait| wait.record.kind == kind && !wait.record.is_mirror());
-    own.filter(|wait| counts(state, wait)).map(|wait| wait.seq).collect()
-}
-
-/// The active waits of one item by kind, as the entries of their newest records.
+/// Conditions of one owner by kind, as the entries of their newest records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ItemWaits {
-    /// Blocking tasks of the item.
-    pub blocking_tasks: Vec<Seq>,
+pub struct ByKind {
     /// Conditions that wait for a task.
     pub task: Vec<Seq>,
     /// Conditions that wait for the operator.
     pub operator: Vec<Seq>,
     /// Conditions that wait for an instant.
     pub timer: Vec<Seq>,
-    /// Conditions that wait for something external, including mirrors of intents.
+    /// Conditions that wait for something external.
     pub external: Vec<Seq>,
-    /// Intents of item scope.
-    pub intents: Vec<Seq>,
     /// Conditions that wait for the runtime.
     pub system: Vec<Seq>,
+}
+
+impl ByKind {
+    fn new<'a>(conditions: impl Iterator<Item = &'a Active<WaitConditionRecord>>) -> Self {
+        let mut by_kind = Self::default();
+        for condition in conditions {
+            let list = match condition.record.kind {
+                WaitConditionKind::Task => &mut by_kind.task,
+                WaitConditionKind::Operator => &mut by_kind.operator,
+                WaitConditionKind::Timer => &mut by_kind.timer,
+                WaitConditionKind::External => &mut by_kind.external,
+                WaitConditionKind::System => &mut by_kind.system,
+            };
+            list.push(condition.seq);
+        }
+        by_kind
+    }
+}
+
+/// The agent's own conditions (contract 5.17). The mirrors of its intents are not among them.
+#[must_use]
+pub fn agent_conditions(state: &State) -> ByKind {
+    let own = state.conditions_of(None).into_iter();
+    ByKind::new(own.filter(|wait| !wait.record.is_mirror() && counts(state, wait)))
+}
+
+/// The active waits of one item, as the entries of their newest records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItemWaits {
+    /// Blocking tasks of the item.
+    pub blocking_tasks: Vec<Seq>,
+    /// Conditions, including mirrors of intents.
+    pub conditions: ByKind,
+    /// Intents of item scope.
+    pub intents: Vec<Seq>,
 }
 
 impl ItemWaits {
     /// The waits of the item with this id, open or not.
     #[must_use]
     pub fn new(state: &State, id: &WorkItemId) -> Self {
-        let mut waits = Self {
+        Self {
             blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
+            conditions: ByKind::new(state.conditions_of(Some(id)).into_iter()),
             intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
-            ..Self::default()
-        };
-        for condition in state.conditions_of(Some(id)) {
-            let list = match condition.record.kind {
-                WaitConditionKind::Task => &mut waits.task,
-                WaitConditionKind::Operator => &mut waits.operator,
-                WaitConditionKind::Timer => &mut waits.timer,
-                WaitConditionKind::External => &mut waits.external,
-                WaitConditionKind::System => &mut waits.system,
-            };
-            list.push(condition.seq);
         }
-        waits
     }
 
     /// Whether the item waits for a task, by a condition or because the task blocks.
     #[must_use]
     pub fn wait_for_task(&self) -> bool {
-        !self.blocking_tasks.is_empty() || !self.task.is_empty()
+        !self.blocking_tasks.is_empty() || !self.conditions.task.is_empty()
     }
 
     /// Whether an intent or condition is active. A blocking task is neither.
     #[must_use]
     pub fn are_registered(&self) -> bool {
-        let registered =
-            [&self.task, &self.operator, &self.timer, &self.external, &self.intents, &self.system];
-        registered.iter().any(|waits| !waits.is_empty())
+        !self.intents.is_empty() || self.conditions != ByKind::default()
     }
 }
 
@@ -136,13 +144,13 @@ pub fn standing(state: &State, item: &Item) -> Readiness {
     if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
         return Readiness::new(SchedulingState::WaitingOperator, Vec::new());
     }
-    let waits = ItemWaits::new(state, &item.record.id);
+    let ItemWaits { blocking_tasks, conditions, intents } = ItemWaits::new(state, &item.record.id);
     let rows = [
-        (SchedulingState::WaitingTask, [waits.blocking_tasks, waits.task].concat()),
-        (SchedulingState::WaitingOperator, waits.operator),
-        (SchedulingState::WaitingTimer, waits.timer),
-        (SchedulingState::WaitingExternal, [waits.external, waits.intents].concat()),
-        (SchedulingState::WaitingSystem, waits.system),
+        (SchedulingState::WaitingTask, [blocking_tasks, conditions.task].concat()),
+        (SchedulingState::WaitingOperator, conditions.operator),
+        (SchedulingState::WaitingTimer, conditions.timer),
+        (SchedulingState::WaitingExternal, [conditions.external, intents].concat()),
+        (SchedulingState::WaitingSystem, conditions.system),
     ];
     for (waits_as, waits) in rows {
         if !waits.is_empty() {

@@ -21,10 +21,13 @@ use wakeful_core::{
         queue::{envelope::Priority, message::MessageRecord},
         work::WorkItemRecord,
     },
-    state::{control, readiness::SchedulingState},
+    state::{
+        control,
+        readiness::{ByKind, SchedulingState},
+    },
     time::Timestamp,
 };
-use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
+use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
 #[derive(Readable)]
 struct Input {
@@ -297,7 +300,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
         agent_intents: vec![Seq(0); projection.active_agent_waiting_intents],
         timers: vec![Seq(0); projection.active_timers],
         // The reference runtime has no waits of the agent itself (`observed-decisions.md` 3.2.5).
-        agent_waits: Map::new(),
+        agent_waits: ByKind::default(),
         work_before_waits: Edition::default().work_before_waits(),
     }
 }

@@ -223,7 +223,7 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
     }
     let resolved = driven.records[since..].iter().find_map(|record| match record {
         Record::Event(event) if event.kind == EventKind::ContinuationResolved.as_str() => {
-            event.data.as_ref()?.field("resolution")
+            event.data()?.field("resolution")
         }
         _ => None,
     });

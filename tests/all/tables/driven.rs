@@ -218,7 +218,7 @@ impl Driven {
     pub(crate) fn diagnostics(&self, kind: &str) -> usize {
         let events = self.records.iter().filter_map(|record| match record {
             Record::Event(event) if event.kind == EventKind::SchedulerDiagnostic.as_str() => {
-                event.data.as_ref()?.field("kind")
+                event.data()?.field("kind")
             }
             _ => None,
         });

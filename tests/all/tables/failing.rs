@@ -22,7 +22,7 @@ fn the_third_failure_in_a_row_names_the_cause_and_a_way_out() {
         }
         let told = driven.records.iter().rev().find_map(|record| match record {
             Record::Event(event) if event.kind == "scheduler_diagnostic" => {
-                serde_json::to_value(event.data.as_ref()?).ok()
+                serde_json::to_value(event.data()?).ok()
             }
             _ => None,
         });

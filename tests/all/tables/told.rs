@@ -39,7 +39,7 @@ fn newest(driven: &Driven, kind: &str) -> Value {
 /// The newest diagnostic of this kind.
 fn diagnostic(driven: &Driven, kind: &str) -> Value {
     let events = driven.records.iter().rev().filter_map(|record| match record {
-        Record::Event(event) => serde_json::to_value(event.data.as_ref()?).ok(),
+        Record::Event(event) => serde_json::to_value(event.data()?).ok(),
         _ => None,
     });
     events.into_iter().find(|data| data["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"))

@@ -179,7 +179,7 @@ impl Adversary {
 fn decided(records: &[Record]) -> Option<Decision> {
     records.iter().find_map(|record| match record {
         Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
-            event.data.as_ref()?.read().ok()
+            event.data()?.read().ok()
         }
         _ => None,
     })

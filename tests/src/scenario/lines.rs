@@ -200,10 +200,9 @@ pub(super) fn summary(record: &Record) -> String {
             format!("{} {}{reason}", record.message_id, record.status)
         }
         Record::Event(record) => {
-            let data = record.data.as_ref().map_or("", |data| data.as_str());
-            let diagnosed = || {
-                Some(format!(" {}", record.data.as_ref()?.field("kind")?.read::<String>().ok()?))
-            };
+            let data = record.data().map_or("", |data| data.as_str());
+            let diagnosed =
+                || Some(format!(" {}", record.data()?.field("kind")?.read::<String>().ok()?));
             let detail = match json::read::<Decision>(data) {
                 Ok(made) => format!(" {}", decision(&made)),
                 Err(_) if record.kind == EventKind::SchedulerDiagnostic.as_str() => {

@@ -101,7 +101,7 @@ impl Divergence {
 
 fn decision(record: &Record) -> Option<Decision> {
     let Record::Event(event) = record else { return None };
-    event.data.as_ref().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?.read().ok()
+    event.data().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?.read().ok()
 }
 
 impl Family {

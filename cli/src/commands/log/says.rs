@@ -4,7 +4,7 @@ use anstyle::Style;
 use wakeful_agent::supervision::{ChildSupervision, WorktreeMismatch};
 use wakeful_core::{
     id::{Seq, WorkItemId},
-    json::{RawJson, Readable},
+    json::Readable,
     record::{
         Record,
         budget::BudgetLimits,
@@ -154,14 +154,13 @@ pub(super) fn said(record: &Record) -> Said {
 
 fn event(record: &EventRecord) -> Said {
     let is = |kind: EventKind| record.kind == kind.as_str();
-    let decision = || record.data.as_ref()?.read::<Decision>().ok();
     if is(EventKind::SchedulerDecision)
-        && let Some(decision) = decision()
+        && let Some(decision) = record.decision()
     {
         return Said { kind: "decision", text: decided(&decision), style: STRONG };
     }
     if is(EventKind::SchedulerDiagnostic)
-        && let Some(found) = read::<Diagnosed>(record)
+        && let Some(found) = record.particulars::<Diagnosed>()
     {
         return Said {
             kind: "diagnostic",
@@ -170,12 +169,12 @@ fn event(record: &EventRecord) -> Said {
         };
     }
     if is(EventKind::RuntimeError)
-        && let Some(failed) = read::<Failed>(record)
+        && let Some(failed) = record.particulars::<Failed>()
     {
         return Said { kind: "error", text: cut(&failed.error), style: BAD };
     }
     if is(EventKind::FactIgnored)
-        && let Some(fact) = read::<Ignored>(record)
+        && let Some(fact) = record.particulars::<Ignored>()
     {
         return Said {
             kind: "ignored",
@@ -184,8 +183,7 @@ fn event(record: &EventRecord) -> Said {
         };
     }
     // An imported event may have any data, so what is not in the expected form is shown as it is.
-    let data =
-        record.data.as_ref().map_or_else(String::new, |data| format!(": {}", cut(data.as_str())));
+    let data = record.data().map_or_else(String::new, |data| format!(": {}", cut(data.as_str())));
     Said { kind: "event", text: format!("{}{data}", word(&record.kind)), style: FAINT }
 }
 
@@ -206,10 +204,6 @@ struct Ignored {
     fact: String,
     reason: String,
     because: Seq,
-}
-
-fn read<T: Readable>(record: &EventRecord) -> Option<T> {
-    record.data.as_ref().map(RawJson::read)?.ok()
 }
 
 fn decided(decision: &Decision) -> String {

@@ -279,7 +279,7 @@ fn item_and_text(command: &str) -> Option<(&str, &str)> {
 fn told(entry: &Entry) -> Option<String> {
     match &entry.record {
         Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
-            decided(&event.data.as_ref()?.read().ok()?)
+            decided(&event.decision()?)
         }
         // A turn shows in what is said and done in it, and a tick in its decision.
         Record::Turn(turn)

@@ -179,7 +179,7 @@ fn duplicate_work_queue_ticks_are_suppressed_with_durable_evidence() {
     assert_eq!(ignored.seqs, [spent_by], "the entry that spent the key");
     let recorded = driven.records.iter().rev().find_map(|record| match record {
         Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
-            event.data.clone()
+            event.data().cloned()
         }
         _ => None,
     });
