@@ -109,7 +109,7 @@ impl View {
     fn new(state: &State, item: &Candidate<'_>) -> Self {
         let record = item.record;
         let is_runnable = item.state == SchedulingState::Runnable;
-        let waits = state.conditions_of(Some(&record.id));
+        let waits = state.conditions_of(&record.id);
         Self {
             id: record.id.clone(),
             objective: record.objective.clone(),

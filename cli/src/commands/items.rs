@@ -97,7 +97,7 @@ impl Item {
         let parked = progress.and_then(|progress| progress.parked);
         // The state has only the entry, which says when.
         let parked_at = parked.and_then(|seq| Some(driver::entry_at(read.ledger, seq)?.at));
-        let waits = state.conditions_of(Some(candidate.id()));
+        let waits = state.conditions_of(candidate.id());
         Self {
             focus: candidate.is_current,
             rests_since: progress.and_then(|progress| Some(progress.rest?.since)),

@@ -18,7 +18,7 @@ use crate::{
         continuation::{ClosureOutcome, WaitingReason},
         control::AgentStatus,
         turn::TurnTerminalKind,
-        waiting::ExternalTriggerScope,
+        waiting::{ExternalTriggerScope, WaitConditionKind},
         work::WorkItemState,
     },
     state::{
@@ -127,12 +127,12 @@ pub struct AgentWaits {
 
 impl AgentWaits {
     fn new(state: &State) -> Self {
-        let own = readiness::agent_conditions(state);
+        let waits = |kind| state.own_conditions(kind).next().is_some();
         Self {
-            operator: !own.operator.is_empty(),
-            external: !own.external.is_empty() || !own.system.is_empty(),
-            timer: !own.timer.is_empty(),
-            task: !own.task.is_empty(),
+            operator: waits(WaitConditionKind::Operator),
+            external: waits(WaitConditionKind::External) || waits(WaitConditionKind::System),
+            timer: waits(WaitConditionKind::Timer),
+            task: waits(WaitConditionKind::Task),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     record::{
         decision::{Decision, DecisionKind},
         queue::envelope::{MessageKind, MessageOrigin},
-        waiting::{WaitingIntentRecord, WakeSource},
+        waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
     },
     state::{
         State, autonomy,
@@ -391,8 +391,7 @@ fn nothing(state: &State) -> String {
         .collect();
     all.extend((!others.is_empty()).then(|| some_of(&others)));
     // No rule rests on a system wait, so a rest has to mention it here.
-    let system = readiness::agent_conditions(state).system;
-    let system = state.waiting.conditions.values().filter(|wait| system.contains(&wait.seq));
+    let system = state.own_conditions(WaitConditionKind::System);
     all.extend(system.map(|wait| format!("the agent waits for {}", wait.record.waiting_for)));
     if all.is_empty() { "nothing is pending".into() } else { all.join("; ") }
 }

@@ -7,7 +7,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{id::WorkItemId, time::Timestamp};
+use crate::{id::WorkItemId, record::waiting::WaitConditionKind, time::Timestamp};
 use wakeful_json::{Map, map};
 
 /// A list of the index. Its members are in the order of their listings.
@@ -15,8 +15,10 @@ use wakeful_json::{Map, map};
 pub(crate) enum List {
     /// Blocking tasks by item. Tasks without an item are under no owner.
     Blocking,
-    /// Conditions by item. Conditions without an item are under no owner.
+    /// Conditions by item.
     Conditions,
+    /// The agent's own conditions that count, by kind. The mirrors of its intents are not listed.
+    Own,
     /// Intents of item scope, by item.
     Intents,
     /// System waits.
@@ -180,6 +182,11 @@ impl Index {
     /// The subjects of a list under one owner, or under none.
     pub(super) fn under_owner(&self, list: List, owner: Option<&WorkItemId>) -> Listed<'_> {
         self.whole(list.prefix(owner))
+    }
+
+    /// The agent's own conditions of one kind.
+    pub(super) fn own(&self, kind: WaitConditionKind) -> Listed<'_> {
+        self.whole(List::Own.prefix(None).then(kind as u64))
     }
 
     /// The conditions that name an external trigger.

@@ -37,11 +37,19 @@ pub(crate) enum Asked<'a> {
 }
 
 impl State {
-    /// The active conditions of a work item, by id. Without an item: those of the agent itself, and
-    /// mirrors of its intents.
+    /// The active conditions of a work item, by id.
     #[must_use]
-    pub fn conditions_of(&self, item: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
-        self.conditions_in(List::Conditions, item)
+    pub fn conditions_of(&self, item: &WorkItemId) -> Vec<&Active<WaitConditionRecord>> {
+        self.conditions_in(List::Conditions, Some(item))
+    }
+
+    /// The agent's own conditions of one kind, by id (contract 5.17). The mirrors of its intents
+    /// are not among them.
+    pub(crate) fn own_conditions(
+        &self,
+        kind: WaitConditionKind,
+    ) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
+        self.index.own(kind).filter_map(|listed| self.condition(listed))
     }
 
     /// The active system waits, by id.
@@ -277,7 +285,13 @@ impl Standing {
 
     fn of_condition(&mut self, state: &State, wait: &Active<WaitConditionRecord>) {
         let record = &wait.record;
-        self.under(List::Conditions, record.work_item_id.as_ref());
+        match &record.work_item_id {
+            Some(item) => self.under(List::Conditions, Some(item)),
+            None if !record.is_mirror() && readiness::counts(state, wait) => {
+                self.listings.push(List::Own.prefix(None).then(record.kind as u64));
+            }
+            None => {}
+        }
         for trigger in record.only_triggers().into_iter().flatten() {
             self.listings.push(List::Named.prefix_of(Some(trigger.as_str())));
         }

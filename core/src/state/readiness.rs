@@ -96,11 +96,10 @@ impl ByKind {
     }
 }
 
-/// The agent's own conditions (contract 5.17). The mirrors of its intents are not among them.
+/// The agent's own conditions.
 #[must_use]
 pub fn agent_conditions(state: &State) -> ByKind {
-    let own = state.conditions_of(None).into_iter();
-    ByKind::new(own.filter(|wait| !wait.record.is_mirror() && counts(state, wait)))
+    ByKind::new(WaitConditionKind::ALL.iter().flat_map(|kind| state.own_conditions(*kind)))
 }
 
 /// The active waits of one item, as the entries of their newest records.
@@ -120,7 +119,7 @@ impl ItemWaits {
     pub fn new(state: &State, id: &WorkItemId) -> Self {
         Self {
             blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
-            conditions: ByKind::new(state.conditions_of(Some(id)).into_iter()),
+            conditions: ByKind::new(state.conditions_of(id).into_iter()),
             intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> 
         .into_iter()
         .flat_map(|intent| waiting::intent::ended(&intent.record, EndedBy::Completion, at));
     let conditions = state
-        .conditions_of(Some(item))
+        .conditions_of(item)
         .into_iter()
         // A mirror ends with its intent, in the records above.
         .filter(|condition| !condition.record.is_mirror());
