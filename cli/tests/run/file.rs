@@ -57,7 +57,7 @@ fn backup(home: &Home) -> PathBuf {
 #[test]
 fn an_agent_ends_when_its_file_is_no_longer_at_its_path() {
     type Harm = fn(&Home);
-    let harms: [(&str, Harm, &str); 7] = [
+    let harms: [(&str, Harm, &str); 8] = [
         (
             "deleted",
             |home| fs::remove_file(home.file("agent.sqlite")).expect("it is there"),
@@ -99,6 +99,16 @@ fn an_agent_ends_when_its_file_is_no_longer_at_its_path() {
         (
             "with its newest entries cut off",
             |home| fs::write(home.file("agent.sqlite-wal"), "").expect("it is written"),
+            "was cut off while it was in use",
+        ),
+        (
+            "with a hole, as an append leaves one in a file that was cut off just before",
+            |home| {
+                let wal = fs::OpenOptions::new().write(true).open(home.file("agent.sqlite-wal"));
+                let wal = wal.expect("it is there");
+                let length = wal.metadata().expect("its size").len();
+                wal.set_len(0).and_then(|()| wal.set_len(length)).expect("it is written");
+            },
             "was cut off while it was in use",
         ),
     ];

@@ -127,7 +127,7 @@ pub struct AgentWaits {
 
 impl AgentWaits {
     fn new(state: &State) -> Self {
-        let waits = |kind| state.own_conditions(kind).next().is_some();
+        let waits = |kind| state.has_own(kind);
         Self {
             operator: waits(WaitConditionKind::Operator),
             external: waits(WaitConditionKind::External) || waits(WaitConditionKind::System),

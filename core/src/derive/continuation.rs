@@ -381,15 +381,14 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
 /// The operator waits of the item that the input is about, and those of the agent.
 fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     let about = answered(state, message);
-    let of_item = about.as_ref().into_iter().flat_map(|item| state.asking(Some(item)));
-    let conditions = state.asking(None).chain(of_item);
-    let mut conditions: Vec<_> = conditions.map(|wait| wait.record.id.clone()).collect();
+    let mut waits = state.asking(None);
+    waits.extend(about.as_ref().map(|item| state.asking(Some(item))).unwrap_or_default());
     // The records that end them are in the order of ids.
-    sort_by(&mut conditions, Ord::cmp);
+    sort_by(&mut waits, |a, b| a.record.id.cmp(&b.record.id));
     let item = about.as_ref().and_then(|id| state.work.items.get(id));
     let asked = item.filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
     Satisfied {
-        conditions,
+        conditions: waits.iter().map(|wait| wait.record.id.clone()).collect(),
         others: asked.map(|item| item.seq).into_iter().collect(),
         ..Satisfied::default()
     }

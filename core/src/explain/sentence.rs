@@ -391,8 +391,9 @@ fn nothing(state: &State) -> String {
         .collect();
     all.extend((!others.is_empty()).then(|| some_of(&others)));
     // No rule rests on a system wait, so a rest has to mention it here.
-    let system = state.own_conditions(WaitConditionKind::System);
-    all.extend(system.map(|wait| format!("the agent waits for {}", wait.record.waiting_for)));
+    for wait in state.own_conditions(WaitConditionKind::System) {
+        all.push(format!("the agent waits for {}", wait.record.waiting_for));
+    }
     if all.is_empty() { "nothing is pending".into() } else { all.join("; ") }
 }
 

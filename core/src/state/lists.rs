@@ -40,7 +40,7 @@ impl State {
     /// The active conditions of a work item, by id.
     #[must_use]
     pub fn conditions_of(&self, item: &WorkItemId) -> Vec<&Active<WaitConditionRecord>> {
-        self.conditions_in(List::Conditions, Some(item))
+        self.conditions(self.index.under_owner(List::Conditions, Some(item)))
     }
 
     /// The agent's own conditions of one kind, by id (contract 5.17). The mirrors of its intents
@@ -48,14 +48,19 @@ impl State {
     pub(crate) fn own_conditions(
         &self,
         kind: WaitConditionKind,
-    ) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
-        self.index.own(kind).filter_map(|listed| self.condition(listed))
+    ) -> Vec<&Active<WaitConditionRecord>> {
+        self.conditions(self.index.own(kind))
+    }
+
+    /// Whether the agent has a condition of this kind.
+    pub(crate) fn has_own(&self, kind: WaitConditionKind) -> bool {
+        self.index.own(kind).next().is_some()
     }
 
     /// The active system waits, by id.
     #[must_use]
     pub(crate) fn system_conditions(&self) -> Vec<&Active<WaitConditionRecord>> {
-        self.conditions_in(List::System, None)
+        self.conditions(self.index.under_owner(List::System, None))
     }
 
     /// The active intents of the item's own scope, by id. An intent of the agent's scope that names
@@ -79,12 +84,8 @@ impl State {
 
     /// The conditions of an item that wait for the operator, by id. Without an item: those of the
     /// agent itself that count.
-    pub(crate) fn asking(
-        &self,
-        item: Option<&WorkItemId>,
-    ) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
-        let listed = self.index.under_owner(List::Asking, item);
-        listed.filter_map(|listed| self.condition(listed))
+    pub(crate) fn asking(&self, item: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
+        self.conditions(self.index.under_owner(List::Asking, item))
     }
 
     /// The item that waits for the operator, if exactly one does.
@@ -134,12 +135,8 @@ impl State {
         self.waiting.conditions.get(&listed.id().into()).filter(|_| listed.is(CONDITION))
     }
 
-    fn conditions_in(
-        &self,
-        list: List,
-        owner: Option<&WorkItemId>,
-    ) -> Vec<&Active<WaitConditionRecord>> {
-        found(self.index.under_owner(list, owner), &|id| self.waiting.conditions.get(&id.into()))
+    fn conditions(&self, listed: Listed<'_>) -> Vec<&Active<WaitConditionRecord>> {
+        listed.filter_map(|listed| self.condition(listed)).collect()
     }
 
     /// Updates the listings of everything that this record changed.

@@ -80,26 +80,28 @@ pub struct ByKind {
 }
 
 impl ByKind {
-    fn new<'a>(conditions: impl Iterator<Item = &'a Active<WaitConditionRecord>>) -> Self {
-        let mut by_kind = Self::default();
+    fn add(&mut self, conditions: &[&Active<WaitConditionRecord>]) {
         for condition in conditions {
             let list = match condition.record.kind {
-                WaitConditionKind::Task => &mut by_kind.task,
-                WaitConditionKind::Operator => &mut by_kind.operator,
-                WaitConditionKind::Timer => &mut by_kind.timer,
-                WaitConditionKind::External => &mut by_kind.external,
-                WaitConditionKind::System => &mut by_kind.system,
+                WaitConditionKind::Task => &mut self.task,
+                WaitConditionKind::Operator => &mut self.operator,
+                WaitConditionKind::Timer => &mut self.timer,
+                WaitConditionKind::External => &mut self.external,
+                WaitConditionKind::System => &mut self.system,
             };
             list.push(condition.seq);
         }
-        by_kind
     }
 }
 
 /// The agent's own conditions.
 #[must_use]
 pub fn agent_conditions(state: &State) -> ByKind {
-    ByKind::new(WaitConditionKind::ALL.iter().flat_map(|kind| state.own_conditions(*kind)))
+    let mut own = ByKind::default();
+    for kind in WaitConditionKind::ALL {
+        own.add(&state.own_conditions(*kind));
+    }
+    own
 }
 
 /// The active waits of one item, as the entries of their newest records.
@@ -117,9 +119,11 @@ impl ItemWaits {
     /// The waits of the item with this id, open or not.
     #[must_use]
     pub fn new(state: &State, id: &WorkItemId) -> Self {
+        let mut conditions = ByKind::default();
+        conditions.add(&state.conditions_of(id));
         Self {
             blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
-            conditions: ByKind::new(state.conditions_of(id).into_iter()),
+            conditions,
             intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
         }
     }
@@ -133,7 +137,10 @@ impl ItemWaits {
     /// Whether an intent or condition is active. A blocking task is neither.
     #[must_use]
     pub fn are_registered(&self) -> bool {
-        !self.intents.is_empty() || self.conditions != ByKind::default()
+        let ByKind { task, operator, timer, external, system } = &self.conditions;
+        [task, operator, timer, external, system, &self.intents]
+            .iter()
+            .any(|waits| !waits.is_empty())
     }
 }
 

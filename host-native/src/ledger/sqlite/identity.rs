@@ -25,8 +25,8 @@ enum Loss {
 /// What a look at the paths of an open file finds.
 enum Look {
     AsItWas,
-    /// It became shorter: another process has tidied it up, or has cut it off.
-    Shorter,
+    /// It became smaller: another process has tidied it up, or has cut it off.
+    Smaller,
     Lost(Loss),
 }
 
@@ -37,8 +37,8 @@ pub(super) struct Identity {
     ledger: Option<FileId>,
     /// The `-wal` file, which exists for as long as a writer has the ledger open.
     wal: Option<FileId>,
-    /// The lengths of the two files when they were last looked at.
-    lengths: Arc<Mutex<[u64; 2]>>,
+    /// The sizes of the two files when they were last looked at.
+    sizes: Arc<Mutex<[Size; 2]>>,
     lost: Arc<OnceLock<Loss>>,
 }
 
@@ -64,13 +64,13 @@ impl Identity {
             path: Arc::default(),
             ledger: None,
             wal: None,
-            lengths: Arc::default(),
+            sizes: Arc::default(),
             lost: Arc::default(),
         }
     }
 
     /// Fails if the file was lost, now or earlier. A file that came back may lack entries, so it
-    /// stays lost. `is_whole` examines a file that became shorter.
+    /// stays lost. `is_whole` examines a file that became smaller.
     pub(super) fn check(
         &self,
         named: &Path,
@@ -80,11 +80,11 @@ impl Identity {
             Some(loss) => *loss,
             None => match self.look() {
                 Look::AsItWas => return Ok(()),
-                Look::Shorter if is_whole()? => {
+                Look::Smaller if is_whole()? => {
                     self.accept();
                     return Ok(());
                 }
-                Look::Shorter => Loss::CutOff,
+                Look::Smaller => Loss::CutOff,
                 Look::Lost(loss) => loss,
             },
         };
@@ -98,34 +98,34 @@ impl Identity {
 
     fn look(&self) -> Look {
         let Some(ledger) = self.ledger else { return Look::AsItWas };
-        let length = match FileId::find(&self.path) {
+        let size = match FileId::find(&self.path) {
             Ok((found, _)) if found != ledger => return Look::Lost(Loss::Replaced),
             // Even to examine it would do harm: SQLite deletes the `-wal` of an empty file.
-            Ok((_, 0)) => return Look::Lost(Loss::CutOff),
-            Ok((_, length)) => length,
+            Ok((_, Size { length: 0, .. })) => return Look::Lost(Loss::CutOff),
+            Ok((_, size)) => size,
             Err(why) if is_missing(&why) => return Look::Lost(Loss::Gone),
             // If the folder cannot be read now, nothing is known about the file.
             Err(_) => return Look::AsItWas,
         };
         // A reader may have the file open before a writer makes its `-wal`.
         let Some(wal) = self.wal else { return Look::AsItWas };
-        let wal_length = match FileId::find(&beside(&self.path, "-wal")) {
+        let wal_size = match FileId::find(&beside(&self.path, "-wal")) {
             Ok((found, _)) if found != wal => return Look::Lost(Loss::WalGone),
-            Ok((_, length)) => length,
+            Ok((_, size)) => size,
             Err(why) if is_missing(&why) => return Look::Lost(Loss::WalGone),
             Err(_) => return Look::AsItWas,
         };
-        let mut known = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
-        if length < known[0] || wal_length < known[1] {
-            return Look::Shorter;
+        let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        if size.is_below(known[0]) || wal_size.is_below(known[1]) {
+            return Look::Smaller;
         }
-        *known = [length, wal_length];
+        *known = [size, wal_size];
         Look::AsItWas
     }
 
-    /// Takes the lengths of now as those of the whole file.
+    /// Takes the sizes of the next look as those of the whole file.
     fn accept(&self) {
-        *self.lengths.lock().unwrap_or_else(PoisonError::into_inner) = [0; 2];
+        *self.sizes.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
     }
 }
 
@@ -143,6 +143,22 @@ fn error(loss: Loss, path: &Path) -> SqliteError {
     }
 }
 
+/// How large a file is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    /// In bytes.
+    length: u64,
+    /// The blocks that it takes on the disk. An append of ours to a file that was cut off makes it
+    /// as long as before, with a hole.
+    blocks: u64,
+}
+
+impl Size {
+    fn is_below(self, known: Self) -> bool {
+        self.length < known.length || self.blocks < known.blocks
+    }
+}
+
 /// What names a file of this machine, whatever its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId {
@@ -151,17 +167,18 @@ struct FileId {
 }
 
 impl FileId {
-    /// The file at a path, and its length.
+    /// The file at a path, and its size.
     #[cfg(unix)]
-    fn find(path: &Path) -> io::Result<(Self, u64)> {
+    fn find(path: &Path) -> io::Result<(Self, Size)> {
         use std::os::unix::fs::MetadataExt;
         let found = std::fs::metadata(path)?;
-        Ok((Self { device: found.dev(), inode: found.ino() }, found.len()))
+        let size = Size { length: found.len(), blocks: found.blocks() };
+        Ok((Self { device: found.dev(), inode: found.ino() }, size))
     }
 
     /// Windows lets nobody delete or rename a file that SQLite has open.
     #[cfg(not(unix))]
-    fn find(_: &Path) -> io::Result<(Self, u64)> {
+    fn find(_: &Path) -> io::Result<(Self, Size)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
