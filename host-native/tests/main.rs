@@ -3,7 +3,6 @@
 mod asking;
 mod cache;
 mod driver;
-mod fuel;
 mod limits;
 mod lying;
 mod shared;

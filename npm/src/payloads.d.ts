@@ -3377,7 +3377,7 @@ export interface Because {
    */
   code: ReasonCode;
   /**
-   * The entries; empty if the reason is that something is absent.
+   * The entries, of many the first 16; empty if the reason is that something is absent.
    */
   seqs: Seq[];
 }

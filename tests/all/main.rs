@@ -8,6 +8,7 @@ mod crash;
 mod failing;
 mod failure_classes;
 mod fixtures;
+mod fuel;
 mod golden;
 mod instants;
 mod invariants;

@@ -8,6 +8,7 @@ mod busy;
 pub mod call;
 mod command_line;
 pub mod copy;
+mod counts;
 mod crosscheck;
 mod debian;
 pub mod forward;

@@ -9,7 +9,7 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Cargo unifies features per
 /// selection, so with another one it would compile wasmtime again.
-pub const SELECTION: [&str; 26] = [
+pub const SELECTION: [&str; 28] = [
     "-p",
     "wakeful",
     "-p",
@@ -28,6 +28,8 @@ pub const SELECTION: [&str; 26] = [
     "wakeful-lab",
     "-p",
     "wakeful-tests",
+    "-p",
+    "wakeful-counts",
     "-p",
     "plugin-host",
     "-p",

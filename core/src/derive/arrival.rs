@@ -47,11 +47,17 @@ pub fn next(state: &State) -> Option<Timestamp> {
     first.into_iter().chain(state.budgets.renews_at).min()
 }
 
-/// The arrivals up to an instant: the first `most`, and all retries.
+/// The arrivals up to an instant: the first `most` and those of the same instant as the last, and
+/// all retries.
 fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
+    let mut coming: Vec<Arrival<'_>> = Vec::new();
     // The index lists all arrivals except retries.
-    let mut coming: Vec<_> =
-        state.arrivals(until).filter(|arrival| arrives(state, arrival)).take(most).collect();
+    for arrival in state.arrivals(until).filter(|arrival| arrives(state, arrival)) {
+        if coming.len() >= most && coming.last().is_some_and(|last| last.at() < arrival.at()) {
+            break;
+        }
+        coming.push(arrival);
+    }
     for arrival in state.turns.retries.values().map(Arrival::Retry) {
         if arrival.at() <= until && arrives(state, &arrival) {
             coming.push(arrival);
@@ -123,7 +129,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     }
     // contract 10: arrivals beyond the limit of a batch follow in the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
-    for arrival in due(state, now).into_iter().take(room) {
+    for arrival in coming(state, now, room).into_iter().take(room) {
         // The id of a message comes from the place of its entry, so the records before it count.
         let seq = state.head.seq.plus(records.len() + 1);
         records.extend(arrival.records(state, seq, now));

@@ -18,7 +18,7 @@ use crate::{
         continuation::{ClosureOutcome, WaitingReason},
         control::AgentStatus,
         turn::TurnTerminalKind,
-        waiting::{ExternalTriggerScope, WaitConditionKind},
+        waiting::WaitConditionKind,
         work::WorkItemState,
     },
     state::{
@@ -127,13 +127,16 @@ pub struct AgentWaits {
 
 impl AgentWaits {
     fn new(state: &State) -> Self {
-        let waits = |kind| state.has_own(kind);
-        Self {
-            operator: waits(WaitConditionKind::Operator),
-            external: waits(WaitConditionKind::External) || waits(WaitConditionKind::System),
-            timer: waits(WaitConditionKind::Timer),
-            task: waits(WaitConditionKind::Task),
+        let mut waits = Self::default();
+        for wait in state.own_waits() {
+            *match wait.record.kind {
+                WaitConditionKind::Operator => &mut waits.operator,
+                WaitConditionKind::External | WaitConditionKind::System => &mut waits.external,
+                WaitConditionKind::Timer => &mut waits.timer,
+                WaitConditionKind::Task => &mut waits.task,
+            } = true;
         }
+        waits
     }
 }
 
@@ -141,13 +144,13 @@ impl Facts {
     /// The facts of a state.
     #[must_use]
     pub fn from_state(state: &State) -> Self {
-        let current = state.work.current().map(|item| readiness::standing(state, item).state);
+        let current = state.work.current().map(|item| readiness::state_of(state, item));
         let asleep = status::status(state) == AgentStatus::Asleep;
         Self {
             runtime_error: state.context.runtime_error().is_some(),
-            blocking_tasks: state.tasks.active.values().filter(|task| task.is_blocking()).count(),
+            blocking_tasks: state.blocking_tasks_len(),
             intents: state.waiting.intents.len(),
-            agent_intents: state.waiting.intents_of(ExternalTriggerScope::Agent).count(),
+            agent_intents: state.agent_intents_len(),
             timers: state.waiting.timers.len(),
             agent: AgentWaits::new(state),
             // Apart from `current`, because conformance vectors give the two independently.

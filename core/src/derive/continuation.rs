@@ -23,14 +23,15 @@ use crate::{
             note::{DeadlineNote, NoteKey},
         },
         task::TaskWaitPolicy,
-        waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
+        waiting::{EndedBy, WaitConditionKind, WaitConditionRecord},
         work::WorkItemPlanStatus,
     },
     state::{
         State,
+        lists::by_id,
         queue::lanes::Held,
-        readiness,
         trigger::{Names, Trigger},
+        waiting::Active,
     },
     time::Timestamp,
 };
@@ -381,10 +382,12 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
 /// The operator waits of the item that the input is about, and those of the agent.
 fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     let about = answered(state, message);
-    let mut waits = state.asking(None);
-    waits.extend(about.as_ref().map(|item| state.asking(Some(item))).unwrap_or_default());
+    let mut waits: Vec<_> = state.asking(None).collect();
+    if about.is_some() {
+        waits.extend(state.asking(about.as_ref()));
+    }
     // The records that end them are in the order of ids.
-    sort_by(&mut waits, |a, b| a.record.id.cmp(&b.record.id));
+    let waits = by_id(waits);
     let item = about.as_ref().and_then(|id| state.work.items.get(id));
     let asked = item.filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
     Satisfied {
@@ -420,28 +423,21 @@ fn condition_named(state: &State, names: &Names) -> Satisfied {
 }
 
 fn task_waits(state: &State, names: &Names) -> Satisfied {
-    let is_named = |source: &WakeSource| {
-        matches!(
-            source,
-            WakeSource::TaskResult { task_id } if names.tasks.contains(task_id)
-        )
-    };
-    Satisfied { conditions: conditions_woken(state, is_named), ..Satisfied::default() }
+    let mut waits = Vec::new();
+    for id in &names.tasks {
+        waits.extend(state.waits_for_task(id));
+    }
+    Satisfied { conditions: woken(waits), ..Satisfied::default() }
 }
 
 fn timer_waits(state: &State, names: &Names) -> Satisfied {
     let Some(timer) = &names.timer else {
         return Satisfied::default();
     };
-    let active = state.waiting.timers.values().filter(|wait| wait.record.id.as_str() == timer);
+    let active = state.waiting.timers.get(&timer.as_str().into());
     Satisfied {
-        conditions: conditions_woken(state, |source| {
-            matches!(
-                source,
-                WakeSource::Timer { timer_id: Some(id), .. } if id.as_str() == timer
-            )
-        }),
-        others: active.map(|wait| wait.seq).collect(),
+        conditions: woken(state.waits_for_timer(timer)),
+        others: active.map(|wait| wait.seq).into_iter().collect(),
         ..Satisfied::default()
     }
 }
@@ -459,47 +455,61 @@ fn external_waits(state: &State, names: &Names) -> Satisfied {
     let serves = |trigger: &ExternalTriggerId, owner: Option<&WorkItemId>| {
         state.ingress.only_item(trigger).is_none_or(|item| Some(item) == owner)
     };
-    let is_named = |trigger: &ExternalTriggerId, owner: Option<&WorkItemId>| {
-        names.triggers.contains(trigger) && serves(trigger, owner)
-    };
     let meets_unnamed = |owner: Option<&WorkItemId>| {
-        !by_intent
-            && (names.triggers.is_empty()
-                || names.triggers.iter().any(|trigger| serves(trigger, owner)))
+        names.triggers.is_empty() || names.triggers.iter().any(|trigger| serves(trigger, owner))
     };
-    let intents = state.waiting.intents.values().filter(|wait| {
-        let trigger = &wait.record.external_trigger_id;
-        let owner = wait.record.owner();
-        names.intents.contains(&wait.record.id)
-            || is_named(trigger, owner)
-            || trigger.as_str().is_empty() && meets_unnamed(owner)
-    });
-    let is_plain =
-        |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.is_mirror();
-    let conditions = readiness::conditions(state).filter(|wait| {
-        let owner = wait.record.work_item_id.as_ref();
-        let mut named = wait.record.wake_sources.iter().filter_map(WakeSource::trigger);
-        let met = match named.next() {
-            Some(trigger) => is_named(trigger, owner) || named.any(|other| is_named(other, owner)),
-            None => meets_unnamed(owner),
-        };
-        is_plain(&wait.record) && met
-    });
-    Satisfied {
-        intents: intents.map(|wait| wait.record.id.clone()).collect(),
-        conditions: conditions.map(|wait| wait.record.id.clone()).collect(),
-        others: Vec::new(),
+    let (mut intents, mut conditions) = (Vec::new(), Vec::new());
+    for id in &names.intents {
+        intents.extend(state.waiting.intents.get(id));
     }
+    for trigger in &names.triggers {
+        for wait in state.intents_naming(trigger) {
+            if serves(trigger, wait.record.owner()) {
+                intents.push(wait);
+            }
+        }
+        for wait in state.waits_for_trigger(trigger) {
+            let record = &wait.record;
+            // A mirror follows its intent.
+            if record.kind == WaitConditionKind::External
+                && !record.is_mirror()
+                && serves(trigger, record.work_item_id.as_ref())
+            {
+                conditions.push(wait);
+            }
+        }
+    }
+    if !by_intent {
+        // An import may have intents without a trigger, whose id is then empty.
+        for wait in state.intents_naming(&ExternalTriggerId::from("")) {
+            if meets_unnamed(wait.record.owner()) {
+                intents.push(wait);
+            }
+        }
+        for wait in state.unnamed_waits() {
+            if meets_unnamed(wait.record.work_item_id.as_ref()) {
+                conditions.push(wait);
+            }
+        }
+    }
+    let mut intents: Vec<_> = intents.into_iter().map(|wait| wait.record.id.clone()).collect();
+    sort_by(&mut intents, Ord::cmp);
+    intents.dedup();
+    Satisfied { intents, conditions: ids(conditions), others: Vec::new() }
 }
 
-fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<WaitConditionId> {
+/// Those of these conditions that a trigger other than operator input ends, by id.
+fn woken(mut waits: Vec<&Active<WaitConditionRecord>>) -> Vec<WaitConditionId> {
     // I13: only operator input ends a wait for the operator, even if it names another wake source.
-    let triggered =
-        readiness::conditions(state).filter(|wait| wait.record.kind != WaitConditionKind::Operator);
-    triggered
-        .filter(|wait| wait.record.wake_sources.iter().any(&by))
-        .map(|wait| wait.record.id.clone())
-        .collect()
+    waits.retain(|wait| wait.record.kind != WaitConditionKind::Operator);
+    ids(waits)
+}
+
+fn ids(waits: Vec<&Active<WaitConditionRecord>>) -> Vec<WaitConditionId> {
+    let mut ids: Vec<_> = by_id(waits).into_iter().map(|wait| wait.record.id.clone()).collect();
+    // One wait may name several of the things that a trigger names.
+    ids.dedup();
+    ids
 }
 
 /// What ends the waits that this message satisfies.

@@ -79,7 +79,7 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
 fn is_offered(state: &State, id: &WorkItemId, reason: TickReason) -> bool {
     let Some(item) = state.work.items.get(id) else { return false };
     let is_current = state.work.current().is_some_and(|current| current.record.id == *id);
-    readiness::standing(state, item).state == SchedulingState::Runnable
+    readiness::state_of(state, item) == SchedulingState::Runnable
         && is_current == (reason == TickReason::ContinueActive)
 }
 

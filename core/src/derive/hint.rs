@@ -31,7 +31,7 @@ pub(crate) fn arrives(state: &State) -> bool {
     };
     let named = pending.hint.external_trigger_id.iter().chain(&pending.coalesced.triggers);
     state.control.edition.waits_before_hints() && { named }
-        .any(|id| state.ingress.knows(id) && state.waiting.names_trigger(id))
+        .any(|id| state.ingress.knows(id) && state.names_trigger(id))
 }
 
 /// The records that queue the tick. The entry at `seq` records its message.

@@ -124,8 +124,7 @@ pub fn posture(state: &State) -> AgentPosture {
 fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPosture {
     let id = candidate.id();
     let task = (posture == Posture::WaitingForTask).then(|| state.blocking_tasks(id));
-    let intent =
-        state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
+    let intent = state.intents_for(id).next().filter(|_| posture == Posture::WaitingForExternal);
     // An item is `Blocked` without a blocker only if it is parked or over its budget.
     let is_held =
         candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
@@ -137,7 +136,7 @@ fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPos
     };
     AgentPosture {
         work_item_id: Some(id.clone()),
-        task_id: task.and_then(|tasks| Some(tasks.first()?.record.id.clone())),
+        task_id: task.and_then(|mut tasks| Some(tasks.next()?.record.id.clone())),
         waiting_intent_id: intent.map(|intent| intent.record.id.clone()),
         ..AgentPosture::new(posture, text::posture_of_item(candidate.is_current, id, &stands))
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, WorkItemId},
-    record::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    record::turn::TurnTerminalKind,
     state::{State, readiness, task::Task},
 };
 use wakeful_json::sort::sort_by_key;
@@ -60,17 +60,17 @@ impl Projection {
     #[must_use]
     pub fn new(state: &State) -> Self {
         let current = state.work.current().map(|item| &item.record);
-        let of_scope = |scope| state.waiting.intents_of(scope).count() as u64;
+        let (intents, of_agent) = (state.waiting.intents.len(), state.agent_intents_len());
         Self {
             current_work_item_id: current.map(|item| item.id.clone()),
             current_work_item_revision: current.map(|item| item.revision),
-            queued_work_items: readiness::queued_runnable(state).len() as u64,
+            queued_work_items: readiness::queued_runnable(state).count() as u64,
             active_tasks: state.tasks.active.len() as u64,
-            has_blocking_active_tasks: state.tasks.active.values().any(|task| task.is_blocking()),
+            has_blocking_active_tasks: state.blocking_tasks_len() > 0,
             pending_wake_hint: state.control.hint.is_some(),
-            active_waiting_intents: state.waiting.intents.len() as u64,
-            active_work_item_waiting_intents: of_scope(ExternalTriggerScope::WorkItem),
-            active_agent_waiting_intents: of_scope(ExternalTriggerScope::Agent),
+            active_waiting_intents: intents as u64,
+            active_work_item_waiting_intents: (intents - of_agent) as u64,
+            active_agent_waiting_intents: of_agent as u64,
             active_timers: state.waiting.timers.len() as u64,
             runtime_error: state.context.runtime_error().is_some(),
             turn_terminal_kind: state.turns.last_terminal.map(|last| last.kind),

@@ -9,10 +9,13 @@ use serde::Serialize;
 
 use crate::{
     id::{Seq, WorkItemId},
-    record::work::{WorkItemRecord, WorkItemState},
+    record::{
+        waiting::WaitConditionKind,
+        work::{WorkItemRecord, WorkItemState},
+    },
     state::{
         State,
-        readiness::{self, ItemWaits, SchedulingState},
+        readiness::{self, SchedulingState},
         recheck::queued_order,
         work::Item,
     },
@@ -109,23 +112,25 @@ impl<'a> Candidate<'a> {
         Self {
             is_current,
             recorded,
-            ..Self::new(state, &item.record, readiness::standing(state, item).state)
+            ..Self::new(state, &item.record, readiness::state_of(state, item))
         }
         .classed()
     }
 
     fn new(state: &'a State, record: &'a WorkItemRecord, stands: SchedulingState) -> Self {
-        let waits = ItemWaits::new(state, &record.id);
+        let id = &record.id;
+        let has_waits = state.waits_of(id).next().is_some();
+        let has_task_waits = state.waits_of_kind(id, WaitConditionKind::Task).next().is_some();
         Self {
             record,
             state: stands,
             class: CandidateClass::CompletedRecent,
             is_current: false,
-            has_active_waits: waits.are_registered(),
-            has_active_task_waits: waits.wait_for_task(),
+            // A blocking task is neither an intent nor a condition.
+            has_active_waits: has_waits || state.intents_for(id).next().is_some(),
+            has_active_task_waits: has_task_waits || state.blocking_tasks(id).next().is_some(),
             last_triggered_at: state
-                .intents_for(&record.id)
-                .iter()
+                .intents_for(id)
                 .filter_map(|intent| intent.record.last_triggered_at)
                 .max(),
             recorded: None,

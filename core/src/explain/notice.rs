@@ -304,7 +304,7 @@ fn silent(state: &State, decision: &Decision, now: Timestamp) -> Option<Notice> 
         return None;
     }
     let item = decision.work_item_id.as_ref()?;
-    let task = state.blocking_tasks(item).into_iter().next()?;
+    let task = state.blocking_tasks(item).next()?;
     if task.record.updated_at.plus_ms(SILENCE_MS) >= now {
         return None;
     }

@@ -220,7 +220,7 @@ fn of_item(state: &State, item: &Item) -> Vec<Event> {
     if stands.state == SchedulingState::WaitingTask {
         let tasks = state.blocking_tasks(&item.record.id);
         all.extend(
-            tasks.iter().map(|task| {
+            tasks.map(|task| {
                 Event::Source(WakeSource::TaskResult { task_id: task.record.id.clone() })
             }),
         );
@@ -391,7 +391,8 @@ fn nothing(state: &State) -> String {
         .collect();
     all.extend((!others.is_empty()).then(|| some_of(&others)));
     // No rule rests on a system wait, so a rest has to mention it here.
-    for wait in state.own_conditions(WaitConditionKind::System) {
+    let own = state.own_waits().filter(|wait| wait.record.kind == WaitConditionKind::System);
+    for wait in own {
         all.push(format!("the agent waits for {}", wait.record.waiting_for));
     }
     if all.is_empty() { "nothing is pending".into() } else { all.join("; ") }
@@ -410,7 +411,6 @@ fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
         (SchedulingState::WaitingTask, None, _) => {
             let tasks: Vec<_> = state
                 .blocking_tasks(&item.record.id)
-                .iter()
                 .map(|task| format!("`{}`", task.record.id))
                 .collect();
             format!("waits for task {}", tasks.join(", "))
@@ -486,8 +486,8 @@ fn without_condition(
             "the operator".into()
         }
         DecisionKind::WaitForTask => {
-            let tasks = item.map(|item| state.blocking_tasks(&item.record.id)).unwrap_or_default();
-            let tasks: Vec<_> = tasks.iter().map(|task| format!("`{}`", task.record.id)).collect();
+            let tasks = item.into_iter().flat_map(|item| state.blocking_tasks(&item.record.id));
+            let tasks: Vec<_> = tasks.map(|task| format!("`{}`", task.record.id)).collect();
             wakers.push("its result".into());
             format!("task {}", tasks.join(", "))
         }

@@ -191,9 +191,8 @@ pub(crate) fn rotated(state: &State, fact: &ExternalTriggerRotated, at: Timestam
         ..open.record.clone()
     });
     let standing = state
-        .waiting
-        .intents_of(ExternalTriggerScope::Agent)
-        .filter(|intent| intent.record.external_trigger_id == fact.external_trigger_id)
+        .intents_naming(&fact.external_trigger_id)
+        .filter(|intent| intent.record.scope == ExternalTriggerScope::Agent)
         .flat_map(|intent| intent::ended(&intent.record, EndedBy::TriggerEnded, at));
     Outcome::accepted([rotated].into_iter().chain(standing).collect())
 }
@@ -209,8 +208,7 @@ pub(crate) fn revoked(state: &State, fact: &ExternalTriggerNamed, at: Timestamp)
 
 /// The records that end the triggers of a completed item (contract 15.6).
 pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
-    let own = state.ingress.open.values().filter(|open| open.record.only_item() == Some(item));
-    own.map(|open| Record::ExternalTrigger(open.record.revoked(at))).collect()
+    state.triggers_of(item).map(|open| Record::ExternalTrigger(open.record.revoked(at))).collect()
 }
 
 /// The transition of `external_trigger_delivered`. It counts in every status of the agent: a

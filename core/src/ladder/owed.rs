@@ -10,7 +10,12 @@ use crate::{
     },
     ladder::{View, view::KeyView},
     record::{decision::Boundary, text},
-    state::{State, autonomy, index::List, progress, readiness::SchedulingState},
+    state::{
+        State, autonomy,
+        index::List,
+        progress,
+        readiness::{self, SchedulingState},
+    },
     time::Timestamp,
 };
 use wakeful_json::sort::sort_by_key;
@@ -128,12 +133,16 @@ fn enabled_at(state: &State) -> Option<Timestamp> {
     earliest([
         current.and_then(|(item, _)| enabled(&item.key)).filter(|_| is_owed("5.")),
         earliest([first_of(List::Due), first_of(List::Resting), None]).filter(|_| is_owed("6.")),
-        view.system_waits
-            .iter()
-            .filter_map(|wait| enabled(&wait.key))
-            .min()
-            .filter(|_| is_owed("7.")),
+        first_tick(state).filter(|_| is_owed("7.")),
     ])
+}
+
+/// The instant of the next tick about a system wait.
+fn first_tick(state: &State) -> Option<Timestamp> {
+    let at = |wait| readiness::tick_at(state, wait);
+    // What is due is due now, whichever was first. Those of an import have no instant.
+    let due = state.system_waits(List::Ticks, Timestamp::MAX).find_map(at);
+    due.or_else(|| state.system_waits(List::LaterTicks, Timestamp::MAX).find_map(at))
 }
 
 fn earliest(instants: [Option<Timestamp>; 3]) -> Option<Timestamp> {

@@ -28,6 +28,7 @@ use crate::{
         key::{Key, TickReason},
         text,
     },
+    state::readiness::NAMED,
 };
 
 /// A rule of the ladder. The number before the point of its id is the row of contract 7.2.
@@ -352,11 +353,11 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
         Verdict {
             reason: "active_agent_waiting_intents".into(),
             evidence: Vec::from([
-                format!("active_waiting_intents={}", view.intents.len()),
-                format!("active_agent_waiting_intents={}", view.agent_intents.len()),
+                format!("active_waiting_intents={}", view.intents),
+                format!("active_agent_waiting_intents={}", view.agent_intents.len),
             ]),
             because: [
-                because_all(ReasonCode::AgentIntentsActive, &view.agent_intents),
+                because_all(ReasonCode::AgentIntentsActive, &view.agent_intents.first),
                 because_all(ReasonCode::AgentWaits, conditions),
             ]
             .concat(),
@@ -373,8 +374,8 @@ pub(super) const TIMER_WAIT: Rule = Rule {
     keys: NO_KEYS,
     decide: |view| Verdict {
         reason: "active_timers".into(),
-        evidence: Vec::from([format!("active_timers={}", view.timers.len())]),
-        because: because_all(ReasonCode::TimersActive, &view.timers),
+        evidence: Vec::from([format!("active_timers={}", view.timers.len)]),
+        because: because_all(ReasonCode::TimersActive, &view.timers.first),
         ..Verdict::default()
     },
 };
@@ -483,7 +484,7 @@ fn because_all(code: ReasonCode, seqs: &[Seq]) -> Vec<Because> {
     if seqs.is_empty() && code != ReasonCode::NothingPending {
         return Vec::new();
     }
-    Vec::from([Because { code, seqs: seqs.into() }])
+    Vec::from([Because { code, seqs: seqs.iter().copied().take(NAMED).collect() }])
 }
 
 fn status(view: &View) -> String {
@@ -567,7 +568,7 @@ fn item_wait(view: &View, reason: &str, code: ReasonCode) -> Verdict {
     let current = view.current.as_ref().map(|current| &current.0);
     let state = current.map_or_else(String::new, |item| format!("{:?}", item.state));
     let seqs: Vec<_> = current
-        .map(|item| item.waits.iter().copied().chain([item.seq]).collect())
+        .map(|item| item.waits.iter().copied().take(NAMED - 1).chain([item.seq]).collect())
         .unwrap_or_default();
     Verdict {
         reason: reason.into(),

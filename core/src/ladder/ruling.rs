@@ -10,6 +10,7 @@ use crate::{
         edition::Edition,
         key::TickReason,
     },
+    state::readiness::NAMED,
 };
 
 /// The part of a decision that differs between rules.
@@ -60,7 +61,7 @@ pub(super) fn assemble(
     // contract 8.3: a suppressed key is recorded in the decision that was made instead.
     for passed in trace.iter().take_while(|passed| passed.outcome != RuleOutcome::Fired) {
         if let RuleOutcome::Suppressed { keys } = &passed.outcome {
-            ignored.extend(keys.iter().map(|spent| Ignored {
+            ignored.extend(keys.iter().take(NAMED).map(|spent| Ignored {
                 what: alloc::string::ToString::to_string(&spent.key),
                 reason: IgnoredReason::KeySpent,
                 seqs: Vec::from([spent.spent_by]),

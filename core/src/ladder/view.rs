@@ -18,14 +18,16 @@ use crate::{
             envelope::{MessageKind, Priority},
             message::TriggerKind,
         },
-        waiting::ExternalTriggerScope,
+        waiting::{WaitConditionKind, WaitConditionRecord},
     },
     state::{
         State, autonomy,
         control::{Control, PendingHint},
+        index::List,
         progress,
         queue::lanes::Held,
-        readiness::{self, ByKind, SchedulingState},
+        readiness::{self, ByKind, NAMED, SchedulingState, Several},
+        waiting::Active,
         work::Item,
     },
     time::Timestamp,
@@ -170,12 +172,12 @@ pub struct View {
     pub queued: Vec<ItemView>,
     /// Active system waits, those of the current item first.
     pub system_waits: Vec<SystemWaitView>,
-    /// The entries of all active intents.
-    pub intents: Vec<Seq>,
-    /// The entries of the active intents of the agent's scope.
-    pub agent_intents: Vec<Seq>,
-    /// The entries of the active timers.
-    pub timers: Vec<Seq>,
+    /// The number of active intents.
+    pub intents: usize,
+    /// The active intents of the agent's scope.
+    pub agent_intents: Several,
+    /// The active timers.
+    pub timers: Several,
     /// The agent's own conditions. Of those for the runtime, the due ones are in `system_waits`.
     pub agent_waits: ByKind,
     /// Whether work comes before waits in the edition. Then the agent does not wait while there is
@@ -193,17 +195,21 @@ impl View {
     /// The view of a state as if another edition were set.
     #[must_use]
     pub fn under(state: &State, edition: Edition, boundary: Boundary, now: Timestamp) -> Self {
-        Self::with(state, edition, boundary, now, readiness::queued_runnable(state))
+        let queued = readiness::queued_runnable(state).collect();
+        Self::with(state, edition, boundary, now, queued, all_system_waits(state, now))
     }
 
-    /// The view used to decide: it lists only the first offerable item.
+    /// The view used to decide. It lists only the first item that can be offered, and the first
+    /// system wait that gives a tick. If there is none, it lists as many as a decision names of
+    /// those whose keys are spent (contract 8.3).
     #[must_use]
     pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
-        // If no item can be offered, all are listed, so that the decision can name their spent keys
-        // (contract 8.3).
-        let queued = readiness::first_offered(state, now)
-            .map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
-        Self::with(state, state.control.edition, boundary, now, queued)
+        let queued = readiness::first_offered(state, now).map_or_else(
+            || readiness::queued_runnable(state).take(NAMED).collect(),
+            |item| Vec::from([item]),
+        );
+        let system_waits = first_system_waits(state, now);
+        Self::with(state, state.control.edition, boundary, now, queued, system_waits)
     }
 
     fn with(
@@ -212,6 +218,7 @@ impl View {
         boundary: Boundary,
         now: Timestamp,
         queued: Vec<&Item>,
+        system_waits: Vec<SystemWaitView>,
     ) -> Self {
         let control = &state.control;
         let waiting = &state.waiting;
@@ -259,13 +266,16 @@ impl View {
                 .into_iter()
                 .map(|item| item_view(item, TickReason::QueuedAvailable))
                 .collect(),
-            system_waits: system_waits(state, now),
-            intents: waiting.intents.values().map(|wait| wait.seq).collect(),
-            agent_intents: waiting
-                .intents_of(ExternalTriggerScope::Agent)
-                .map(|wait| wait.seq)
-                .collect(),
-            timers: waiting.timers.values().map(|wait| wait.seq).collect(),
+            system_waits,
+            intents: waiting.intents.len(),
+            agent_intents: Several::new(
+                state.agent_intents_len(),
+                &mut state.agent_intents().map(|wait| wait.seq),
+            ),
+            timers: Several::new(
+                waiting.timers.len(),
+                &mut waiting.timers.values().map(|wait| wait.seq),
+            ),
             agent_waits: readiness::agent_conditions(state),
             work_before_waits: edition.work_before_waits(),
         }
@@ -309,44 +319,76 @@ fn item_key(
     KeyView { enabled_at, ..KeyView::new(key, spent_by) }
 }
 
-/// The system waits that are due. A live one is due only after a delay (contract 8.4).
-fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
+/// All system waits that are due, those of the current item first, then by id.
+fn all_system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
+    let mut waits = Vec::new();
+    for wait in state.waiting.conditions.values() {
+        if readiness::would_be_ticked(state, wait) {
+            waits.extend(system_wait(state, wait, now));
+        }
+    }
     let current = state.work.current().map(|item| &item.record.id);
-    let mut waits: Vec<_> = state
-        .system_conditions()
-        .into_iter()
-        .filter(|wait| readiness::counts(state, wait))
-        .filter_map(|wait| {
-            let item = wait.record.work_item_id.as_ref().map(|id| state.work.items.get(id));
-            let waits = match item {
-                // A condition that claims to be the mirror of an intent belongs to that intent,
-                // never to the agent.
-                None => !wait.record.is_mirror(),
-                // contract 5.13: any other wait of the item counts before its system wait.
-                Some(item) => {
-                    readiness::standing(state, item?).state == SchedulingState::WaitingSystem
-                }
-            };
-            let is_live = state.control.is_live(wait.seq);
-            let enabled_at = is_live.then(|| {
-                wait.record.created_at.plus_ms(state.control.policy.system_wait_delay_ms.get())
-            });
-            let is_due = enabled_at.is_none_or(|at| at <= now);
-            let spent_by = state.waiting.ticked.get(&wait.record.id).copied();
-            (waits && is_due).then(|| SystemWaitView {
-                wait_condition_id: wait.record.id.clone(),
-                seq: wait.seq,
-                work_item_id: wait.record.work_item_id.clone(),
-                key: KeyView {
-                    enabled_at,
-                    ..KeyView::new(Key::system_wait(&wait.record.id), spent_by)
-                },
-            })
-        })
-        .collect();
-    // The sort is stable, so apart from this the waits stay in the order of their ids.
+    // The sort is stable.
     sort_by_key(&mut waits, |wait| wait.work_item_id.as_ref() != current);
     waits
+}
+
+/// The first of these that gives a tick, or else the first whose ticks were emitted.
+fn first_system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
+    let current = state.work.current().map(|item| &item.record.id);
+    let mut ticked = Vec::new();
+    if let Some(id) = current {
+        for wait in state.waits_of_kind(id, WaitConditionKind::System) {
+            let due = system_wait(state, wait, now);
+            match due.filter(|_| readiness::would_be_ticked(state, wait)) {
+                Some(due) if due.key.spent_by.is_none() => return Vec::from([due]),
+                due => ticked.extend(due),
+            }
+        }
+    }
+    // The lists are as of the newest entry. `now` may differ, so both are checked against it.
+    let mut first: Option<SystemWaitView> = None;
+    for list in [List::Ticks, List::LaterTicks] {
+        for wait in state.system_waits(list, now) {
+            let Some(due) = system_wait(state, wait, now) else { continue };
+            if first.as_ref().is_none_or(|first| due.wait_condition_id < first.wait_condition_id) {
+                first = Some(due);
+            }
+            // These are by id already.
+            if list == List::Ticks {
+                break;
+            }
+        }
+    }
+    if let Some(first) = first {
+        return Vec::from([first]);
+    }
+    for wait in state.system_waits(List::Ticked, now) {
+        if ticked.len() >= NAMED {
+            break;
+        }
+        if wait.record.work_item_id.as_ref() != current {
+            ticked.extend(system_wait(state, wait, now));
+        }
+    }
+    ticked.truncate(NAMED);
+    ticked
+}
+
+/// What the rules can see of a system wait; `None` if it is not due yet.
+fn system_wait(
+    state: &State,
+    wait: &Active<WaitConditionRecord>,
+    now: Timestamp,
+) -> Option<SystemWaitView> {
+    let enabled_at = readiness::tick_at(state, wait);
+    let spent_by = state.waiting.ticked.get(&wait.record.id).copied();
+    enabled_at.is_none_or(|at| at <= now).then(|| SystemWaitView {
+        wait_condition_id: wait.record.id.clone(),
+        seq: wait.seq,
+        work_item_id: wait.record.work_item_id.clone(),
+        key: KeyView { enabled_at, ..KeyView::new(Key::system_wait(&wait.record.id), spent_by) },
+    })
 }
 
 /// What the rules can see of a message if it goes next.

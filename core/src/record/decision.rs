@@ -172,7 +172,7 @@ names! {
 pub struct Because {
     /// The stable code.
     pub code: ReasonCode,
-    /// The entries; empty if the reason is that something is absent.
+    /// The entries, of many the first 16; empty if the reason is that something is absent.
     pub seqs: Vec<Seq>,
 }
 

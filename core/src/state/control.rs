@@ -13,7 +13,7 @@ use crate::{
         entry::Place,
         policy::Policy,
     },
-    state::{waiting::Waiting, work::SpentKey},
+    state::{index::Index, waiting::Waiting, work::SpentKey},
     time::Timestamp,
 };
 use wakeful_json::Readable;
@@ -76,7 +76,7 @@ impl Coalesced {
 
     /// Keeps the ids that a hint named. An id of an active wait is always kept; of the others, at
     /// most `room`.
-    fn keep(&mut self, hint: &WakeHint, waiting: &Waiting, room: u64) {
+    fn keep(&mut self, hint: &WakeHint, waiting: &Waiting, index: &Index, room: u64) {
         let is_room = |kept: usize| (kept as u64) < room;
         if let Some(id) = hint.waiting_intent_id.as_ref().filter(|id| !self.intents.contains(id)) {
             match waiting.intents.contains_key(id)
@@ -90,7 +90,7 @@ impl Coalesced {
         {
             // A delivery may be faster than the wait for it (contract 15.5).
             match hint.delivery_id.is_some()
-                || waiting.names_trigger(id)
+                || index.names_trigger(id)
                 || is_room(self.intents.len() + self.triggers.len())
             {
                 true => self.triggers.push(id.clone()),
@@ -183,7 +183,13 @@ impl Control {
         self.live_from.is_some_and(|from| seq > from)
     }
 
-    pub(crate) fn apply(&mut self, place: &Place, record: &ControlRecord, waiting: &Waiting) {
+    pub(crate) fn apply(
+        &mut self,
+        place: &Place,
+        record: &ControlRecord,
+        waiting: &Waiting,
+        index: &Index,
+    ) {
         match record {
             ControlRecord::Genesis(genesis) => {
                 self.agent_id = genesis.agent_id.clone();
@@ -222,7 +228,7 @@ impl Control {
                     |before| {
                         let mut coalesced = before.coalesced;
                         // The new hint has its own ids; those of the hint before it would be lost.
-                        coalesced.keep(&before.hint, waiting, self.policy.hint_ids.get());
+                        coalesced.keep(&before.hint, waiting, index, self.policy.hint_ids.get());
                         (hint.clone().with_content_of(before.hint), coalesced)
                     },
                 );

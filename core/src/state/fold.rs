@@ -149,7 +149,7 @@ impl State {
             Record::Carried(_) => self.carried_records += 1,
             Record::Control(record) => {
                 // Before the match: this takes over an imported rest, which a branch below may end.
-                self.control.apply(place, record, &self.waiting);
+                self.control.apply(place, record, &self.waiting, &self.index);
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
                     ControlRecord::ItemParked(parked) => self.work.apply_parked(place, parked),
@@ -235,7 +235,8 @@ impl State {
             self.fold_arrival(record);
         }
         if let Some(note) = record.note::<SystemWaitNote>() {
-            self.waiting.ticked.insert(note.wait_condition_id, place.seq);
+            self.waiting.ticked.insert(note.wait_condition_id.clone(), place.seq);
+            self.list_ticked(&note.wait_condition_id);
         }
     }
 

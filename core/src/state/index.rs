@@ -7,29 +7,45 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{id::WorkItemId, record::waiting::WaitConditionKind, time::Timestamp};
+use crate::{
+    id::{ExternalTriggerId, WorkItemId},
+    time::Timestamp,
+};
 use wakeful_json::{Map, map};
 
 /// A list of the index. Its members are in the order of their listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum List {
-    /// Blocking tasks by item. Tasks without an item are under no owner.
+    /// Blocking tasks by item, the most recently updated first. Tasks without an item are under no
+    /// owner.
     Blocking,
-    /// Conditions by item.
+    /// Conditions by item, in the order of contract 5.13.
     Conditions,
-    /// The agent's own conditions that count, by kind. The mirrors of its intents are not listed.
+    /// The agent's own conditions that count, in the same order. The mirrors of its intents are not
+    /// listed.
     Own,
     /// Intents of item scope, by item.
     Intents,
-    /// System waits.
-    System,
+    /// Intents of the agent's scope.
+    AgentIntents,
+    /// What names a task, a timer or a trigger, by that.
+    Naming,
+    /// Waits for something external that name no trigger.
+    Unnamed,
+    /// System waits whose tick is due. Each of these three lists has only conditions that would be
+    /// ticked: the agent's own, and those of items that wait for nothing else.
+    Ticks,
+    /// System waits by the instant at which their tick is due.
+    LaterTicks,
+    /// System waits whose tick was emitted.
+    Ticked,
     /// What waits for the operator, by item: conditions, and items that need input. The agent's own
     /// conditions are under no owner.
     Asking,
     /// The same, newest first.
     Asked,
-    /// Conditions by each external trigger that they name.
-    Named,
+    /// External triggers by the only item that they serve.
+    Serving,
     /// External triggers by the instant at which they expire.
     Expiring,
     /// What arrives on its own, by instant: timers, deadlines of conditions, rechecks of blocked
@@ -46,6 +62,22 @@ pub(crate) enum List {
     Resting,
 }
 
+/// The number of lists.
+const LISTS: usize = List::Resting as usize + 1;
+
+/// The letters of the kinds of subjects.
+pub(super) const TASK: char = 't';
+
+pub(super) const CONDITION: char = 'c';
+
+pub(super) const INTENT: char = 'i';
+
+pub(super) const TIMER: char = 'r';
+
+pub(super) const TRIGGER: char = 'x';
+
+pub(super) const ITEM: char = 'w';
+
 /// A place in a list: the list, the owner, the sort key and the subject. They are encoded so that
 /// the order of the bytes is the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +91,8 @@ pub(super) struct Subject(pub(super) String);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Index {
     lists: Map<Listing, Subject>,
+    /// The length of each list.
+    lengths: [usize; LISTS],
     /// The places of each subject, so that it can be found when it changes.
     stands: Map<Subject, Standing>,
 }
@@ -77,8 +111,9 @@ impl Subject {
         Self(text)
     }
 
-    pub(super) fn is(&self, kind: char) -> bool {
-        self.0.starts_with(kind)
+    /// The id, if it is of this kind.
+    pub(super) fn of_kind(&self, kind: char) -> Option<&str> {
+        self.0.strip_prefix(kind)
     }
 
     pub(super) fn id(&self) -> &str {
@@ -103,23 +138,26 @@ impl List {
 }
 
 impl Listing {
+    fn list(&self) -> usize {
+        self.0.first().copied().unwrap_or_default().into()
+    }
+
     pub(super) fn then(mut self, number: u64) -> Self {
         // Big-endian, so that the order of the bytes is the order of the numbers.
         self.0.extend_from_slice(&number.to_be_bytes());
         self
     }
 
-    pub(super) fn at(mut self, at: Timestamp) -> Self {
-        self.0.extend_from_slice(&sortable(at));
-        self
+    pub(super) fn at(self, at: Timestamp) -> Self {
+        self.then(sortable(at))
     }
 }
 
-/// An instant as bytes whose order is that of instants.
-fn sortable(at: Timestamp) -> [u8; 8] {
+/// An instant as a number whose order is that of instants.
+pub(super) fn sortable(at: Timestamp) -> u64 {
     // With the sign bit flipped, unsigned order is the order of instants before and after the
     // epoch.
-    (at.as_nanos().cast_unsigned() ^ (1 << 63)).to_be_bytes()
+    at.as_nanos().cast_unsigned() ^ (1 << 63)
 }
 
 /// The subjects of a list up to a place, in its order.
@@ -166,10 +204,19 @@ impl Index {
         let before = self.stands.remove(&subject).unwrap_or_default();
         if before.listings != standing.listings {
             for listing in &before.listings {
-                self.lists.remove(listing);
+                // A subject may be listed twice at one place, as one that names a task twice.
+                if self.lists.remove(listing).is_some()
+                    && let Some(length) = self.lengths.get_mut(listing.list())
+                {
+                    *length -= 1;
+                }
             }
             for listing in &standing.listings {
-                self.lists.insert(listing.clone(), subject.clone());
+                if self.lists.insert(listing.clone(), subject.clone()).is_none()
+                    && let Some(length) = self.lengths.get_mut(listing.list())
+                {
+                    *length += 1;
+                }
             }
         }
         // What is listed nowhere is forgotten, so the index does not grow with history (I24).
@@ -184,14 +231,24 @@ impl Index {
         self.whole(list.prefix(owner))
     }
 
-    /// The agent's own conditions of one kind.
-    pub(super) fn own(&self, kind: WaitConditionKind) -> Listed<'_> {
-        self.whole(List::Own.prefix(None).then(kind as u64))
+    /// The subjects of a list under one owner and with this sort key.
+    pub(super) fn of_rank(&self, list: List, owner: &WorkItemId, rank: u64) -> Listed<'_> {
+        self.whole(list.prefix(Some(owner)).then(rank))
     }
 
-    /// The conditions that name an external trigger.
-    pub(super) fn naming(&self, trigger: &str) -> Listed<'_> {
-        self.whole(List::Named.prefix_of(Some(trigger)))
+    /// What names a task, a timer or a trigger.
+    pub(super) fn naming(&self, named: &Subject) -> Listed<'_> {
+        self.whole(List::Naming.prefix_of(Some(&named.0)))
+    }
+
+    /// Whether an active wait names this external trigger.
+    pub(super) fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
+        self.naming(&Subject::new(TRIGGER, id.as_str())).next().is_some()
+    }
+
+    /// The length of a list.
+    pub(super) fn length(&self, list: List) -> usize {
+        self.lengths.get(list as usize).copied().unwrap_or_default()
     }
 
     /// The first subject of a list that is under an owner.
@@ -224,7 +281,7 @@ impl Index {
         let mut end = [0; 17];
         end[0] = list as u8;
         let (whole, instant) = end.split_at_mut(9);
-        instant.copy_from_slice(&sortable(until));
+        instant.copy_from_slice(&sortable(until).to_be_bytes());
         let whole = &*whole;
         let iter = self.lists.since(&|listing| listing.0.as_slice() < whole);
         Listed { iter, end: End::Instant(end) }

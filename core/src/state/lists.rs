@@ -1,24 +1,26 @@
 //! Keeps the index up to date, and looks things up in it.
 
-use alloc::vec::Vec;
-use core::cmp::Reverse;
-
 use crate::{
-    id::{Seq, WorkItemId},
+    id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WorkItemId},
     record::{
         Record,
         control::ControlRecord,
         entry::Place,
         key::TickReason,
         waiting::{
-            ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord,
+            ExternalTriggerScope, TimerRecord, WaitConditionKind, WaitConditionRecord,
+            WaitingIntentRecord, WakeSource,
         },
         work::WorkItemPlanStatus,
     },
     state::{
         State,
         arrival::Arrival,
-        index::{Index, List, Listed, Standing, Subject},
+        index::{
+            CONDITION, INTENT, ITEM, Index, List, Listed, Standing, Subject, TASK, TIMER, TRIGGER,
+            sortable,
+        },
+        ingress::OpenTrigger,
         progress,
         readiness::{self, SchedulingState},
         recheck,
@@ -28,7 +30,29 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::sort::sort_by_key;
+use alloc::vec::Vec;
+use wakeful_json::sort::sort_by;
+
+/// What a list names, in its order. One type for all readings, so that their code is compiled once.
+pub struct Found<'a, T> {
+    state: &'a State,
+    listed: Listed<'a>,
+    find: fn(&'a State, &Subject) -> Option<&'a T>,
+}
+
+impl<'a, T> Iterator for Found<'a, T> {
+    type Item = &'a T;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'a T> {
+        loop {
+            let listed = self.listed.next()?;
+            if let Some(found) = (self.find)(self.state, listed) {
+                return Some(found);
+            }
+        }
+    }
+}
 
 /// What waits for the operator.
 pub(crate) enum Asked<'a> {
@@ -40,51 +64,124 @@ impl State {
     /// The active conditions of a work item, by id.
     #[must_use]
     pub fn conditions_of(&self, item: &WorkItemId) -> Vec<&Active<WaitConditionRecord>> {
+        by_id(self.waits_of(item).collect())
+    }
+
+    /// The same in the order of contract 5.13.
+    pub(crate) fn waits_of(&self, item: &WorkItemId) -> Found<'_, Active<WaitConditionRecord>> {
         self.conditions(self.index.under_owner(List::Conditions, Some(item)))
     }
 
-    /// The agent's own conditions of one kind, by id (contract 5.17). The mirrors of its intents
-    /// are not among them.
-    pub(crate) fn own_conditions(
+    /// Those of them that are of one kind, by id.
+    pub(crate) fn waits_of_kind(
         &self,
+        item: &WorkItemId,
         kind: WaitConditionKind,
-    ) -> Vec<&Active<WaitConditionRecord>> {
-        self.conditions(self.index.own(kind))
+    ) -> Found<'_, Active<WaitConditionRecord>> {
+        self.conditions(self.index.of_rank(List::Conditions, item, readiness::rank(kind)))
     }
 
-    /// Whether the agent has a condition of this kind.
-    pub(crate) fn has_own(&self, kind: WaitConditionKind) -> bool {
-        self.index.own(kind).next().is_some()
+    /// The agent's own conditions that count, in the order of contract 5.13. The mirrors of its
+    /// intents are not among them.
+    pub(crate) fn own_waits(&self) -> Found<'_, Active<WaitConditionRecord>> {
+        self.conditions(self.index.under_owner(List::Own, None))
     }
 
-    /// The active system waits, by id.
-    #[must_use]
-    pub(crate) fn system_conditions(&self) -> Vec<&Active<WaitConditionRecord>> {
-        self.conditions(self.index.under_owner(List::System, None))
+    /// The active system waits in one of their lists. Those in `LaterTicks` only if they are due at
+    /// `until`.
+    pub(crate) fn system_waits(
+        &self,
+        list: List,
+        until: Timestamp,
+    ) -> Found<'_, Active<WaitConditionRecord>> {
+        self.conditions(match list {
+            List::LaterTicks => self.index.until(list, until),
+            list => self.index.under_owner(list, None),
+        })
     }
 
     /// The active intents of the item's own scope, by id. An intent of the agent's scope that names
     /// the item is not one of them.
-    #[must_use]
-    pub fn intents_for(&self, item: &WorkItemId) -> Vec<&Active<WaitingIntentRecord>> {
-        found(self.index.under_owner(List::Intents, Some(item)), &|id| {
-            self.waiting.intents.get(&id.into())
-        })
+    pub fn intents_for(&self, item: &WorkItemId) -> Found<'_, Active<WaitingIntentRecord>> {
+        self.intents(self.index.under_owner(List::Intents, Some(item)))
+    }
+
+    /// The active intents of the agent's scope, by id.
+    pub fn agent_intents(&self) -> Found<'_, Active<WaitingIntentRecord>> {
+        self.intents(self.index.under_owner(List::AgentIntents, None))
+    }
+
+    /// The number of active intents of the agent's scope.
+    pub(crate) fn agent_intents_len(&self) -> usize {
+        self.index.length(List::AgentIntents)
     }
 
     /// The active blocking tasks of `item`, most recently updated first.
+    pub fn blocking_tasks(&self, item: &WorkItemId) -> Found<'_, Task> {
+        let listed = self.index.under_owner(List::Blocking, Some(item));
+        Found { state: self, listed, find: Self::task }
+    }
+
+    /// The number of active blocking tasks.
+    pub(crate) fn blocking_tasks_len(&self) -> usize {
+        self.index.length(List::Blocking)
+    }
+
+    /// The conditions that count and name this task, by id.
+    pub(crate) fn waits_for_task(&self, id: &TaskId) -> Vec<&Active<WaitConditionRecord>> {
+        self.counting(&Subject::new(TASK, id.as_str()))
+    }
+
+    /// The conditions that count and name this timer, by id.
+    pub(crate) fn waits_for_timer(&self, id: &str) -> Vec<&Active<WaitConditionRecord>> {
+        self.counting(&Subject::new(TIMER, id))
+    }
+
+    /// The conditions that count and name this trigger, by id.
+    pub(crate) fn waits_for_trigger(
+        &self,
+        id: &ExternalTriggerId,
+    ) -> Vec<&Active<WaitConditionRecord>> {
+        self.counting(&Subject::new(TRIGGER, id.as_str()))
+    }
+
+    /// The active intents that name this trigger, by id. Those of an import may name none, which is
+    /// an empty id.
+    pub(crate) fn intents_naming(
+        &self,
+        id: &ExternalTriggerId,
+    ) -> Found<'_, Active<WaitingIntentRecord>> {
+        self.intents(self.index.naming(&Subject::new(TRIGGER, id.as_str())))
+    }
+
+    /// Whether an active wait names this external trigger.
     #[must_use]
-    pub fn blocking_tasks(&self, item: &WorkItemId) -> Vec<&Task> {
-        let mut tasks = found(self.index.under_owner(List::Blocking, Some(item)), &|id| {
-            self.tasks.active.get(&id.into())
-        });
-        sort_by_key(&mut tasks, |task| Reverse((task.record.updated_at, task.seq)));
-        tasks
+    pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
+        self.index.names_trigger(id)
+    }
+
+    /// The conditions that count, wait for something external and name no trigger, by id.
+    pub(crate) fn unnamed_waits(&self) -> Found<'_, Active<WaitConditionRecord>> {
+        self.conditions(self.index.under_owner(List::Unnamed, None))
+    }
+
+    /// The open triggers that serve only this item, by id.
+    pub(crate) fn triggers_of(&self, item: &WorkItemId) -> Found<'_, OpenTrigger> {
+        let listed = self.index.under_owner(List::Serving, Some(item));
+        Found { state: self, listed, find: Self::trigger }
+    }
+
+    fn counting(&self, named: &Subject) -> Vec<&Active<WaitConditionRecord>> {
+        let naming = self.conditions(self.index.naming(named));
+        naming.filter(|wait| readiness::counts(self, wait)).collect()
     }
 
     /// The conditions of an item that wait for the operator, by id. Without an item: those of the
     /// agent itself that count.
-    pub(crate) fn asking(&self, item: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
+    pub(crate) fn asking(
+        &self,
+        item: Option<&WorkItemId>,
+    ) -> Found<'_, Active<WaitConditionRecord>> {
         self.conditions(self.index.under_owner(List::Asking, item))
     }
 
@@ -112,8 +209,8 @@ impl State {
             if let Some(wait) = self.condition(listed) {
                 return self.deadline_of(&wait.record).map(|at| Arrival::Deadline(wait, at));
             }
-            if listed.is(TIMER) {
-                return self.waiting.timers.get(&listed.id().into()).map(Arrival::Timer);
+            if let Some(timer) = self.timer(listed) {
+                return Some(Arrival::Timer(timer));
             }
             self.item(listed).map(Arrival::Recheck)
         })
@@ -128,15 +225,41 @@ impl State {
     }
 
     fn item(&self, listed: &Subject) -> Option<&Item> {
-        self.work.items.get(&listed.id().into()).filter(|_| listed.is(ITEM))
+        let id = listed.of_kind(ITEM)?;
+        self.work.items.get_by(&|held| held.as_str().cmp(id))
     }
 
     fn condition(&self, listed: &Subject) -> Option<&Active<WaitConditionRecord>> {
-        self.waiting.conditions.get(&listed.id().into()).filter(|_| listed.is(CONDITION))
+        let id = listed.of_kind(CONDITION)?;
+        self.waiting.conditions.get_by(&|held| held.as_str().cmp(id))
     }
 
-    fn conditions(&self, listed: Listed<'_>) -> Vec<&Active<WaitConditionRecord>> {
-        listed.filter_map(|listed| self.condition(listed)).collect()
+    fn intent(&self, listed: &Subject) -> Option<&Active<WaitingIntentRecord>> {
+        let id = listed.of_kind(INTENT)?;
+        self.waiting.intents.get_by(&|held| held.as_str().cmp(id))
+    }
+
+    fn timer(&self, listed: &Subject) -> Option<&Active<TimerRecord>> {
+        let id = listed.of_kind(TIMER)?;
+        self.waiting.timers.get_by(&|held| held.as_str().cmp(id))
+    }
+
+    fn task(&self, listed: &Subject) -> Option<&Task> {
+        let id = listed.of_kind(TASK)?;
+        self.tasks.active.get_by(&|held| held.as_str().cmp(id))
+    }
+
+    fn trigger(&self, listed: &Subject) -> Option<&OpenTrigger> {
+        let id = listed.of_kind(TRIGGER)?;
+        self.ingress.open.get_by(&|held| held.as_str().cmp(id))
+    }
+
+    fn conditions<'a>(&'a self, listed: Listed<'a>) -> Found<'a, Active<WaitConditionRecord>> {
+        Found { state: self, listed, find: Self::condition }
+    }
+
+    fn intents<'a>(&'a self, listed: Listed<'a>) -> Found<'a, Active<WaitingIntentRecord>> {
+        Found { state: self, listed, find: Self::intent }
     }
 
     /// Updates the listings of everything that this record changed.
@@ -167,15 +290,18 @@ impl State {
         // itself, so the loop ends.
         while let Some(item) = self.work.touched.pop() {
             self.list(Subject::new(ITEM, item.as_str()));
+            self.list_system_waits_of(&item);
         }
-        // Items whose next offer is due by now move from `Resting` to `Offered`.
-        while let Some(item) = self.index.until(List::Resting, self.at).next().cloned() {
-            self.list(item);
+        // What is due by now moves to the list of what is due.
+        for later in [List::Resting, List::LaterTicks] {
+            while let Some(subject) = self.index.until(later, self.at).next().cloned() {
+                self.list(subject);
+            }
         }
     }
 
     /// Builds the whole index again.
-    pub(crate) fn relist_all(&mut self) {
+    pub fn relist_all(&mut self) {
         self.index = Index::default();
         let mut all = Vec::new();
         for id in self.waiting.conditions.keys() {
@@ -202,15 +328,43 @@ impl State {
         }
         // All items were listed after the waits that touched them.
         self.work.touched.clear();
+        // Whether a system wait is ticked depends on all waits of its item.
+        let is_system =
+            |wait: &&Active<WaitConditionRecord>| wait.record.kind == WaitConditionKind::System;
+        let system: Vec<_> =
+            self.waiting.conditions.values().filter(is_system).map(subject).collect();
+        for subject in system {
+            self.list_system_wait(subject);
+        }
     }
 
-    /// Lists a trigger, and the conditions that name it: they end with their last trigger.
+    /// Lists a trigger, and what names it: some waits end with their last trigger.
     fn list_trigger(&mut self, trigger: Subject) {
-        let naming: Vec<_> = self.index.naming(trigger.id()).cloned().collect();
+        let naming: Vec<_> = self.index.naming(&trigger).cloned().collect();
         self.list(trigger);
-        for condition in naming {
-            self.list(condition);
+        for wait in naming {
+            self.list(wait);
         }
+    }
+
+    /// Lists the system waits of an item, which are ticked only while it waits for nothing else.
+    fn list_system_waits_of(&mut self, item: &WorkItemId) {
+        let waits: Vec<_> =
+            self.waits_of_kind(item, WaitConditionKind::System).map(subject).collect();
+        for subject in waits {
+            self.list_system_wait(subject);
+        }
+    }
+
+    /// Lists a system wait whose item is listed already.
+    fn list_system_wait(&mut self, subject: Subject) {
+        let standing = self.standing(&subject);
+        self.index.set(subject, standing);
+    }
+
+    /// Lists a condition again whose tick was emitted.
+    pub(crate) fn list_ticked(&mut self, id: &WaitConditionId) {
+        self.list(Subject::new(CONDITION, id.as_str()));
     }
 
     fn list(&mut self, subject: Subject) {
@@ -223,33 +377,36 @@ impl State {
 
     fn standing(&self, subject: &Subject) -> Standing {
         let mut standing = Standing::default();
-        let id = subject.id();
-        if subject.is(TASK)
-            && let Some(task) = self.tasks.active.get(&id.into()).filter(|task| task.is_blocking())
-        {
-            standing.under(List::Blocking, task.work_item_id.as_ref());
-        } else if subject.is(CONDITION)
-            && let Some(wait) = self.waiting.conditions.get(&id.into())
-        {
-            standing.of_condition(self, wait);
-        } else if subject.is(INTENT)
-            && let Some(intent) = self.waiting.intents.get(&id.into())
-            && intent.record.scope == ExternalTriggerScope::WorkItem
-        {
-            standing.under(List::Intents, intent.record.work_item_id.as_ref());
-        } else if subject.is(TIMER)
-            && let Some(timer) = self.waiting.timers.get(&id.into())
-        {
-            standing.at(List::Arrivals, timer.record.due_at());
-        } else if subject.is(TRIGGER)
-            && let Some(open) = self.ingress.open.get(&id.into())
-            && let Some(at) = open.record.expires_at
-        {
-            standing.at(List::Expiring, at);
-        } else if subject.is(ITEM)
-            && let Some(item) = self.item(subject)
-        {
+        if let Some(item) = self.item(subject) {
             standing.of_item(self, item);
+        } else if let Some(wait) = self.condition(subject) {
+            standing.of_condition(self, wait);
+        } else if let Some(task) = self.task(subject).filter(|task| task.is_blocking()) {
+            let item = task.work_item_id.as_ref();
+            // The most recently updated first.
+            let in_order = List::Blocking.prefix(item).then(!sortable(task.record.updated_at));
+            standing.owner = item.cloned();
+            standing.listings.push(in_order.then(!task.seq.0));
+        } else if let Some(intent) = self.intent(subject) {
+            let record = &intent.record;
+            match record.scope {
+                ExternalTriggerScope::WorkItem => {
+                    standing.under(List::Intents, record.work_item_id.as_ref());
+                }
+                ExternalTriggerScope::Agent => {
+                    standing.listings.push(List::AgentIntents.prefix(None));
+                }
+            }
+            standing.names(TRIGGER, record.external_trigger_id.as_str());
+        } else if let Some(timer) = self.timer(subject) {
+            standing.at(List::Arrivals, timer.record.due_at());
+        } else if let Some(open) = self.trigger(subject) {
+            if let Some(item) = open.record.only_item() {
+                standing.listings.push(List::Serving.prefix(Some(item)));
+            }
+            if let Some(at) = open.record.expires_at {
+                standing.at(List::Expiring, at);
+            }
         }
         // The subject makes each place unique: otherwise subjects with equal sort keys would
         // replace each other.
@@ -260,19 +417,6 @@ impl State {
     }
 }
 
-/// The letters of the kinds of subjects.
-const TASK: char = 't';
-
-const CONDITION: char = 'c';
-
-const INTENT: char = 'i';
-
-const TIMER: char = 'r';
-
-const TRIGGER: char = 'x';
-
-const ITEM: char = 'w';
-
 impl Standing {
     fn asks(&mut self, item: Option<&WorkItemId>, seq: Seq) {
         self.listings.push(List::Asking.prefix(item));
@@ -280,20 +424,49 @@ impl Standing {
         self.listings.push(List::Asked.prefix(None).then(!seq.0));
     }
 
+    fn names(&mut self, kind: char, id: &str) {
+        let named = Subject::new(kind, id);
+        self.listings.push(List::Naming.prefix_of(Some(&named.0)));
+    }
+
     fn of_condition(&mut self, state: &State, wait: &Active<WaitConditionRecord>) {
         let record = &wait.record;
+        let rank = readiness::rank(record.kind);
         match &record.work_item_id {
-            Some(item) => self.under(List::Conditions, Some(item)),
+            Some(item) => {
+                self.owner = Some(item.clone());
+                self.listings.push(List::Conditions.prefix(Some(item)).then(rank));
+            }
             None if !record.is_mirror() && readiness::counts(state, wait) => {
-                self.listings.push(List::Own.prefix(None).then(record.kind as u64));
+                self.listings.push(List::Own.prefix(None).then(rank));
             }
             None => {}
         }
-        for trigger in record.only_triggers().into_iter().flatten() {
-            self.listings.push(List::Named.prefix_of(Some(trigger.as_str())));
+        let mut names_no_trigger = true;
+        for source in &record.wake_sources {
+            match source {
+                WakeSource::TaskResult { task_id } => self.names(TASK, task_id.as_str()),
+                WakeSource::ExternalIngress { external_trigger_id: Some(id), .. } => {
+                    names_no_trigger = false;
+                    self.names(TRIGGER, id.as_str());
+                }
+                WakeSource::Timer { timer_id: Some(id), .. } => self.names(TIMER, id.as_str()),
+                _ => {}
+            }
         }
-        if record.kind == WaitConditionKind::System {
-            self.listings.push(List::System.prefix(None));
+        if record.kind == WaitConditionKind::External
+            && names_no_trigger
+            && !record.is_mirror()
+            && readiness::counts(state, wait)
+        {
+            self.listings.push(List::Unnamed.prefix(None));
+        }
+        if readiness::would_be_ticked(state, wait) {
+            self.listings.push(match readiness::tick_at(state, wait) {
+                _ if state.waiting.ticked.contains_key(&record.id) => List::Ticked.prefix(None),
+                Some(at) if at > state.at => List::LaterTicks.prefix(None).at(at),
+                _ => List::Ticks.prefix(None),
+            });
         }
         if record.kind == WaitConditionKind::Operator && readiness::counts(state, wait) {
             self.asks(record.work_item_id.as_ref(), wait.seq);
@@ -310,7 +483,7 @@ impl Standing {
         if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
             self.asks(Some(&item.record.id), item.seq);
         }
-        if readiness::standing(state, item).state != SchedulingState::Runnable {
+        if readiness::state_of(state, item) != SchedulingState::Runnable {
             return;
         }
         // contract 9.2: of items touched at one instant, the one recorded first comes first, so
@@ -335,11 +508,14 @@ impl Standing {
     }
 }
 
-/// The things that a list names, looked up by their ids.
-fn found<'a, T>(listed: Listed<'_>, find: &dyn Fn(&str) -> Option<&'a T>) -> Vec<&'a T> {
-    let mut found = Vec::new();
-    for listed in listed {
-        found.extend(find(listed.id()));
-    }
-    found
+fn subject(wait: &Active<WaitConditionRecord>) -> Subject {
+    Subject::new(CONDITION, wait.record.id.as_str())
+}
+
+/// These waits in the order of their ids.
+pub(crate) fn by_id(
+    mut waits: Vec<&Active<WaitConditionRecord>>,
+) -> Vec<&Active<WaitConditionRecord>> {
+    sort_by(&mut waits, |a, b| a.record.id.cmp(&b.record.id));
+    waits
 }

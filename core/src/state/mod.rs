@@ -304,7 +304,7 @@ impl State {
     }
 
     /// Mutable planes, to make a state that no ledger gives. Adversaries and the tests of the
-    /// invariants need one.
+    /// invariants need one. [`State::relist_all`] then builds the index of that state.
     pub fn distort(&mut self) -> Planes<'_> {
         Planes {
             turns: &mut self.turns,

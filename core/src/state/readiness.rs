@@ -64,7 +64,47 @@ pub(crate) fn counts(state: &State, wait: &Active<WaitConditionRecord>) -> bool 
     wait.record.work_item_id.is_some() || wait.record.is_mirror() || state.control.is_live(wait.seq)
 }
 
-/// Conditions of one owner by kind, as the entries of their newest records.
+/// The place of a kind among the rows of contract 5.13.
+pub(crate) fn rank(kind: WaitConditionKind) -> u64 {
+    match kind {
+        WaitConditionKind::Task => 0,
+        WaitConditionKind::Operator => 1,
+        WaitConditionKind::Timer => 2,
+        WaitConditionKind::External => 3,
+        WaitConditionKind::System => 4,
+    }
+}
+
+/// The number of entries that a decision names of things of one kind. It says how many there are,
+/// so that it is as short beside ten thousand waits as beside ten.
+pub const NAMED: usize = 16;
+
+/// Things of one kind: how many there are, and the entries of the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Several {
+    /// How many there are.
+    pub len: usize,
+    /// The entries of the first [`NAMED`].
+    pub first: Vec<Seq>,
+}
+
+impl Several {
+    /// This number of things, with these entries.
+    pub fn new(len: usize, seqs: &mut dyn Iterator<Item = Seq>) -> Self {
+        let mut first = Vec::new();
+        name(&mut first, seqs);
+        Self { len, first }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// The agent's own conditions by kind, as the entries of their newest records. Of those that a
+/// driver recorded there is at most one (contract 5.17).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByKind {
     /// Conditions that wait for a task.
@@ -79,109 +119,135 @@ pub struct ByKind {
     pub system: Vec<Seq>,
 }
 
-impl ByKind {
-    fn add(&mut self, conditions: &[&Active<WaitConditionRecord>]) {
-        for condition in conditions {
-            let list = match condition.record.kind {
-                WaitConditionKind::Task => &mut self.task,
-                WaitConditionKind::Operator => &mut self.operator,
-                WaitConditionKind::Timer => &mut self.timer,
-                WaitConditionKind::External => &mut self.external,
-                WaitConditionKind::System => &mut self.system,
-            };
-            list.push(condition.seq);
-        }
-    }
-}
-
 /// The agent's own conditions.
 #[must_use]
 pub fn agent_conditions(state: &State) -> ByKind {
     let mut own = ByKind::default();
-    for kind in WaitConditionKind::ALL {
-        own.add(&state.own_conditions(*kind));
+    for condition in state.own_waits() {
+        let list = match condition.record.kind {
+            WaitConditionKind::Task => &mut own.task,
+            WaitConditionKind::Operator => &mut own.operator,
+            WaitConditionKind::Timer => &mut own.timer,
+            WaitConditionKind::External => &mut own.external,
+            WaitConditionKind::System => &mut own.system,
+        };
+        list.push(condition.seq);
     }
     own
 }
 
-/// The active waits of one item, as the entries of their newest records.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ItemWaits {
-    /// Blocking tasks of the item.
-    pub blocking_tasks: Vec<Seq>,
-    /// Conditions, including mirrors of intents.
-    pub conditions: ByKind,
-    /// Intents of item scope.
-    pub intents: Vec<Seq>,
-}
-
-impl ItemWaits {
-    /// The waits of the item with this id, open or not.
-    #[must_use]
-    pub fn new(state: &State, id: &WorkItemId) -> Self {
-        let mut conditions = ByKind::default();
-        conditions.add(&state.conditions_of(id));
-        Self {
-            blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
-            conditions,
-            intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
-        }
-    }
-
-    /// Whether the item waits for a task, by a condition or because the task blocks.
-    #[must_use]
-    pub fn wait_for_task(&self) -> bool {
-        !self.blocking_tasks.is_empty() || !self.conditions.task.is_empty()
-    }
-
-    /// Whether an intent or condition is active. A blocking task is neither.
-    #[must_use]
-    pub fn are_registered(&self) -> bool {
-        let ByKind { task, operator, timer, external, system } = &self.conditions;
-        [task, operator, timer, external, system, &self.intents]
-            .iter()
-            .any(|waits| !waits.is_empty())
-    }
-}
-
 /// The scheduling state of an open item: the first matching row of contract 5.13.
 #[must_use]
+pub fn state_of(state: &State, item: &Item) -> SchedulingState {
+    row(state, item).0
+}
+
+/// The scheduling state of an open item, and the entries of the first waits that it rests on.
+#[must_use]
 pub fn standing(state: &State, item: &Item) -> Readiness {
-    if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
-        return Readiness::new(SchedulingState::WaitingOperator, Vec::new());
+    let (stands, decided_by) = row(state, item);
+    let id = &item.record.id;
+    let mut waits: Vec<_> = decided_by.into_iter().collect();
+    if stands == SchedulingState::WaitingTask {
+        name(&mut waits, &mut state.blocking_tasks(id).map(|task| task.seq));
     }
-    let ItemWaits { blocking_tasks, conditions, intents } = ItemWaits::new(state, &item.record.id);
-    let rows = [
-        (SchedulingState::WaitingTask, [blocking_tasks, conditions.task].concat()),
-        (SchedulingState::WaitingOperator, conditions.operator),
-        (SchedulingState::WaitingTimer, conditions.timer),
-        (SchedulingState::WaitingExternal, [conditions.external, intents].concat()),
-        (SchedulingState::WaitingSystem, conditions.system),
-    ];
-    for (waits_as, waits) in rows {
-        if !waits.is_empty() {
-            return Readiness::new(waits_as, waits);
+    let kind = match stands {
+        SchedulingState::WaitingTask => Some(WaitConditionKind::Task),
+        SchedulingState::WaitingOperator => Some(WaitConditionKind::Operator),
+        SchedulingState::WaitingTimer => Some(WaitConditionKind::Timer),
+        SchedulingState::WaitingExternal => Some(WaitConditionKind::External),
+        SchedulingState::WaitingSystem => Some(WaitConditionKind::System),
+        SchedulingState::Runnable | SchedulingState::Blocked | SchedulingState::Completed => None,
+    };
+    // An item that needs input waits by its own snapshot.
+    let by_waits = item.record.plan_status != WorkItemPlanStatus::NeedsInput;
+    if let Some(kind) = kind.filter(|_| by_waits) {
+        name(&mut waits, &mut state.waits_of_kind(id, kind).map(|wait| wait.seq));
+    }
+    if stands == SchedulingState::WaitingExternal {
+        name(&mut waits, &mut state.intents_for(id).map(|intent| intent.seq));
+    }
+    Readiness::new(stands, waits)
+}
+
+/// Names more entries, while there is room.
+fn name(named: &mut Vec<Seq>, seqs: &mut dyn Iterator<Item = Seq>) {
+    for seq in seqs {
+        if named.len() >= NAMED {
+            return;
         }
+        named.push(seq);
+    }
+}
+
+/// The first matching row of contract 5.13, and the entry that decides it if that is neither a wait
+/// nor the item's own snapshot.
+fn row(state: &State, item: &Item) -> (SchedulingState, Option<Seq>) {
+    let id = &item.record.id;
+    if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
+        return (SchedulingState::WaitingOperator, None);
+    }
+    if state.blocking_tasks(id).next().is_some() {
+        return (SchedulingState::WaitingTask, None);
+    }
+    // They are in the order of the rows, so the first decides. An intent waits for something
+    // external too.
+    let kind = state.waits_of(id).next().map(|wait| wait.record.kind);
+    let waits_as = match kind {
+        Some(WaitConditionKind::Task) => Some(SchedulingState::WaitingTask),
+        Some(WaitConditionKind::Operator) => Some(SchedulingState::WaitingOperator),
+        Some(WaitConditionKind::Timer) => Some(SchedulingState::WaitingTimer),
+        Some(WaitConditionKind::External) => Some(SchedulingState::WaitingExternal),
+        _ if state.intents_for(id).next().is_some() => Some(SchedulingState::WaitingExternal),
+        Some(WaitConditionKind::System) => Some(SchedulingState::WaitingSystem),
+        None => None,
+    };
+    if let Some(waits_as) = waits_as {
+        return (waits_as, None);
     }
     if item.record.blocked_by.is_some() {
-        return Readiness::new(SchedulingState::Blocked, Vec::new());
+        return (SchedulingState::Blocked, None);
     }
     // contract 16.4: an item over its budget gives none either.
-    let account = state.budgets.items.get(&item.record.id);
+    let account = state.budgets.items.get(id);
     if let Some(seq) = account.and_then(|account| account.exhausted) {
-        return Readiness::new(SchedulingState::Blocked, Vec::from([seq]));
+        return (SchedulingState::Blocked, Some(seq));
     }
     // contract 9.4, 9.5: a parked item gives no work signal.
     if let Some(seq) = item.progress.parked {
-        return Readiness::new(SchedulingState::Blocked, Vec::from([seq]));
+        return (SchedulingState::Blocked, Some(seq));
     }
-    Readiness::new(SchedulingState::Runnable, Vec::new())
+    (SchedulingState::Runnable, None)
+}
+
+/// Whether a system wait gives a tick, now or later: it is the agent's own, or its item waits for
+/// nothing else (contract 5.13).
+pub(crate) fn would_be_ticked(state: &State, wait: &Active<WaitConditionRecord>) -> bool {
+    let record = &wait.record;
+    if record.kind != WaitConditionKind::System || !counts(state, wait) {
+        return false;
+    }
+    match &record.work_item_id {
+        // A condition that claims to be the mirror of an intent belongs to that intent, never to
+        // the agent.
+        None => !record.is_mirror(),
+        Some(id) => {
+            let item = state.work.items.get(id);
+            item.is_some_and(|item| state_of(state, item) == SchedulingState::WaitingSystem)
+        }
+    }
+}
+
+/// The instant at which a system wait gives a tick. Only one that a driver recorded waits for it
+/// (contract 8.4).
+pub(crate) fn tick_at(state: &State, wait: &Active<WaitConditionRecord>) -> Option<Timestamp> {
+    let delay = state.control.policy.system_wait_delay_ms.get();
+    state.control.is_live(wait.seq).then(|| wait.record.created_at.plus_ms(delay))
 }
 
 /// The runnable items without the focus, the least recently touched first.
-#[must_use]
-pub fn queued_runnable(state: &State) -> Vec<&Item> {
-    state.items_in(List::Runnable, Timestamp::MAX).collect()
+pub fn queued_runnable(state: &State) -> impl Iterator<Item = &Item> {
+    state.items_in(List::Runnable, Timestamp::MAX)
 }
 
 /// The first of these items that can be offered now.

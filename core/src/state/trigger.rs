@@ -13,9 +13,8 @@ use crate::{
             note::{DeadlineNote, NoteKey, SystemWaitNote},
         },
         task::{TaskRecord, TaskWaitPolicy, message::InterruptedTasksNote},
-        waiting::WakeSource,
     },
-    state::{State, queue::lanes::Held, readiness},
+    state::{State, queue::lanes::Held},
 };
 
 /// What a message can set off.
@@ -138,14 +137,9 @@ impl Trigger {
     /// Whether an item, a wait or the creator of the task awaits its result.
     fn is_awaited(&self, state: &State, held: &Held) -> bool {
         let task = TaskRecord::of_message(&held.record, held.record.created_at);
-        let is_named = |source: &WakeSource| match source {
-            WakeSource::TaskResult { task_id } => self.names.tasks.contains(task_id),
-            _ => false,
-        };
         self.task_blocking
             || task.is_ok_and(|task| task.terminal_reentry())
-            || readiness::conditions(state)
-                .any(|wait| wait.record.wake_sources.iter().any(is_named))
+            || self.names.tasks.iter().any(|id| !state.waits_for_task(id).is_empty())
     }
 
     fn read_tick(&mut self, message: &MessageRecord) {

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::{
-    id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId},
+    id::{MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId},
     record::{
         Record,
         entry::Place,
         waiting::{
-            EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord,
-            WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
+            EndedBy, TimerRecord, TimerStatus, WaitConditionRecord, WaitConditionStatus,
+            WaitingIntentRecord, WaitingIntentStatus,
         },
     },
     time::Timestamp,
@@ -73,23 +73,6 @@ impl Waiting {
     pub fn seen_condition(&self, id: &WaitConditionId) -> Option<Seq> {
         let active = self.conditions.get(id).map(|wait| wait.seq);
         active.or_else(|| self.ended_conditions.get(id).map(|(_, seq)| *seq))
-    }
-
-    /// Whether an active wait names this external trigger.
-    #[must_use]
-    pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
-        let by_intent = self.intents.values().any(|wait| wait.record.external_trigger_id == *id);
-        let ingress = |source: &WakeSource| source.trigger() == Some(id);
-        by_intent
-            || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
-    }
-
-    /// The active intents of one scope, by id.
-    pub fn intents_of(
-        &self,
-        scope: ExternalTriggerScope,
-    ) -> impl Iterator<Item = &Active<WaitingIntentRecord>> {
-        self.intents.values().filter(move |intent| intent.record.scope == scope)
     }
 
     /// The record by which the turn of a trigger consumes a condition (contract 5.16).

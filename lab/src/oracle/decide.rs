@@ -23,7 +23,7 @@ use wakeful_core::{
     },
     state::{
         control,
-        readiness::{ByKind, SchedulingState},
+        readiness::{ByKind, SchedulingState, Several},
     },
     time::Timestamp,
 };
@@ -255,6 +255,11 @@ fn item_view(
     ItemView { work_item_id: record.id.clone(), seq: Seq(0), state, waits: Vec::new(), key }
 }
 
+/// This number of things, whose entries a projection does not name.
+fn several(len: usize) -> Several {
+    Several::new(len, &mut std::iter::repeat_n(Seq(0), len))
+}
+
 /// The view of a projection. At the idle boundary every tick was already suppressed, so every key
 /// counts as spent.
 fn view_of(projection: &Projection, boundary: Boundary) -> View {
@@ -296,9 +301,9 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
             })
             .into_iter()
             .collect(),
-        intents: vec![Seq(0); projection.active_waiting_intents],
-        agent_intents: vec![Seq(0); projection.active_agent_waiting_intents],
-        timers: vec![Seq(0); projection.active_timers],
+        intents: projection.active_waiting_intents,
+        agent_intents: several(projection.active_agent_waiting_intents),
+        timers: several(projection.active_timers),
         // The reference runtime has no waits of the agent itself (`observed-decisions.md` 3.2.5).
         agent_waits: ByKind::default(),
         work_before_waits: Edition::default().work_before_waits(),

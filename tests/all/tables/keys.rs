@@ -422,10 +422,8 @@ fn items_that_are_touched_at_one_instant_take_turns() {
         offered.push(about);
         let queue = WorkQueue::new(driven.state());
         let shown: Vec<_> = queue.queued_runnable().map(|of| of.id().clone()).collect();
-        let next: Vec<_> = readiness::queued_runnable(driven.state())
-            .iter()
-            .map(|item| item.record.id.clone())
-            .collect();
+        let next: Vec<_> =
+            readiness::queued_runnable(driven.state()).map(|item| item.record.id.clone()).collect();
         assert_eq!(shown, next, "people see the order in which items are offered");
     }
     assert_eq!(

@@ -125,7 +125,7 @@ fn completed_work_items_are_never_runnable() {
                     after.work().current().is_none() && after.work().focus.is_none(),
                     "{case}: completion clears the focus"
                 );
-                assert!(readiness::queued_runnable(after).is_empty(), "{case}");
+                assert!(readiness::queued_runnable(after).next().is_none(), "{case}");
                 assert!(
                     after.waiting().conditions.is_empty() && after.waiting().intents.is_empty(),
                     "{case}: its own waits end with it"

@@ -1,7 +1,6 @@
 //! Benchmarks. Every figure is a ratio to something that is measured beside it in the same run,
 //! because machines differ and are noisy.
 
-mod agent;
 mod checks;
 mod commands;
 #[cfg(target_os = "linux")]
@@ -21,6 +20,7 @@ mod script;
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use wakeful_counts::agent;
 
 use self::measure::Cost;
 

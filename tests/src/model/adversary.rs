@@ -90,6 +90,7 @@ impl Adversary {
             }
             _ => return None,
         }
+        state.relist_all();
         Some(state)
     }
 

@@ -38,8 +38,8 @@ pub(crate) struct Options {
     /// Run everything, as CI does: also clippy, Windows, browsers, bundlers, crashes, load, a fleet
     #[arg(long)]
     all: bool,
-    /// Store the fuel that the hot paths use now (host-native/tests/fuel.txt), instead of comparing
-    /// with what is stored
+    /// Record what the hot paths cost now (tests/counts/*.txt), instead of comparing with what is
+    /// recorded
     #[arg(long)]
     bless: bool,
     /// List the stages with their tiers, and run none

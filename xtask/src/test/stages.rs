@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crosscheck,
+    counts, crosscheck,
     graph::{
         Ground,
         Lane::{Alone, Beside, Native},
@@ -21,7 +21,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages. Within a lane they run in this order, as soon as their needs have ended.
-pub(super) const STAGES: [Stage; 44] = [
+pub(super) const STAGES: [Stage; 45] = [
     Stage {
         name: "format",
         tier: Tier::Quick,
@@ -386,6 +386,14 @@ pub(super) const STAGES: [Stage; 44] = [
             let call = web_demo::script(ground.paths, "e2e");
             Ok(vec![with_browser(ground, call.env("WAKEFUL", ground.paths.wakeful()))])
         }),
+    },
+    Stage {
+        name: "counts",
+        tier: Tier::All,
+        does: "instructions and allocations of the core's hot paths, as they are recorded",
+        needs: &["native"],
+        lane: Native,
+        work: Check(|ground| counts::check(ground.paths, ground.bless)),
     },
     Stage {
         name: "crash",

@@ -114,6 +114,17 @@ impl<K: Ord, V> Map<K, V> {
         self.slots[self.order.at(spot)].as_ref().map(|(_, value)| value)
     }
 
+    /// The value of the key that `compare` finds equal to what is looked for. So a key of text is
+    /// found without a copy of the text.
+    #[must_use]
+    pub fn get_by(&self, compare: &dyn Fn(&K) -> Ordering) -> Option<&V> {
+        // INVARIANT: the order names no empty slot.
+        let spot = self.order.find(&|slot| {
+            self.slots[slot as usize].as_ref().map_or(Ordering::Less, |(held, _)| compare(held))
+        });
+        self.slots[self.order.at(spot.ok()?)].as_ref().map(|(_, value)| value)
+    }
+
     /// The value of `key`, mutable.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where

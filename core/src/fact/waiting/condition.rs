@@ -79,14 +79,14 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
     {
         return Outcome::ignored(reason, because);
     }
-    let owned = state
-        .waiting
-        .conditions
-        .values()
-        .filter(|wait| wait.record.work_item_id == fact.work_item_id);
+    let owned = match &fact.work_item_id {
+        Some(item) => state.conditions_of(item),
+        None => state.own_waits().collect(),
+    };
     // Mirrors follow their intents, and imported conditions are not superseded.
-    let superseded =
-        owned.filter(|wait| !wait.record.is_mirror() && state.control.is_live(wait.seq));
+    let superseded = owned
+        .into_iter()
+        .filter(|wait| !wait.record.is_mirror() && state.control.is_live(wait.seq));
     let mut records: Vec<_> = superseded
         .map(|wait| wait.record.ended(WaitConditionStatus::Cancelled, EndedBy::Superseded, at))
         .collect();

@@ -20,7 +20,6 @@ use crate::{
 pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
     let intents = state
         .intents_for(item)
-        .into_iter()
         .flat_map(|intent| waiting::intent::ended(&intent.record, EndedBy::Completion, at));
     let conditions = state
         .conditions_of(item)

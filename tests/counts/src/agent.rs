@@ -1,14 +1,8 @@
-//! The agent that is measured, and what a host does with it in one round.
+//! The agent that is measured, and what a host does with it in one full step.
 
 use std::{cell::RefCell, rc::Rc};
 
-use wakeful_core::{
-    host::{Clock, Ledger, Provider, ProviderError},
-    id::RunId,
-    machine::Options,
-    record::effect::Effect,
-    time::Timestamp,
-};
+use wakeful_core::{Clock, Effect, Ledger, Options, Provider, ProviderError, RunId, Timestamp};
 use wakeful_host::engine::{Engine, EngineError, Mode, Native};
 
 /// The instant at which every clock starts.
@@ -19,7 +13,7 @@ const MESSAGE_BYTES: usize = 300;
 
 /// A clock that advances by a millisecond each time it is read.
 #[derive(Clone, Debug)]
-pub(super) struct Ticking(Timestamp);
+pub struct Ticking(Timestamp);
 
 impl Default for Ticking {
     fn default() -> Self {
@@ -36,7 +30,7 @@ impl Clock for Ticking {
 
 /// A provider that only remembers which turn to execute.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns(Rc<RefCell<Option<RunId>>>);
+pub struct Turns(Rc<RefCell<Option<RunId>>>);
 
 impl Provider for Turns {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
@@ -48,69 +42,108 @@ impl Provider for Turns {
 }
 
 /// An agent behind an engine, with its host.
-pub(super) struct Agent<E> {
-    pub(super) engine: E,
+pub struct Agent<E> {
+    /// The engine.
+    pub engine: E,
     turns: Turns,
     said: u64,
 }
 
 /// An agent in the native core, over a ledger.
-pub(super) fn native<L: Ledger>(ledger: L) -> Agent<Native<L, Ticking, Turns>> {
+pub fn native<L: Ledger>(ledger: L) -> Agent<Native<L, Ticking, Turns>> {
     named("bench", ledger)
 }
 
 /// The same for an agent with this name.
-pub(super) fn named<L: Ledger>(name: &str, ledger: L) -> Agent<Native<L, Ticking, Turns>> {
+pub fn named<L: Ledger>(name: &str, ledger: L) -> Agent<Native<L, Ticking, Turns>> {
     let turns = Turns::default();
     Agent::opened(name, Native::new(ledger, Ticking::default(), turns.clone()), turns)
 }
 
 impl<E: Engine> Agent<E> {
     /// An agent that this host drives.
-    pub(super) fn opened(name: &str, mut engine: E, turns: Turns) -> Self {
-        expect_answer(engine.open(&Options::new(name.into()), Mode::Drive));
+    ///
+    /// # Panics
+    /// If the engine does not open it.
+    pub fn opened(name: &str, engine: E, turns: Turns) -> Self {
+        let mut agent = Self::new(engine, turns);
+        agent.open(name);
+        agent
+    }
+
+    /// An agent that is not open yet. The provider of its engine is a clone of `turns`.
+    pub fn new(engine: E, turns: Turns) -> Self {
         Self { engine, turns, said: 0 }
+    }
+
+    /// Opens its ledger, to drive it.
+    ///
+    /// # Panics
+    /// If the engine does not open it.
+    pub fn open(&mut self, name: &str) {
+        expect_answer(self.engine.open(&Options::new(name.into()), Mode::Drive));
     }
 
     /// A full step: propose and commit a message, decide on it, admit and settle its turn, and
     /// rest.
-    pub(super) fn round(&mut self) {
+    ///
+    /// # Panics
+    /// If no turn starts.
+    pub fn round(&mut self) {
         let fact = self.next_message();
         self.propose(&fact);
         self.rest();
-        let run = self.turns.0.borrow_mut().take().expect("a message starts a turn");
-        self.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#));
+        let end = self.end_of_turn().expect("a message starts a turn");
+        self.propose(&end);
         self.rest();
     }
 
+    /// The fact that ends the open turn, once.
+    pub fn end_of_turn(&mut self) -> Option<String> {
+        let run = self.turns.0.borrow_mut().take()?;
+        Some(format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#))
+    }
+
     /// The fact of a message with a new id.
-    pub(super) fn next_message(&mut self) -> String {
+    pub fn next_message(&mut self) -> String {
         self.said += 1;
         message(&format!("message-{}", self.said))
     }
 
+    /// Says messages with other ids than another agent of the same ledger did, which said this
+    /// number.
+    pub fn goes_on_after(&mut self, said: u64) {
+        self.said = said;
+    }
+
     /// Completes turns until no more start.
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         loop {
             self.rest();
-            let Some(run) = self.turns.0.borrow_mut().take() else { return };
-            self.propose(&format!(
-                r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#
-            ));
+            let Some(end) = self.end_of_turn() else { return };
+            self.propose(&end);
         }
     }
 
-    pub(super) fn propose(&mut self, fact: &str) {
+    /// Proposes a fact in JSON text.
+    ///
+    /// # Panics
+    /// If the engine refuses it.
+    pub fn propose(&mut self, fact: &str) {
         expect_answer(self.engine.propose(fact));
     }
 
-    pub(super) fn rest(&mut self) {
+    /// Steps until there is nothing left to do.
+    ///
+    /// # Panics
+    /// If the engine gives an error.
+    pub fn rest(&mut self) {
         expect_answer(self.engine.run_until_rest());
     }
 }
 
 /// The fact of a message of the operator.
-pub(super) fn message(id: &str) -> String {
+pub fn message(id: &str) -> String {
     let begin = format!(
         r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":""#
     );
