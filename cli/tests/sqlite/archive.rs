@@ -46,8 +46,8 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     let log = wakeful(["log", &arg(&path)]).out;
     let ran = archive(&path, "--before-snapshot");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
-    assert!(ran.out.starts_with("a  699 entries moved to `"), "{}", ran.out);
-    assert_eq!((kept(&path), kept(&moved)), (before.len() as i64 - 699, 699));
+    assert!(ran.out.starts_with("a  683 entries moved to `"), "{}", ran.out);
+    assert_eq!((kept(&path), kept(&moved)), (before.len() as i64 - 683, 683));
 
     let file = SqliteFile::open(&path).expect("it opens");
     assert!(
@@ -55,13 +55,13 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
         "all entries are read, also those in the archive"
     );
     assert_eq!(wakeful(["log", &arg(&path)]).out, log);
-    let last = wakeful(["log", &arg(&path), "--after", "699", "--limit", "1"]);
-    assert!(last.out.trim_start().starts_with("700 "), "{}", last.out);
+    let last = wakeful(["log", &arg(&path), "--after", "683", "--limit", "1"]);
+    assert!(last.out.trim_start().starts_with("684 "), "{}", last.out);
     let state = folded("a", &mut ledger(&file, "a"));
     assert!(*observed("a", ledger(&file, "a")).state() == state);
     let status = wakeful(["status", &arg(&path)]);
     assert!(
-        status.out.contains(&format!("archive  entries 1 to 699 are in `{}`\n", moved.display())),
+        status.out.contains(&format!("archive  entries 1 to 683 are in `{}`\n", moved.display())),
         "{}",
         status.out
     );
@@ -69,14 +69,14 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}", doctor.out);
     assert!(
-        doctor.out.contains(&format!("archive    entries 1 to 699 are in `{}`\n", moved.display())),
+        doctor.out.contains(&format!("archive    entries 1 to 683 are in `{}`\n", moved.display())),
         "{}",
         doctor.out
     );
     assert!(doctor.out.contains("equal to the log\n"), "{}", doctor.out);
     let of_archive = wakeful(["doctor", &arg(&moved)]);
     assert!(
-        of_archive.out.starts_with("a  699 entries in 350 batches\n"),
+        of_archive.out.starts_with("a  683 entries in 342 batches\n"),
         "the archive is a ledger: {}",
         of_archive.out
     );
@@ -111,29 +111,29 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}{}", doctor.out, doctor.err);
     assert!(
-        doctor.out.starts_with("a  803 entries, 51 batches after the snapshot\n"),
+        doctor.out.starts_with("a  803 entries, 59 batches after the snapshot\n"),
         "{}",
         doctor.out
     );
     assert!(
-        doctor.out.contains("archive    the entries up to 699 were moved to `"),
+        doctor.out.contains("archive    the entries up to 683 were moved to `"),
         "{}",
         doctor.out
     );
     assert!(
-        doctor.out.contains("snapshot   at entry 701; the remaining ledger starts with it\n"),
+        doctor.out.contains("snapshot   at entry 685; the remaining ledger starts with it\n"),
         "{}",
         doctor.out
     );
     let status = wakeful(["status", &arg(&path)]);
     assert!(
-        status.code == 0 && status.out.contains("\narchive  the entries up to 699 were moved to `"),
+        status.code == 0 && status.out.contains("\narchive  the entries up to 683 were moved to `"),
         "{}",
         status.out
     );
     let rest = wakeful(["log", &arg(&path)]);
     assert_eq!((rest.code, rest.err.contains("were moved to")), (0, true), "{}", rest.err);
-    assert!(rest.out.starts_with(log.lines().nth(699).expect("entry 700")), "{}", rest.out);
+    assert!(rest.out.starts_with(log.lines().nth(683).expect("entry 684")), "{}", rest.out);
 
     // A command that needs old entries says where they are. So does a version that cannot use the
     // snapshot.
@@ -175,16 +175,16 @@ fn damage_in_the_rest_is_found_without_the_archive() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert!(doctor.code == 1 && doctor.out.contains("entry 750"), "{}", doctor.out);
     assert!(
-        doctor.out.contains("snapshot   at entry 701; the remaining ledger starts with it\n"),
+        doctor.out.contains("snapshot   at entry 685; the remaining ledger starts with it\n"),
         "{}",
         doctor.out
     );
     execute(
         &path,
-        "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 700",
+        "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 684",
     );
     let doctor = wakeful(["doctor", &arg(&path)]);
-    assert!(doctor.code == 1 && doctor.out.contains("entry 700"), "{}", doctor.out);
+    assert!(doctor.code == 1 && doctor.out.contains("entry 684"), "{}", doctor.out);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn the_next_move_continues_the_archive_and_an_agent_that_lives_does_not_notice()
     let ran = wakeful(["archive", &arg(&path), "--before-now", "--json"]);
     let told: Value = serde_json::from_str(&ran.out)
         .unwrap_or_else(|why| panic!("{why}: {}{}", ran.out, ran.err));
-    assert_eq!(told["moved"], end.seq.0 - 1 - 699 - told["left"].as_u64().expect("a number") + 1);
+    assert_eq!(told["moved"], end.seq.0 - 1 - 683 - told["left"].as_u64().expect("a number") + 1);
     assert_eq!(
         (told["snapshot"].clone(), told["archive"].clone()),
         (end.seq.0.into(), arg(&moved).into())
@@ -238,7 +238,7 @@ fn a_move_that_did_not_come_to_its_end_is_gone_on_with() {
     );
     execute(&moved, "DELETE FROM entries WHERE seq > 200");
     let ran = archive(&path, "--before-snapshot");
-    assert_eq!((ran.code, kept(&moved)), (0, 699), "{}", ran.err);
+    assert_eq!((ran.code, kept(&moved)), (0, 683), "{}", ran.err);
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0);
 }
 
@@ -290,15 +290,15 @@ fn a_copy_that_goes_on_is_no_archive_and_nothing_is_appended_to_one() {
         .propose(&prompt("said to the archive"))
         .expect_err("it has ended");
     assert!(why.to_string().ends_with(&refusal), "{why}");
-    assert_eq!(kept(&moved), 699);
+    assert_eq!(kept(&moved), 683);
 
     // Entries that another program appends to the archive are not read.
     execute(
         &moved,
-        "INSERT INTO entries SELECT agent, 700, 700, chain, '{}' FROM entries WHERE seq = 699",
+        "INSERT INTO entries SELECT agent, 684, 684, chain, '{}' FROM entries WHERE seq = 683",
     );
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the remaining ledger is unaffected");
-    execute(&moved, "DELETE FROM entries WHERE seq = 700");
+    execute(&moved, "DELETE FROM entries WHERE seq = 684");
 
     // Another archive file is refused, and it is not created.
     let other = folder.path().join("other.sqlite");

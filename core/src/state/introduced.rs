@@ -4,8 +4,7 @@
 //! A host that repeats a fact because it is unsure gets the answer `duplicate`. A host that uses an
 //! id for something else must hear that, or it believes that its content was recorded.
 
-use alloc::{borrow::ToOwned, format, string::String};
-use core::fmt;
+use alloc::string::String;
 
 use serde::{Serialize, Serializer};
 use wakeful_json::{self as json, Map, Readable, Value};
@@ -31,55 +30,81 @@ use crate::{
 ///
 /// The keys are digests of kind and id, because a second copy of every id would double the memory
 /// of the tombstones. The ids themselves are compared where the planes keep them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
-// The name lets `shape` leave it out: no rule reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Introduced(Map<Digest, First>);
 
 /// What an id was first used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
-pub struct First {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct First {
     /// The entry that introduced the id.
-    pub seq: Seq,
+    seq: Seq,
     /// The digest of its content.
-    pub content: Digest,
+    content: Digest,
 }
 
 /// An FNV-1a hash of 64 bits. A collision would only give a refusal another name, so it need not be
 /// hard to find one; what counts is the cost for each message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Digest(u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Digest(u64);
 
 /// The parameters of FNV-1a with 64 bits.
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 impl Digest {
-    fn new(text: &str) -> Self {
+    const EMPTY: Self = Self(OFFSET);
+
+    fn then(self, text: &str) -> Self {
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
-        Self(text.as_bytes().iter().fold(OFFSET, mix))
+        Self(text.as_bytes().iter().fold(self.0, mix))
     }
 }
 
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
+/// The digits of a number.
+const DIGITS: usize = 16;
 
-impl Serialize for Digest {
+/// One text of three numbers for each id, with 16 hexadecimal digits each: the digest of the id,
+/// the entry, the digest of the content. As JSON objects they were two thirds of a snapshot.
+impl Serialize for Introduced {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{self}"))
+        let mut text = String::with_capacity(self.len() * 3 * DIGITS);
+        for (id, First { seq, content }) in self.0.iter() {
+            for number in [id.0, seq.0, content.0] {
+                for at in (0..DIGITS).rev() {
+                    let digit = (number >> (4 * at)) & 0xf;
+                    text.push(char::from(b"0123456789abcdef"[digit as usize]));
+                }
+            }
+        }
+        // The name lets `shape` leave it out: no rule reads it.
+        serializer.serialize_newtype_struct("Introduced", &text)
     }
 }
 
-impl Readable for Digest {
+impl Readable for Introduced {
     fn read(value: &Value<'_>) -> Self {
         let text = value.text("a string");
-        u64::from_str_radix(&text, 16).map(Self).unwrap_or_else(|_| {
-            value.is_wrong(&"a digest has 16 hexadecimal digits");
-            Self::default()
-        })
+        let mut first = Map::new();
+        for digits in text.as_bytes().chunks(3 * DIGITS) {
+            let mut numbers = digits.chunks(DIGITS).map(number);
+            let mut next = || numbers.next().flatten();
+            let (Some(id), Some(seq), Some(content)) = (next(), next(), next()) else {
+                value.is_wrong(&"three numbers with 16 hexadecimal digits are missing");
+                break;
+            };
+            first.insert(Digest(id), First { seq: Seq(seq), content: Digest(content) });
+        }
+        Self(first)
     }
+}
+
+/// A number with all its digits.
+fn number(digits: &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for digit in digits {
+        number = (number << 4) | u64::from(char::from(*digit).to_digit(16)?);
+    }
+    (digits.len() == DIGITS).then_some(number)
 }
 
 impl Introduced {
@@ -111,7 +136,7 @@ impl Introduced {
     /// The entry that introduced this message; `None` for messages of the core and for unknown ids.
     #[must_use]
     pub fn message(&self, id: &MessageId) -> Option<Seq> {
-        let digest = digest_of('m', id.as_str());
+        let digest = digest_of("m", id.as_str());
         self.0.get(&digest).map(|first| first.seq)
     }
 
@@ -140,34 +165,32 @@ enum Content<'a> {
 
 /// The digest of the id that a record may introduce, and its content.
 fn identified(record: &Record) -> Option<(Digest, Content<'_>)> {
+    let delegation: String;
     let (kind, id, content) = match record {
-        Record::Message(it) => ('m', it.id.as_str().to_owned(), Content::Message(it)),
-        Record::Task(it) => ('t', it.id.as_str().to_owned(), Content::Task(it)),
-        Record::WorkItem(it) => ('w', it.id.as_str().to_owned(), Content::WorkItem(it)),
-        Record::WaitingIntent(it) => ('i', it.id.as_str().to_owned(), Content::Intent(it)),
+        Record::Message(it) => ("m", it.id.as_str(), Content::Message(it)),
+        Record::Task(it) => ("t", it.id.as_str(), Content::Task(it)),
+        Record::WorkItem(it) => ("w", it.id.as_str(), Content::WorkItem(it)),
+        Record::WaitingIntent(it) => ("i", it.id.as_str(), Content::Intent(it)),
         // The mirror of an intent is introduced by its intent.
         Record::WaitCondition(it) if !it.is_mirror() => {
-            ('c', it.id.as_str().to_owned(), Content::Condition(it))
+            ("c", it.id.as_str(), Content::Condition(it))
         }
-        Record::Timer(it) => ('r', it.id.as_str().to_owned(), Content::Timer(it)),
-        Record::ExternalTrigger(it) => {
-            ('x', it.external_trigger_id.as_str().to_owned(), Content::Trigger(it))
-        }
+        Record::Timer(it) => ("r", it.id.as_str(), Content::Timer(it)),
+        Record::ExternalTrigger(it) => ("x", it.external_trigger_id.as_str(), Content::Trigger(it)),
         Record::Control(ControlRecord::BudgetGranted(it)) => {
-            ('g', it.grant_id.as_str().to_owned(), Content::Grant(it))
+            ("g", it.grant_id.as_str(), Content::Grant(it))
         }
         Record::Event(it) if it.known() == Some(EventKind::WorkItemDelegated) => {
-            ('d', it.particular("delegation_id")?, Content::Other(it.data()?.as_str()))
+            delegation = it.particular("delegation_id")?;
+            ("d", delegation.as_str(), Content::Other(it.data()?.as_str()))
         }
         _ => return None,
     };
-    Some((digest_of(kind, &id), content))
+    Some((digest_of(kind, id), content))
 }
 
-fn digest_of(kind: char, id: &str) -> Digest {
-    let mut text = String::from(kind);
-    text.push_str(id);
-    Digest::new(&text)
+fn digest_of(kind: &str, id: &str) -> Digest {
+    Digest::EMPTY.then(kind).then(id)
 }
 
 impl Content<'_> {
@@ -209,8 +232,8 @@ impl Content<'_> {
                 expires_at: it.expires_at.filter(|_| it.expires_in_ms.is_none()),
                 ..(*it).clone()
             }),
-            Self::Other(text) => return Digest::new(text),
+            Self::Other(text) => return Digest::EMPTY.then(text),
         };
-        Digest::new(&text)
+        Digest::EMPTY.then(&text)
     }
 }

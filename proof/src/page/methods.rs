@@ -27,7 +27,7 @@ pub(crate) struct Command {
 
 /// All methods: first those of every test run, then those without an end, then those about the code
 /// and the tests themselves.
-pub(crate) const METHODS: [Method; 25] = [
+pub(crate) const METHODS: [Method; 26] = [
     Method {
         name: "unit tests",
         does: "single functions, tested beside their code",
@@ -45,6 +45,13 @@ pub(crate) const METHODS: [Method; 25] = [
             "tests/all/instants.rs",
             "tests/all/sources.rs",
         ],
+        command: None,
+        fails: &[],
+    },
+    Method {
+        name: "counts",
+        does: "instructions, allocations and fuel of the hot paths, alone and beside 10,000 things of 18 kinds, as they are recorded",
+        rooms: &["tests/counts/", "tests/all/fuel.rs"],
         command: None,
         fails: &[],
     },

@@ -104,6 +104,34 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         ],
     },
     Mistake {
+        name: "a reading of each step walks over all waits",
+        layer: Core,
+        changes: &[Change {
+            file: "core/src/derive/closure.rs",
+            from: "intents: state.waiting.intents.len(),",
+            to: "intents: state.waiting.intents.values().map(|wait| wait.seq.0.min(1) as usize).sum(),",
+        }],
+        found_by: &[FoundBy {
+            method: "counts",
+            run: Command("test counts"),
+            says: "`full step beside 10000 intents of items` takes",
+        }],
+    },
+    Mistake {
+        name: "each entry is copied once more",
+        layer: Core,
+        changes: &[Change {
+            file: "core/src/machine/mod.rs",
+            from: "        for entry in &open.entries {\n            self.state.apply(entry);",
+            to: "        for entry in &open.entries {\n            self.state.apply(&entry.clone());",
+        }],
+        found_by: &[FoundBy {
+            method: "counts",
+            run: Command("test counts"),
+            says: "`propose a message` takes",
+        }],
+    },
+    Mistake {
         name: "milliseconds are added as microseconds",
         layer: Core,
         changes: &[Change {

@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) scheduler: Option<Box<Observed>>,
     /// That this process drives the agent. Dropping the state is not a restart, so it is kept.
     pub(crate) owned: Option<Own>,
+    /// The version of the file at which others had appended nothing that `scheduler` lacks.
+    pub(crate) version: Option<i64>,
     /// The open turn, for the host that runs it elsewhere.
     pub(crate) request: Option<Box<TurnRequest>>,
     /// The head at which a runner of this process last left the agent at rest.

@@ -111,7 +111,9 @@ impl Agents {
             let mut inner = cell.inner();
             let received =
                 self.resident(cell, &mut inner).and_then(|()| self.receive(cell, &mut inner));
-            self.settle(cell, &mut inner, &received);
+            if self.settle(cell, &mut inner, &received) {
+                self.is_due(cell);
+            }
         });
     }
 

@@ -378,11 +378,13 @@ impl Agents {
         let mut inner = cell.inner();
         let inner = &mut *inner;
         let asked = self.resident(cell, inner).and_then(|()| {
+            self.catch_up(cell, inner)?;
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-            scheduler.catch_up()?;
             ask(scheduler, &mut inner.request)
         });
-        self.settle(cell, inner, &asked);
+        if self.settle(cell, inner, &asked) {
+            self.is_due(cell);
+        }
         Ok(asked?)
     }
 
@@ -415,8 +417,8 @@ impl Agents {
         let mut inner = cell.inner();
         let inner = &mut *inner;
         let said = self.resident(cell, inner).and_then(|()| {
+            self.catch_up(cell, inner)?;
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-            scheduler.catch_up()?;
             let began = Instant::now();
             let said = said(scheduler, fact);
             self.metrics.appended(began.elapsed());
@@ -427,11 +429,12 @@ impl Agents {
             // What fails now is decided by a worker: the fact itself is recorded.
             let driven = self.drive(cell, inner, work::safe_point(fact));
             self.settle(cell, inner, &said);
-            if let Ok(taken) = driven {
-                steps = taken;
-                if inner.owned.is_some() {
+            match driven {
+                Ok(taken) if inner.owned.is_some() => {
+                    steps = taken;
                     self.agenda.set(cell.number, cell.brief().next_wake);
                 }
+                _ => self.is_due(cell),
             }
         } else {
             self.settle(cell, inner, &said);
@@ -455,19 +458,51 @@ impl Agents {
             let ledger = Telling::new(ledger, cell);
             let opened = Scheduler::observe(options, ledger, self.clock.clone(), Elsewhere)?;
             inner.scheduler = Some(Box::new(opened));
+            inner.version = None;
         }
         cell.use_at(self.second());
         Ok(())
     }
 
-    /// Takes over into the brief what the agent became, and tells those who wait.
-    fn settle<T>(&self, cell: &Arc<Cell>, inner: &mut Inner, asked: &Result<T, SchedulerError>) {
+    /// Reads what others appended to an agent whose state is in memory.
+    fn catch_up(&self, cell: &Cell, inner: &mut Inner) -> Result<(), SchedulerError> {
+        let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
+        // What this process appends to an agent that it drives for hosts goes through its
+        // scheduler. Then the file itself says whether another process changed anything, which
+        // costs less than to read nothing. Asked first, so that a change in between is seen next
+        // time.
+        let is_alone = inner.owned.is_some() && cell.turns() == Some(Turns::Elsewhere);
+        let file = self.store.file().filter(|_| is_alone);
+        let version = file.and_then(|file| file.version().ok());
+        if version.is_none() || version != inner.version {
+            scheduler.catch_up()?;
+            inner.version = version;
+        }
+        Ok(())
+    }
+
+    /// A worker looks after the agent now.
+    fn is_due(&self, cell: &Cell) {
+        // To read an agent of a shared store is not a reason to claim it.
+        if cell.turns().is_some() && (!self.is_shared() || cell.is_own()) {
+            self.agenda.now(cell.number);
+        }
+    }
+
+    /// Takes over into the brief what the agent became, and tells those who wait. Whether there was
+    /// something new. If the caller has not driven the agent, it is due then.
+    fn settle<T>(
+        &self,
+        cell: &Arc<Cell>,
+        inner: &mut Inner,
+        asked: &Result<T, SchedulerError>,
+    ) -> bool {
         if let Err(why) = asked {
             let problem = Problem::from(why);
             // A mistake of the one who asked says nothing of the agent. After anything else its
             // ledger may have been set back or replaced, so the next request opens it again.
             if problem.blames_request() {
-                return;
+                return false;
             }
             inner.scheduler = None;
             cell.recent.clear();
@@ -475,13 +510,13 @@ impl Agents {
                 let brief = Brief::clone(&cell.brief());
                 self.index(cell, brief.broken(problem));
             }
-            return;
+            return false;
         }
-        let Some(scheduler) = &mut inner.scheduler else { return };
+        let Some(scheduler) = &mut inner.scheduler else { return false };
         let head = scheduler.state().head();
         let known = cell.brief();
         if known.head == head && known.is_read && known.problem.is_none() {
-            return;
+            return false;
         }
         if scheduler.state().turns().run.is_none() {
             inner.request = None;
@@ -489,10 +524,7 @@ impl Agents {
         self.index(cell, Brief::of(scheduler));
         cell.moves_at(self.second());
         cell.heard(head.seq);
-        // To read an agent of a shared store is not a reason to claim it.
-        if cell.turns().is_some() && (!self.is_shared() || cell.is_own()) {
-            self.agenda.now(cell.number);
-        }
+        true
     }
 
     /// Keeps the brief, and the list of tokens in step with it.

@@ -25,7 +25,9 @@ impl Agents {
         if cell.is_own() && cell.has_mail.load(Ordering::Acquire) {
             let mut inner = cell.inner();
             let driven = self.drive(cell, &mut inner, None);
-            self.settle(cell, &mut inner, &driven);
+            if self.settle(cell, &mut inner, &driven) {
+                self.is_due(cell);
+            }
             driven?;
         }
         self.with(cell, |scheduler, request| {

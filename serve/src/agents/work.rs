@@ -109,11 +109,10 @@ impl Agents {
     /// Reads what others appended. `None` if the agent cannot be read, which is told to those who
     /// ask for it.
     pub(super) fn look(&self, cell: &Arc<Cell>, inner: &mut Inner) -> Option<Arc<Brief>> {
-        let looked = self.resident(cell, inner).and_then(|()| {
-            let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-            scheduler.catch_up()
-        });
-        self.settle(cell, inner, &looked);
+        let looked = self.resident(cell, inner).and_then(|()| self.catch_up(cell, inner));
+        if self.settle(cell, inner, &looked) {
+            self.is_due(cell);
+        }
         looked.is_ok().then(|| cell.brief())
     }
 
@@ -137,8 +136,8 @@ impl Agents {
         }
         self.resident(cell, inner)?;
         self.receive(cell, inner)?;
+        self.catch_up(cell, inner)?;
         let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-        scheduler.catch_up()?;
         let control = scheduler.state().control();
         if control.closing.is_some() || !scheduler.state().is_driven() {
             said(scheduler, RESTARTED)?;

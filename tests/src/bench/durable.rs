@@ -63,7 +63,8 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
             durable,
             "a bare append and fsync of 600 bytes",
             bare,
-        ),
+        )
+        .within(1.3),
         Figure::new(
             format!("durable fact of {AGENTS} agents on one SQLite file, in turn"),
             beside,

@@ -31,7 +31,8 @@ pub(super) fn figures(_: Depth) -> Vec<Figure> {
             "native core",
             native.bytes,
         )
-        .in_bytes(),
+        .in_bytes()
+        .within(7.0),
         Figure::new(
             "mappings of one of them",
             sandboxed.mappings,

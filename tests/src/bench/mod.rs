@@ -1,6 +1,7 @@
 //! Benchmarks. Every figure is a ratio to something that is measured beside it in the same run,
 //! because machines differ and are noisy.
 
+pub mod against;
 mod checks;
 mod commands;
 #[cfg(target_os = "linux")]
@@ -11,6 +12,7 @@ mod items;
 mod measure;
 mod memory;
 mod opening;
+pub mod page;
 mod peers;
 mod postgres;
 mod round;
@@ -19,7 +21,7 @@ mod script;
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wakeful_counts::agent;
 
 use self::measure::Cost;
@@ -43,7 +45,7 @@ impl Depth {
 }
 
 /// The unit of a cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Time, in nanoseconds.
@@ -68,7 +70,7 @@ impl Unit {
 }
 
 /// A measured cost, and the cost that it is compared with.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
     /// What is measured.
     pub name: String,
@@ -83,7 +85,7 @@ pub struct Figure {
     /// `cost` divided by `base`.
     pub ratio: f64,
     /// The highest ratio that is allowed, if there is a goal.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<f64>,
 }
 
@@ -115,6 +117,25 @@ impl Figure {
 
     fn within(self, goal: f64) -> Self {
         Self { goal: Some(goal), ..self }
+    }
+
+    /// Its cells in a table: what, cost, compared with what, its cost, ratio, goal.
+    fn row(&self) -> [String; 6] {
+        let goal = self.goal.map_or(String::new(), |goal| {
+            format!("{goal}{}", if self.holds() == Some(true) { "" } else { " MISSED" })
+        });
+        let ratio = match self.ratio {
+            ..0.1 => format!("{:.4}", self.ratio),
+            ratio => format!("{ratio:.2}"),
+        };
+        [
+            self.name.clone(),
+            self.unit.tell(self.cost),
+            self.compared_with.clone(),
+            self.unit.tell(self.base),
+            ratio,
+            goal,
+        ]
     }
 
     /// Whether it is within its goal; `None` if it has none.
@@ -202,26 +223,12 @@ pub const GROUPS: &[Group] = &[
 /// The figures as a table for people.
 #[must_use]
 pub fn table(figures: &[Figure]) -> String {
-    let mut rows =
-        vec![["figure", "cost", "compared with", "its cost", "ratio", "goal"].map(str::to_owned)];
-    rows.extend(figures.iter().map(|figure| {
-        let goal = figure.goal.map_or(String::new(), |goal| {
-            format!("{goal}{}", if figure.holds() == Some(true) { "" } else { " MISSED" })
-        });
-        let ratio = if figure.ratio < 0.1 {
-            format!("{:.4}", figure.ratio)
-        } else {
-            format!("{:.2}", figure.ratio)
-        };
-        [
-            figure.name.clone(),
-            figure.unit.tell(figure.cost),
-            figure.compared_with.clone(),
-            figure.unit.tell(figure.base),
-            ratio,
-            goal,
-        ]
-    }));
+    let head = ["figure", "cost", "compared with", "its cost", "ratio", "goal"].map(str::to_owned);
+    columns(&[head].into_iter().chain(figures.iter().map(Figure::row)).collect::<Vec<_>>())
+}
+
+/// Rows whose cells stand below each other.
+fn columns(rows: &[[String; 6]]) -> String {
     let widths: [usize; 6] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
     });

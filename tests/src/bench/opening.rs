@@ -53,7 +53,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
             "parsing the same bytes",
             parsed,
         )
-        .within(2.0),
+        .within(1.8),
         Figure::new(
             format!("open {what}: from snapshot and {TAIL} more"),
             resumed,

@@ -41,7 +41,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
             }),
         ],
     );
-    vec![Figure::new("full step", full, "the same JSON, and its BLAKE3", least).within(3.0)]
+    vec![Figure::new("full step", full, "the same JSON, and its BLAKE3", least).within(1.38)]
 }
 
 /// The facts of a round.

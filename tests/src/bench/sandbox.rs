@@ -36,9 +36,9 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         beside(depth.turns(), [Box::new(threads), Box::new(|| instances(&counting))]);
     vec![
         Figure::new("full step in wasmtime, without fuel", without, "native core", native)
-            .within(1.25),
-        Figure::new("full step in wasmtime, with fuel", with_fuel, "native core", native)
             .within(1.9),
+        Figure::new("full step in wasmtime, with fuel", with_fuel, "native core", native)
+            .within(2.2),
         Figure::new(
             "new sandboxed agent to its first decision",
             instance,

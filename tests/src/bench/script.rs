@@ -49,7 +49,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         full("Node", &node).within(2.5),
         full("Chromium", &chromium).within(2.5),
         full("Chromium, of the module that is small to download", &small),
-        cold("Node", &node),
+        cold("Node", &node).within(6.9),
         cold("Chromium", &chromium),
     ]
 }

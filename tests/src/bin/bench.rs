@@ -1,6 +1,10 @@
 //! `cargo xtask bench`: runs the benchmarks and prints a table.
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, builder::PossibleValuesParser};
 use wakeful_tests::bench::{self, Depth, GROUPS};
@@ -23,6 +27,13 @@ struct Options {
     /// Also write the figures to FILE as JSON; times are in nanoseconds.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write the figures of a whole run into FILE, as docs/performance.md has them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "groups", "against"])]
+    page: Option<PathBuf>,
+    /// Measure COMMIT too, in turns with this tree, and compare. It is checked out and built below
+    /// target/against.
+    #[arg(long, value_name = "COMMIT", conflicts_with = "json")]
+    against: Option<String>,
     /// Measure only these groups; by default all.
     #[arg(
         value_name = "GROUP",
@@ -32,12 +43,29 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            anstream::eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> io::Result<bool> {
     let depth = if options.quick { Depth::Quick } else { Depth::Whole };
-    let mut figures = Vec::new();
-    for group in GROUPS.iter().filter(|group| {
+    let is_meant = |group: &&bench::Group| {
         options.groups.is_empty() || options.groups.iter().any(|name| name == group.name)
-    }) {
+    };
+    let groups: Vec<_> = GROUPS.iter().filter(is_meant).collect();
+    if let Some(commit) = &options.against {
+        let compared = bench::against::compare(commit, &groups, depth)?;
+        anstream::print!("\n{}", bench::against::table(&compared));
+        return Ok(compared.iter().all(|compared| compared.now.holds() != Some(false)));
+    }
+    let mut figures = Vec::new();
+    for group in groups {
         anstream::eprintln!("{}: {}", group.name, group.about);
         figures.extend(group.measure(depth));
     }
@@ -45,12 +73,15 @@ fn main() -> ExitCode {
     let missed = figures.iter().filter(|figure| figure.holds() == Some(false)).count();
     let goals = figures.iter().filter(|figure| figure.goal.is_some()).count();
     anstream::println!("\n{} figures, {goals} goals, {missed} missed", figures.len());
+    let cannot_write = |file: &Path, why: io::Error| {
+        io::Error::other(format!("cannot write `{}`: {why}", file.display()))
+    };
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(&figures).expect("figures are JSON");
-        if let Err(why) = fs::write(file, text + "\n") {
-            anstream::eprintln!("error: cannot write `{}`: {why}", file.display());
-            return ExitCode::FAILURE;
-        }
+        fs::write(file, text + "\n").map_err(|why| cannot_write(file, why))?;
     }
-    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if let Some(file) = &options.page {
+        bench::page::write(file, &figures).map_err(|why| cannot_write(file, why))?;
+    }
+    Ok(missed == 0)
 }

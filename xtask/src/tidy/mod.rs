@@ -9,6 +9,7 @@ mod hosts;
 mod ignored;
 mod layers;
 mod machine;
+mod measured;
 mod named_files;
 mod names;
 mod opening;
@@ -56,7 +57,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 18] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 19] = [
     opening::check,
     layers::check,
     names::check,
@@ -75,6 +76,7 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 18] = [
     size::check,
     times::check,
     words::check,
+    measured::check,
 ];
 
 /// Check what no compiler checks: layers, words, names, citations

@@ -23,7 +23,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use wakeful_core::{AgentId, Head};
 
 use self::{
@@ -175,7 +175,7 @@ impl SqliteFile {
     /// If the file cannot be read.
     pub fn version(&self) -> Result<i64, SqliteError> {
         self.call("read the version of", |connection| {
-            connection.pragma_query_value(None, "data_version", |row| row.get(0))
+            connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
         })
     }
 
@@ -300,6 +300,9 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
     let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(failed)?;
     connection.busy_handler(Some(patience::wait_for_another())).map_err(failed)?;
+    // SQLite plans a statement anew for each value that its plan may depend on. Our plans depend on
+    // none, and each read and append compares a position, so it would plan each of them.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
     // A file from another machine must not run code through its schema, and a damaged page must be
     // detected before its content is used.
     connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;

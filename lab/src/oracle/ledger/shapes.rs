@@ -58,10 +58,7 @@ impl<'a> Projection<'a> {
             current_work_item: current.map(told),
             current_work_item_scheduling_state: current
                 .map(|item| readiness::standing(state, item).state),
-            queued_runnable_work_items: readiness::queued_runnable(state)
-                .into_iter()
-                .map(told)
-                .collect(),
+            queued_runnable_work_items: readiness::queued_runnable(state).map(told).collect(),
             queued_work_items: scalars.queued_work_items,
             pending_wake_hint: scalars.pending_wake_hint,
             active_waiting_intents: scalars.active_waiting_intents,
