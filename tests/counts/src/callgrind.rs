@@ -11,17 +11,23 @@ use wakeful_counts::record::Counts;
 /// The files that Callgrind writes are named like this, and then numbered.
 const OUT: &str = "callgrind";
 
+/// The name of this program while it is counted.
+const PROGRAM: &str = "counts";
+
 /// Plays every path on the ledgers in this folder.
 pub(crate) fn count(folder: &Path) -> io::Result<Counts> {
-    let program = std::env::current_exe()?;
+    // Under one name and without an environment: the heap begins with both, and where it begins
+    // decides whether a text grows in its place.
+    fs::copy(std::env::current_exe()?, folder.join(PROGRAM))?;
     let played = Command::new("valgrind")
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         // Until a path begins, Callgrind only translates, which is ten times faster.
         .args(["--quiet", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no"])
         .arg("--toggle-collect=counts::callgrind::counted*")
-        .arg(format!("--callgrind-out-file={}", folder.join(OUT).display()))
-        .arg(program)
-        .arg("play")
-        .arg(folder)
+        .arg(format!("--callgrind-out-file={OUT}"))
+        .args([&format!("./{PROGRAM}"), "play", "."])
         .stderr(process::Stdio::inherit())
         .output()
         .map_err(|why| io::Error::other(format!("valgrind does not start: {why}")))?;
