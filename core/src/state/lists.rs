@@ -1,5 +1,7 @@
 //! Keeps the index up to date, and looks things up in it.
 
+use alloc::vec::Vec;
+
 use crate::{
     id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WorkItemId},
     record::{
@@ -30,7 +32,6 @@ use crate::{
     },
     time::Timestamp,
 };
-use alloc::vec::Vec;
 use wakeful_json::sort::sort_by;
 
 /// What a list names, in its order. One type for all readings, so that their code is compiled once.
@@ -292,10 +293,10 @@ impl State {
             self.list(Subject::new(ITEM, item.as_str()));
             self.list_system_waits_of(&item);
         }
-        // What is due by now moves to the list of what is due.
+        // What is due by now moves to the list of what is due. Its item is listed as before.
         for later in [List::Resting, List::LaterTicks] {
             while let Some(subject) = self.index.until(later, self.at).next().cloned() {
-                self.list(subject);
+                self.list_alone(subject);
             }
         }
     }
@@ -334,7 +335,7 @@ impl State {
         let system: Vec<_> =
             self.waiting.conditions.values().filter(is_system).map(subject).collect();
         for subject in system {
-            self.list_system_wait(subject);
+            self.list_alone(subject);
         }
     }
 
@@ -352,12 +353,12 @@ impl State {
         let waits: Vec<_> =
             self.waits_of_kind(item, WaitConditionKind::System).map(subject).collect();
         for subject in waits {
-            self.list_system_wait(subject);
+            self.list_alone(subject);
         }
     }
 
-    /// Lists a system wait whose item is listed already.
-    fn list_system_wait(&mut self, subject: Subject) {
+    /// Lists a subject whose item is listed already, or needs no change.
+    fn list_alone(&mut self, subject: Subject) {
         let standing = self.standing(&subject);
         self.index.set(subject, standing);
     }

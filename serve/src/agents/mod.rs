@@ -434,7 +434,13 @@ impl Agents {
                     steps = taken;
                     self.agenda.set(cell.number, cell.brief().next_wake);
                 }
-                _ => self.is_due(cell),
+                driven => {
+                    if driven.is_err() {
+                        // A batch may have been stored although its append failed.
+                        inner.version = None;
+                    }
+                    self.is_due(cell);
+                }
             }
         } else {
             self.settle(cell, inner, &said);

@@ -43,71 +43,63 @@ fn part(commit: &str, figures: &[Figure]) -> String {
 
 /// What people ask first.
 fn answers(figures: &[Figure]) -> String {
-    let find = |name: &str| figures.iter().find(|figure| figure.name.starts_with(name));
-    let cost = |name: &str| find(name).map(|figure| (figure.unit.tell(figure.cost), figure.cost));
-    let base = |name: &str| find(name).map(|figure| (figure.unit.tell(figure.base), figure.base));
-    let mut lines = String::from("| what people ask | answer |\n|---|---|\n");
-    let mut say = |asked: &str, answer: Option<String>| {
-        if let Some(answer) = answer {
-            let _ = writeln!(lines, "| {asked} | {answer} |");
-        }
-    };
-    let many = |bytes: f64| format!("{:.0}", 1e9 / bytes);
-    say(
-        "How many agents fit into a gigabyte?",
-        find("memory of one of").map(|figure| {
-            format!(
-                "{} natively, {} in the sandbox: an agent has {} and {}",
-                many(figure.base),
-                many(figure.cost),
-                figure.unit.tell(figure.base),
-                figure.unit.tell(figure.cost)
-            )
-        }),
-    );
-    say(
-        "How many turns does a core schedule in a second?",
-        base("full step in wasmtime, with fuel").zip(cost("full step in wasmtime, with fuel")).map(
-            |((native, nanos), (fuelled, fuelled_nanos))| {
+    let find = |part: &str| figures.iter().find(|figure| figure.name.contains(part));
+    let cost = |figure: &Figure| figure.unit.tell(figure.cost);
+    let base = |figure: &Figure| figure.unit.tell(figure.base);
+    let worst = figures
+        .iter()
+        .filter(|figure| {
+            ["full step after", "full step beside"].iter().any(|name| figure.name.starts_with(name))
+        })
+        .max_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let answers = [
+        (
+            "How many agents fit into a gigabyte?",
+            find("sandboxed agents").map(|it| {
                 format!(
-                    "{:.0} natively, {:.0} in the sandbox: a full step takes {native} and {fuelled}",
-                    1e9 / nanos,
-                    1e9 / fuelled_nanos
+                    "{:.0} natively, {:.0} in the sandbox: an agent has {} and {}",
+                    1e9 / it.base,
+                    1e9 / it.cost,
+                    base(it),
+                    cost(it)
                 )
-            },
+            }),
         ),
-    );
-    say("What does a turn add to a ledger?", Some("ten entries in four batches, 4 kB".to_owned()));
-    say(
-        "What does a durable fact wait for?",
-        cost("durable fact on SQLite").zip(base("durable fact on SQLite")).map(
-            |((fact, _), (bare, _))| {
-                format!("{fact} on SQLite, where a bare append and fsync takes {bare}")
-            },
+        (
+            "How many turns does a core schedule in a second?",
+            find("full step in wasmtime, with fuel").map(|it| {
+                format!(
+                    "{:.0} natively, {:.0} in the sandbox: a full step takes {} and {}",
+                    1e9 / it.base,
+                    1e9 / it.cost,
+                    base(it),
+                    cost(it)
+                )
+            }),
         ),
-    );
-    say(
-        "Does it get slower with age, or with what waits?",
-        find("full step after").zip(find("full step beside")).map(|_| {
-            let worst = figures
-                .iter()
-                .filter(|figure| figure.name.starts_with("full step after") || figure.name.starts_with("full step beside"))
-                .map(|figure| figure.ratio)
-                .fold(0.0, f64::max);
-            format!("no: after a million entries, or beside 100,000 items, a full step takes at most {worst:.2} times as long")
-        }),
-    );
-    say(
-        "How long does it take to open a ledger of a million entries?",
-        find("open 1").map(|figure| {
-            let resumed = find_resumed(figures);
-            format!("{} without a snapshot{resumed}", figure.unit.tell(figure.cost))
-        }),
-    );
+        (
+            "What does a durable fact wait for?",
+            find("durable fact on SQLite").map(|it| {
+                format!("{} on SQLite, where a bare append and fsync takes {}", cost(it), base(it))
+            }),
+        ),
+        (
+            "Does it get slower with age, or with what waits?",
+            worst.map(|it| {
+                format!("at most {:.2} times: {}, {}", it.ratio, it.name, it.compared_with)
+            }),
+        ),
+        (
+            "How long does it take to open a ledger of a million entries?",
+            find("fold and verify all").zip(find("from snapshot")).map(|(all, resumed)| {
+                format!("{} without a snapshot, {} from one", cost(all), cost(resumed))
+            }),
+        ),
+    ];
+    let mut lines = String::from("| what people ask | answer |\n|---|---|\n");
+    for (asked, answer) in answers {
+        let _ =
+            writeln!(lines, "| {asked} | {} |", answer.unwrap_or_else(|| "not measured".into()));
+    }
     lines
-}
-
-fn find_resumed(figures: &[Figure]) -> String {
-    let resumed = figures.iter().find(|figure| figure.name.contains("from snapshot"));
-    resumed.map_or(String::new(), |figure| format!(", {} from one", figure.unit.tell(figure.cost)))
 }

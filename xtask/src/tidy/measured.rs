@@ -52,3 +52,16 @@ fn commits_since(commit: &str) -> Option<usize> {
         .ok()?;
     String::from_utf8(counted.stdout).ok()?.trim().parse().ok().filter(|_| counted.status.success())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_names_no_commit_is_found() {
+        let found = |text: &str| check(&Tree::from_files(&[(PAGE, text)]));
+        assert_eq!(found("# What things cost").len(), 1);
+        assert!(found(&format!("{SAYS}HEAD`, whole.")).is_empty(), "nothing changed since");
+        assert_eq!(commits_since("no-such-commit"), None);
+    }
+}
