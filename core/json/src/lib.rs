@@ -44,7 +44,7 @@ pub use self::{
     fields::{Fields, Shape},
     map::Map,
     readable::{Readable, deserialize},
-    reader::Value,
+    reader::{Reader, Value},
     strict::Origin,
 };
 
@@ -284,11 +284,6 @@ pub fn read_from<T: Readable>(origin: Origin, text: &str) -> Result<T, JsonError
 /// As [`read`].
 pub fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     reader::read(text, Origin::STORED, how)
-}
-
-/// As [`read_by`], for a text that is known to be JSON: it is not scanned first.
-pub fn read_scanned_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    reader::read_scanned(text, how)
 }
 
 /// Writes the canonical text of a typed value: fields in the order of their type, no white space.

@@ -22,9 +22,9 @@ use core::{
 };
 
 use super::{
-    JsonError, RawJson, Readable, cut,
+    JsonError, Part, RawJson, Readable, cut,
     fields::Shape,
-    scan::{self, Member, Syntax},
+    scan::{self, Member, Members, Nests, Syntax},
     strict::{MOST_UNKNOWN, Met, Origin, Unknown, unknown},
 };
 
@@ -34,22 +34,18 @@ pub(super) fn read<T>(
     origin: Origin,
     how: fn(&Value<'_>) -> T,
 ) -> Result<T, JsonError> {
-    let reader = Reader::over(text, origin);
-    let value = how(&reader.root());
-    reader.done().map(|()| value)
+    Reader::scanned(text, origin).whole(how)
 }
 
 /// As [`read`], for a text that is known to be JSON without space around it: it was scanned before,
 /// or written here.
 pub(super) fn read_scanned<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
-    let reader = Reader::over(text, Origin::STORED);
-    let value = how(&reader.scanned(0..text.len()));
-    reader.done().map(|()| value)
+    Reader::over(text, Origin::STORED).whole(how)
 }
 
 /// The value of `name`, if the text is an object that has it.
 pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
-    let reader = Reader::over(text, Origin::STORED);
+    let reader = Reader::scanned(text, Origin::STORED);
     let root = reader.root();
     let members = root.members("an object");
     // Of two equal keys the last one counts, as in a map.
@@ -58,9 +54,12 @@ pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
     reader.done().is_ok().then_some(found)
 }
 
-/// A text that is being read.
-struct Reader<'a> {
-    whole: &'a str,
+/// A text that is being read. It is scanned once, and then its parts are read.
+pub struct Reader<'a> {
+    text: &'a str,
+    /// The one value in it; `None` if it is not JSON.
+    value: Option<Range<usize>>,
+    nests: Nests,
     origin: Origin,
     /// The members that were looked for in a strict text.
     // One object can be read as several types: its tag, what the tag names, and what they share. So
@@ -83,34 +82,71 @@ pub(super) struct Fault {
 }
 
 impl<'a> Reader<'a> {
-    fn over(whole: &'a str, origin: Origin) -> Self {
-        Self { whole, origin, met: RefCell::default(), fault: Cell::new(None) }
+    /// A text that a ledger or another store gave back.
+    #[must_use]
+    pub fn stored(text: &'a str) -> Self {
+        Self::scanned(text, Origin::STORED)
     }
 
-    /// The whole text as a value; blank if it is not JSON.
+    /// A text that is known to be one value, without space around it.
+    fn over(text: &'a str, origin: Origin) -> Self {
+        Self {
+            text,
+            value: Some(0..text.len()),
+            nests: Nests::default(),
+            origin,
+            met: RefCell::default(),
+            fault: Cell::new(None),
+        }
+    }
+
     #[inline(never)]
-    fn root(&'a self) -> Value<'a> {
-        match scan::value(self.whole) {
-            Ok(place) => self.scanned(place),
+    fn scanned(text: &'a str, origin: Origin) -> Self {
+        match scan::value(text) {
+            Ok((value, nests)) => Self { value: Some(value), nests, ..Self::over(text, origin) },
             Err(Syntax { message, at }) => {
-                self.fault.set(Some(Box::new(Fault {
-                    message: message.to_string(),
-                    path: String::new(),
-                    at,
-                    // No other part was read, so nothing can show before this.
-                    shows: 0,
-                })));
-                Value { form: Form::Blank, ..self.scanned(0..0) }
+                // No other part is read, so nothing can show before this.
+                let fault =
+                    Fault { message: message.to_string(), path: String::new(), at, shows: 0 };
+                let fault = Cell::new(Some(Box::new(fault)));
+                Self { value: None, fault, ..Self::over(text, origin) }
             }
         }
     }
 
+    /// Reads the value of the whole text.
+    ///
+    /// # Errors
+    /// If the text is not JSON or not of that type.
+    pub fn whole<T>(&self, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+        let value = how(&self.root());
+        self.done().map(|()| value)
+    }
+
+    /// Reads a part of the text, which [`Part`] found in it. Errors name their place in the whole
+    /// text.
+    ///
+    /// # Errors
+    /// If the part is not of that type.
+    pub fn part<T>(&self, part: Part, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+        let value = how(&self.at(part.0));
+        self.done().map(|()| value)
+    }
+
+    /// The whole text as a value; blank if it is not JSON.
+    fn root(&self) -> Value<'_> {
+        match &self.value {
+            Some(place) => self.at(place.clone()),
+            None => Value { form: Form::Blank, ..self.at(0..0) },
+        }
+    }
+
     /// A part of the text that is known to be a value.
-    fn scanned(&'a self, place: Range<usize>) -> Value<'a> {
+    fn at(&self, place: Range<usize>) -> Value<'_> {
         let at = place.start;
         Value {
             reader: self,
-            raw: cut(self.whole, place),
+            raw: cut(self.text, place),
             at,
             form: Form::Json,
             step: Step::Root,
@@ -124,7 +160,7 @@ impl<'a> Reader<'a> {
         let unknown = self.met.take().first_unknown();
         let faults = found.into_iter().chain(unknown);
         let Some(fault) = faults.min_by_key(|fault| fault.shows) else { return Ok(()) };
-        let before = cut(self.whole, ..fault.at);
+        let before = cut(self.text, ..fault.at);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.matches('\n').count() as u64 + 1;
         Err(JsonError {
@@ -397,16 +433,17 @@ impl<'a> Value<'a> {
         meant
     }
 
+    fn parts(&self) -> Members<'a> {
+        Members::new(self.raw, &self.reader.nests, self.at)
+    }
+
     /// The items of an array.
     #[must_use]
     #[inline(never)]
     pub(super) fn items(&self, expected: &str) -> Items<'_> {
         let mut members = Vec::new();
         if self.is_array() {
-            members = scan::members(self.raw)
-                .into_iter()
-                .map(|member| cut(self.raw, member.value))
-                .collect();
+            members = self.parts().map(|member| cut(self.raw, member.value)).collect();
         } else {
             self.has_wrong_type(expected);
         }
@@ -433,9 +470,10 @@ impl<'a> Value<'a> {
     #[must_use]
     #[inline(never)]
     pub(super) fn members(&self, expected: &str) -> Entries<'_> {
-        let mut members = Vec::new();
+        // Few objects have more, and to grow costs as much as to read two of them.
+        let mut members = Vec::with_capacity(8);
         if self.is_object() {
-            for Member { key, value } in scan::members(self.raw) {
+            for Member { key, value } in self.parts() {
                 match scan::string(cut(self.raw, key.clone())) {
                     Ok(name) => members.push((name, cut(self.raw, value))),
                     Err(why) => self.breaks(self.at + key.start + why.at, why.message),
@@ -478,7 +516,7 @@ impl<'a> Items<'a> {
     #[inline(never)]
     pub(super) fn next(&mut self) -> Option<Value<'a>> {
         let raw = *self.members.get(self.read)?;
-        let at = begins(self.array.reader.whole, raw);
+        let at = begins(self.array.reader.text, raw);
         self.read += 1;
         Some(Value {
             raw,
@@ -521,7 +559,7 @@ impl<'a> Entries<'a> {
     /// place, so its object's place is returned.
     pub(super) fn key_at(&self, index: usize) -> usize {
         match &self.members[index].0 {
-            Cow::Borrowed(text) => begins(self.object.reader.whole, text).saturating_sub(1),
+            Cow::Borrowed(text) => begins(self.object.reader.text, text).saturating_sub(1),
             Cow::Owned(_) => self.object.at,
         }
     }
@@ -547,7 +585,7 @@ impl<'a> Entries<'a> {
             return;
         }
         let (name, raw) = &self.members[index];
-        let value = begins(reader.whole, raw);
+        let value = begins(reader.text, raw);
         let mut met = reader.met.borrow_mut();
         if is_known {
             met.known.push(value);
@@ -560,7 +598,7 @@ impl<'a> Entries<'a> {
 
     pub(super) fn value(&self, index: usize) -> Value<'_> {
         let (key, raw) = &self.members[index];
-        let at = begins(self.object.reader.whole, raw);
+        let at = begins(self.object.reader.text, raw);
         Value {
             raw,
             at,

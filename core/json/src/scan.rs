@@ -22,41 +22,81 @@ pub(super) struct Member {
     pub(super) value: Range<usize>,
 }
 
-/// The byte range of the one value in a text.
-pub(super) fn value(text: &str) -> Result<Range<usize>, Syntax> {
+/// The byte range of the one value in a text, and where its objects and arrays are.
+pub(super) fn value(text: &str) -> Result<(Range<usize>, Nests), Syntax> {
     let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
+    let mut nests = Nests::default();
     scanner.next_token();
     let start = scanner.at;
-    let end = scanner.value().map(|()| scanner.at);
+    let end = scanner.value(&mut nests).map(|()| scanner.at);
     let done = end.and_then(|end| match scanner.next_token() {
-        None => Ok(start..end),
+        None => Ok((start..end, nests)),
         Some(_) => Err(scanner.at_next("trailing characters")),
     });
     done.map_err(|why| why.on_char(text))
 }
 
+/// Where the objects and arrays of a text begin and end, in the order in which they begin. So a
+/// reader of one of them steps over those inside it, and each byte is looked at twice, however deep
+/// it is.
+#[derive(Default)]
+pub(super) struct Nests(Vec<(usize, usize)>);
+
+/// The most objects and arrays that are noted: a megabyte, however long the text is. A reader scans
+/// over those after them.
+const MOST_NESTS: usize = 1 << 16;
+
+impl Nests {
+    /// The end of the object or array that begins at this byte, if it was noted.
+    fn end(&self, start: usize) -> Option<usize> {
+        let place = self.0.binary_search_by_key(&start, |(start, _)| *start).ok()?;
+        Some(self.0[place].1)
+    }
+}
+
 /// The members of an object or array that is known to be JSON.
-pub(super) fn members(raw: &str) -> Vec<Member> {
-    let mut scanner = Scanner { text: raw.as_bytes(), at: 1 };
-    let is_object = raw.starts_with('{');
-    let mut members = Vec::new();
-    while let Some(first) = scanner.next_token() {
-        // The text is known to be JSON, so what separates the parts needs no check.
-        if matches!(first, b',' | b':' | b']' | b'}') {
+pub(super) struct Members<'a> {
+    scanner: Scanner<'a>,
+    nests: &'a Nests,
+    /// The byte of the whole text at which the object or array begins.
+    begins: usize,
+}
+
+impl<'a> Members<'a> {
+    /// The members of `raw`, which begins at this byte of the text of the nests.
+    pub(super) fn new(raw: &'a str, nests: &'a Nests, begins: usize) -> Self {
+        Self { scanner: Scanner { text: raw.as_bytes(), at: 1 }, nests, begins }
+    }
+
+    /// The next value or key. What separates them needs no check, as the text is known to be JSON.
+    fn part(&mut self) -> Option<Range<usize>> {
+        let scanner = &mut self.scanner;
+        while let b',' | b':' | b']' | b'}' = scanner.next_token()? {
             scanner.at += 1;
-            continue;
         }
-        let part = scanner.part();
-        if is_object {
-            while scanner.next_token() == Some(b':') {
-                scanner.at += 1;
-            }
-            members.push(Member { key: part, value: scanner.part() });
+        let start = scanner.at;
+        if matches!(scanner.text[start], b'[' | b'{')
+            && let Some(end) = self.nests.end(self.begins + start)
+        {
+            scanner.at = end - self.begins;
+            return Some(start..scanner.at);
+        }
+        Some(scanner.part())
+    }
+}
+
+impl Iterator for Members<'_> {
+    type Item = Member;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<Member> {
+        let part = self.part()?;
+        if self.scanner.text[0] == b'{' {
+            Some(Member { key: part, value: self.part()? })
         } else {
-            members.push(Member { key: 0..0, value: part });
+            Some(Member { key: 0..0, value: part })
         }
     }
-    members
 }
 
 /// The content of a string that is known to be JSON, given with its quotes. The only error left is
@@ -144,10 +184,9 @@ impl Scanner<'_> {
         Scanner { text: self.text, at: self.text.len().min(self.at + 1) }.at_last(message)
     }
 
-    /// The byte range of the next value, which is known to be JSON. It ends with the bracket or
-    /// quote that closes it, or before the byte that ends a number or word.
+    /// The byte range of the value that begins here, which is known to be JSON. It ends with the
+    /// bracket or quote that closes it, or before the byte that ends a number or word.
     fn part(&mut self) -> Range<usize> {
-        self.next_token();
         let start = self.at;
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
@@ -178,8 +217,11 @@ impl Scanner<'_> {
     }
 
     /// Skips one value, without recursion: open brackets are on a stack of their own.
-    fn value(&mut self) -> Result<(), Syntax> {
+    fn value(&mut self, nests: &mut Nests) -> Result<(), Syntax> {
         let mut open = Vec::new();
+        // The places of those open brackets that are noted. They are the outer ones, because they
+        // were opened before those that are not.
+        let mut noted = Vec::new();
         loop {
             let mut is_first = false;
             match self.next_token() {
@@ -190,6 +232,10 @@ impl Scanner<'_> {
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 Some(b'"') => self.text()?,
                 Some(bracket @ (b'[' | b'{')) => {
+                    if nests.0.len() < MOST_NESTS {
+                        noted.push(nests.0.len());
+                        nests.0.push((self.at, 0));
+                    }
                     self.at += 1;
                     open.push(bracket);
                     is_first = true;
@@ -225,6 +271,11 @@ impl Scanner<'_> {
                 }
                 self.at += 1;
                 open.pop();
+                if open.len() < noted.len()
+                    && let Some(place) = noted.pop()
+                {
+                    nests.0[place].1 = self.at;
+                }
                 is_first = false;
             }
             if open.last() == Some(&b'{') {

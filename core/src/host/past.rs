@@ -61,12 +61,11 @@ pub struct Past {
     kept: Map<Seq, State>,
     /// The entry that was asked for last. The next question is likely near it.
     near: Seq,
-    /// The machine of the last answer. It is in a box, as those below.
-    asked: Option<Box<Machine>>,
+    /// The machine of the last answer.
+    asked: Option<Machine>,
     /// The machines after the last entries of the newest histories: of the ledger's own edition,
-    /// and of a supposed one. A comparison of both asks in turns. They are in boxes, because most
-    /// loops never ask, and a loop is moved while it is opened.
-    stands: [Option<Box<Machine>>; 2],
+    /// and of a supposed one. A comparison of both asks in turns.
+    stands: [Option<Machine>; 2],
     /// The watch of the ledger's own history.
     watch: Option<Box<Watch>>,
 }
@@ -86,9 +85,9 @@ impl Past {
         let kept = self.kept.at_or_before(&asked).map_or(Seq::default(), |(seq, _)| *seq);
         let last = self.asked.take();
         let goes_on = last.filter(|machine| (kept..=asked).contains(&machine.head().seq));
-        let machine = goes_on.map_or_else(|| self.nearest(options, asked), |machine| *machine);
+        let machine = goes_on.unwrap_or_else(|| self.nearest(options, asked));
         let machine = self.walk(machine, ledger, asked..=asked, &mut Nobody)?;
-        Ok(self.asked.insert(Box::new(machine)))
+        Ok(self.asked.insert(machine))
     }
 
     /// The decisions after these entries, each at the entry's instant and the loop's next boundary;
@@ -120,9 +119,9 @@ impl Past {
             let kept = self.watch.take().filter(|_| stood.is_some());
             watch = Some(kept.unwrap_or_default());
         }
-        let machine = stood.map_or_else(|| self.nearest(options, before), |machine| *machine);
+        let machine = stood.unwrap_or_else(|| self.nearest(options, before));
         let mut pass = Pass { decisions: Vec::new(), edition, watch };
-        self.stands[which] = Some(Box::new(self.walk(machine, ledger, entries, &mut pass)?));
+        self.stands[which] = Some(self.walk(machine, ledger, entries, &mut pass)?);
         let oddities = pass.watch.as_mut().map_or_else(Vec::new, |watch| watch.take());
         if pass.watch.is_some() {
             self.watch = pass.watch;

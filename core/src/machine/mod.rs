@@ -18,6 +18,7 @@ mod error;
 pub mod import;
 
 use alloc::{
+    boxed::Box,
     string::{String, ToString},
     vec::Vec,
 };
@@ -125,7 +126,9 @@ struct Doubtful {
 /// The scheduler of one agent.
 pub struct Machine {
     options: Options,
-    state: State,
+    /// In the heap, because it is large and a machine is passed on by value: on the stack each
+    /// frame on the way would have room for it.
+    state: Box<State>,
     open: Option<Open>,
     doubtful: Vec<Doubtful>,
     /// Effects of doubtful batches that turned out to be stored.
@@ -137,13 +140,7 @@ impl Machine {
     /// commit the proposal of [`Machine::begin`], if there is one.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self {
-            options,
-            state: State::default(),
-            open: None,
-            doubtful: Vec::new(),
-            found: Vec::new(),
-        }
+        Self { options, state: Box::default(), open: None, doubtful: Vec::new(), found: Vec::new() }
     }
 
     /// A machine that continues from a stored snapshot. Check the entry at [`Machine::head`] with
@@ -163,7 +160,7 @@ impl Machine {
     /// fold.
     #[must_use]
     pub fn standing(options: Options, state: State) -> Self {
-        Self { state, ..Self::new(options) }
+        Self { state: Box::new(state), ..Self::new(options) }
     }
 
     /// The options with which the machine was made.

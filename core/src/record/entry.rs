@@ -2,7 +2,6 @@
 //! 3.1, 3.4).
 
 use alloc::{string::String, vec::Vec};
-use core::ops::Range;
 
 use serde::Serialize;
 
@@ -168,7 +167,9 @@ impl EntryBytes {
         let (canonical, chain) = self
             .split()
             .ok_or_else(|| malformed(JsonError::at_field("chain", "missing chain at the end")))?;
-        let stored: Stored = json::read(&canonical).map_err(malformed)?;
+        // One reader for both, because scanning is much of what opening a ledger costs.
+        let reader = json::Reader::stored(&canonical);
+        let stored = reader.whole(Stored::read).map_err(malformed)?;
         // Before the chain is checked: a missing entry breaks the chain too, and this error names
         // the cause.
         if stored.seq != expected {
@@ -178,12 +179,7 @@ impl EntryBytes {
             return Err(EntryError::BrokenChain { seq: expected });
         }
         // Hashed first: the record is read only when its bytes are known to be right.
-        let Part(Range { start, end }) = stored.record;
-        // Not scanned again: scanning is much of what opening a ledger costs.
-        let record =
-            json::read_scanned_by(json::cut(&canonical, start..end), Record::way(stored.class));
-        // The error counts from the start of the record, but people see the whole line.
-        let record = record.map_err(|why| malformed(why.shifted(start)))?;
+        let record = reader.part(stored.record, Record::way(stored.class)).map_err(malformed)?;
         Ok(Entry { seq: stored.seq, at: stored.at, record, chain })
     }
 }

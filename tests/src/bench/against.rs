@@ -27,7 +27,7 @@ pub fn compare(commit: &str, groups: &[&Group], depth: Depth) -> io::Result<Vec<
             now = least(now, group.measure(depth));
         }
         all.extend(now.into_iter().map(|now| {
-            let before = before.iter().find(|before| before.name == now.name).cloned();
+            let before = before.iter().find(|before| before.is_same(&now)).cloned();
             Compared { before, now }
         }));
     }
@@ -69,7 +69,7 @@ pub fn table(all: &[Compared]) -> String {
 /// Of two measurements of the same figures, the least cost of each side.
 fn least(before: Vec<Figure>, new: Vec<Figure>) -> Vec<Figure> {
     new.into_iter()
-        .map(|new| match before.iter().find(|before| before.name == new.name) {
+        .map(|new| match before.iter().find(|before| before.is_same(&new)) {
             Some(old) => {
                 let (cost, base) = (new.cost.min(old.cost), new.base.min(old.base));
                 Figure { cost, base, ratio: cost / base, ..new }

@@ -119,6 +119,11 @@ impl Figure {
         Self { goal: Some(goal), ..self }
     }
 
+    /// Whether both measure the same thing beside the same.
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.name, &self.compared_with) == (&other.name, &other.compared_with)
+    }
+
     /// Its cells in a table: what, cost, compared with what, its cost, ratio, goal.
     fn row(&self) -> [String; 6] {
         let goal = self.goal.map_or(String::new(), |goal| {

@@ -31,6 +31,13 @@ impl Order {
     /// `Ok` with the place of the slot that compares equal, or `Err` with the place to insert it.
     #[inline(never)]
     pub(super) fn find(&self, compare: &dyn Fn(u32) -> Ordering) -> Result<Spot, Spot> {
+        // Most keys arrive in ascending order, and those of a snapshot all do.
+        let last = self.chunks.last().and_then(|chunk| Some((chunk.len(), *chunk.last()?)));
+        if let Some((at, slot)) = last
+            && compare(slot).is_lt()
+        {
+            return Err(Spot { chunk: self.chunks.len() - 1, at });
+        }
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
         // A slot before all others belongs into the first chunk.
         let chunk = after.saturating_sub(1);
