@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use wakeful_core::{
     host::{Clock, LedgerError, Receipt, Scheduler, SchedulerError, StepReport},
     id::{AgentId, ExternalTriggerId},
-    machine::Options,
+    machine::{OpenError, Options},
     record::chain::Head,
     time::Timestamp,
 };
@@ -389,7 +389,7 @@ impl Agents {
     }
 
     /// Proposes a fact, and decides what follows from it if this server drives the agent and
-    /// `decides` is set. Without it, a worker decides a little later.
+    /// `decides` is set, or if that costs no second sync. Otherwise a worker decides a little later.
     /// What is said to an agent of another server waits in the store, or is refused with the
     /// server's address.
     pub(crate) fn say(
@@ -416,16 +416,34 @@ impl Agents {
         let _place = cell.queue(self.limits.queue_per_agent)?;
         let mut inner = cell.inner();
         let inner = &mut *inner;
+        let is_elsewhere = cell.turns() == Some(Turns::Elsewhere);
+        if is_elsewhere && matches!(inner.owned, Some(Own::Sqlite(_))) {
+            let said = self.say_and_decide(cell, inner, fact);
+            self.settle(cell, inner, &said);
+            if let Some((receipt, decided)) = said? {
+                match decided {
+                    Ok(_) => self.agenda.set(cell.number, cell.brief().next_wake),
+                    // What fails now is decided by a worker: the fact itself is recorded.
+                    Err(_) => self.is_due(cell),
+                }
+                return Ok(Said { receipt, steps: decided.unwrap_or_default() });
+            }
+        }
         let said = self.resident(cell, inner).and_then(|()| {
-            self.catch_up(cell, inner)?;
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
             let began = Instant::now();
-            let said = said(scheduler, fact);
+            let mut became = said(scheduler, fact);
+            if became.as_ref().is_err_and(|why| Problem::from(why).blames_request())
+                && scheduler.catch_up()? > 0
+            {
+                // What was refused may be right after the entries of another writer.
+                became = said(scheduler, fact);
+            }
             self.metrics.appended(began.elapsed());
-            said
+            became
         });
         let mut steps = Vec::new();
-        if decides && said.is_ok() && cell.turns() == Some(Turns::Elsewhere) {
+        if decides && said.is_ok() && is_elsewhere {
             // What fails now is decided by a worker: the fact itself is recorded.
             let driven = self.drive(cell, inner, work::safe_point(fact));
             self.settle(cell, inner, &said);
@@ -450,6 +468,43 @@ impl Agents {
             }
         }
         Ok(Said { receipt: said?, steps })
+    }
+
+    /// Proposes a fact to an agent of a file that this server drives, and decides what follows from
+    /// it. Both are stored with one sync, before anybody learns of them. `None` if nothing was
+    /// stored, and what other processes have appended must be read first.
+    #[allow(clippy::type_complexity)]
+    fn say_and_decide(
+        &self,
+        cell: &Arc<Cell>,
+        inner: &mut Inner,
+        fact: &str,
+    ) -> Result<Option<(Receipt, Result<Vec<StepReport>, SchedulerError>)>, SchedulerError> {
+        self.resident(cell, inner)?;
+        let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
+        let (began, head) = (Instant::now(), scheduler.state().head().seq);
+        // The file is not asked whether another process was first: it says so when this is stored.
+        scheduler.ledger().hold();
+        let said = said(scheduler, fact);
+        let decided = match said {
+            Ok(_) => work::decide(scheduler, &mut inner.request, work::safe_point(fact)),
+            Err(_) => Ok(Vec::new()),
+        };
+        let stored = scheduler.ledger().store();
+        if let Err(why) = stored {
+            // What was decided is not so.
+            inner.scheduler = None;
+            inner.request = None;
+            cell.recent.clear();
+            return match why {
+                LedgerError::Conflict { found } if found > head => Ok(None),
+                LedgerError::Conflict { .. } => Err(OpenError::SetBack { head }.into()),
+                why => Err(why.into()),
+            };
+        }
+        self.metrics.appended(began.elapsed());
+        // What was refused may be right after the entries of another process.
+        Ok(said.ok().map(|receipt| (receipt, decided)))
     }
 
     /// Has the state of the agent in memory.

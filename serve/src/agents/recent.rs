@@ -79,11 +79,59 @@ pub(crate) struct Telling {
     /// The agent has this ledger in its state.
     cell: Weak<Cell>,
     withholds: bool,
+    /// What is to be stored at once; `None` if each batch is stored when it comes.
+    held: Option<Held>,
+}
+
+/// Batches that are not stored yet, and a snapshot that comes after them.
+#[derive(Default)]
+struct Held {
+    batches: Vec<(Head, Vec<EntryBytes>)>,
+    snapshot: Option<(Head, String)>,
 }
 
 impl Telling {
     pub(crate) fn new(ledger: StoreLedger, cell: &Arc<Cell>) -> Self {
-        Self { ledger, cell: Arc::downgrade(cell), withholds: false }
+        Self { ledger, cell: Arc::downgrade(cell), withholds: false, held: None }
+    }
+
+    /// From now on batches are held back, until [`Telling::store`] stores all of them with one
+    /// sync. Until then nobody may learn of them. Only a file can do so.
+    pub(crate) fn hold(&mut self) {
+        if let StoreLedger::Sqlite(_) = self.ledger {
+            self.held = Some(Held::default());
+        }
+    }
+
+    /// Stores what was held back, all or nothing. After an error its scheduler must be dropped,
+    /// because it is ahead of the ledger.
+    pub(crate) fn store(&mut self) -> Result<(), LedgerError> {
+        let Some(Held { batches, snapshot }) = self.held.take() else { return Ok(()) };
+        let StoreLedger::Sqlite(ledger) = &mut self.ledger else { return Ok(()) };
+        ledger.append_batches(&batches)?;
+        for (expected, batch) in &batches {
+            self.tell(expected, batch);
+        }
+        if let Some((head, text)) = snapshot {
+            // Nothing is lost without it: the next opening folds more.
+            let _ = self.ledger.store_snapshot(&head, &|| text.clone());
+        }
+        Ok(())
+    }
+
+    /// Tells the followers of the agent what was stored.
+    fn tell(&self, expected: &Head, batch: &[EntryBytes]) {
+        if let Some(cell) = self.cell.upgrade()
+            && !batch.is_empty()
+        {
+            cell.recent.push(expected.seq, batch);
+            let newest = Seq(expected.seq.0 + batch.len() as u64);
+            // The others hear of it when the call ends (`Agents::settle`): each of them is then
+            // woken once for a message and its decision.
+            if newest.0 - cell.head().0.min(newest.0) > ENTRIES as u64 / 2 {
+                cell.heard(newest);
+            }
+        }
     }
 
     /// Whether nothing is appended from now on: what would be is refused as if another writer had
@@ -103,22 +151,18 @@ impl Ledger for Telling {
         if self.withholds {
             return Err(LedgerError::Conflict { found: expected.seq });
         }
-        self.ledger.append(expected, batch)?;
-        if let Some(cell) = self.cell.upgrade()
-            && !batch.is_empty()
-        {
-            cell.recent.push(expected.seq, batch);
-            let newest = Seq(expected.seq.0 + batch.len() as u64);
-            // The others hear of it when the call ends (`Agents::settle`): each of them is then
-            // woken once for a message and its decision.
-            if newest.0 - cell.head().0.min(newest.0) > ENTRIES as u64 / 2 {
-                cell.heard(newest);
-            }
+        if let Some(held) = &mut self.held {
+            held.batches.push((*expected, batch.to_vec()));
+            return Ok(());
         }
+        self.ledger.append(expected, batch)?;
+        self.tell(expected, batch);
         Ok(())
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        // What is read on must be there.
+        self.store()?;
         self.ledger.read(after, limit)
     }
 
@@ -131,12 +175,27 @@ impl Ledger for Telling {
         head: &Head,
         write: &dyn Fn() -> String,
     ) -> Result<(), LedgerError> {
+        if let Some(held) = &mut self.held {
+            held.snapshot = Some((*head, write()));
+            return Ok(());
+        }
         self.ledger.store_snapshot(head, write)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use wakeful_core::{
+        id::AgentId,
+        record::{
+            Record,
+            control::{ControlRecord, Marker},
+            entry::seal_all,
+        },
+        time::Timestamp,
+    };
+    use wakeful_host::ledger::Store;
+
     use super::*;
 
     fn entries(texts: &[&str]) -> Vec<EntryBytes> {
@@ -173,5 +232,42 @@ mod tests {
         );
         recent.clear();
         assert_eq!(after(&recent, 13), None);
+    }
+
+    #[test]
+    fn what_is_held_back_is_stored_together_or_not_at_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(&folder.path().join("a.sqlite")).expect("a store");
+        let agent = AgentId::from("a");
+        let cell = Cell::new(0, agent.clone(), (Head::START, Head::START), None, Arc::default());
+        let cell = Arc::new(cell);
+        let marker = || Record::Control(ControlRecord::StartRequested(Marker {}));
+        let batch = |after: Head, count: usize| {
+            let records = (0..count).map(|_| marker()).collect();
+            let (entries, batch) = seal_all(after, Timestamp::from_nanos(0), records);
+            (entries[count - 1].head(), batch)
+        };
+        let (first, one) = batch(Head::START, 2);
+        let (second, two) = batch(first, 1);
+        let mut ledger = Telling::new(store.ledger(&agent), &cell);
+        ledger.hold();
+        ledger.append(&Head::START, &one).expect("it is held back");
+        ledger.append(&first, &two).expect("it is held back");
+        assert_eq!(store.ledger(&agent).head(), Ok(Head::START));
+        assert_eq!(after(&cell.recent, 0), None, "nobody learns of it");
+        ledger.store().expect("it is stored");
+        let stored = store.ledger(&agent).read_with_batches(Seq(0), 9).expect("entries");
+        let begins: Vec<_> = stored.iter().map(|(_, batch)| batch.0).collect();
+        assert_eq!(begins, [1, 1, 3], "each batch stays one");
+        assert_eq!(after(&cell.recent, 0).map(|it| it.len()), Some(3));
+
+        ledger.hold();
+        let (third, three) = batch(second, 1);
+        ledger.append(&second, &three).expect("it is held back");
+        ledger.append(&third, &batch(third, 1).1).expect("it is held back");
+        // Another process is first.
+        store.ledger(&agent).append(&second, &batch(second, 2).1).expect("it is stored");
+        assert_eq!(ledger.store(), Err(LedgerError::Conflict { found: Seq(5) }));
+        assert_eq!(store.ledger(&agent).head().map(|head| head.seq), Ok(Seq(5)));
     }
 }

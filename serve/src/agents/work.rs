@@ -6,14 +6,24 @@ use std::{
 };
 
 use super::{
-    Agents, Cell, Turns, agenda::Number, brief::Brief, cell::Inner, fleet::takes, insisted, said,
+    Agents, Cell, Turns,
+    agenda::Number,
+    brief::Brief,
+    cell::{Inner, Observed},
+    fleet::takes,
+    insisted, said,
 };
 use crate::problem::Problem;
 use wakeful_core::{
     fact::{Fact, turn::TurnAborted},
     host::{LedgerError, SchedulerError, StepReport},
     json::{self, RawJson},
-    record::{chain::Head, decision::Boundary, effect::Effect, turn::AbortReason},
+    record::{
+        chain::Head,
+        decision::Boundary,
+        effect::{Effect, TurnRequest},
+        turn::AbortReason,
+    },
 };
 
 /// The time until an agent is tried again that failed, or that another process drives, in
@@ -138,35 +148,7 @@ impl Agents {
         self.receive(cell, inner)?;
         self.catch_up(cell, inner)?;
         let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-        let control = scheduler.state().control();
-        if control.closing.is_some() || !scheduler.state().is_driven() {
-            said(scheduler, RESTARTED)?;
-        }
-        let state = scheduler.state();
-        if let (Some(_), Some(run)) = (&state.control().stopped, state.open_run()) {
-            // The answer to its next report tells its host.
-            let (run_id, reason) = (run.run_id.clone(), AbortReason::AgentStopped);
-            let aborted = Fact::TurnAborted(TurnAborted { run_id, reason, error: None });
-            said(scheduler, &json::write(&aborted))?;
-        }
-        let mut steps = Vec::new();
-        while let Some(boundary) = safe_point {
-            let state = scheduler.state();
-            let waiting = state.open_run().and(state.interjection()).map(|next| next.id.clone());
-            let Some(waiting) = waiting else { break };
-            steps.push(insisted(scheduler, |scheduler| scheduler.step(boundary))?);
-            // If it still waits, something came first that leaves no room for it, such as a stop.
-            if scheduler.state().interjection().is_some_and(|next| next.id == waiting) {
-                break;
-            }
-        }
-        steps.extend(insisted(scheduler, |scheduler| scheduler.run_until_rest())?);
-        for effect in steps.iter().flat_map(|step| &step.effects) {
-            if let Effect::StartTurn(request) = effect {
-                inner.request = Some(Box::new(request.clone()));
-            }
-        }
-        Ok(steps)
+        decide(scheduler, &mut inner.request, safe_point)
     }
 
     /// An agent failed: it is tried again later, and meanwhile those who ask are told why.
@@ -195,6 +177,44 @@ impl Agents {
         drop(inner);
         self.agenda.now(cell.number);
     }
+}
+
+/// Lets the scheduler of an agent decide until it rests or a run is open, as its driver. `request`
+/// becomes the turn that it starts.
+pub(super) fn decide(
+    scheduler: &mut Observed,
+    request: &mut Option<Box<TurnRequest>>,
+    safe_point: Option<Boundary>,
+) -> Result<Vec<StepReport>, SchedulerError> {
+    let control = scheduler.state().control();
+    if control.closing.is_some() || !scheduler.state().is_driven() {
+        said(scheduler, RESTARTED)?;
+    }
+    let state = scheduler.state();
+    if let (Some(_), Some(run)) = (&state.control().stopped, state.open_run()) {
+        // The answer to its next report tells its host.
+        let (run_id, reason) = (run.run_id.clone(), AbortReason::AgentStopped);
+        let aborted = Fact::TurnAborted(TurnAborted { run_id, reason, error: None });
+        said(scheduler, &json::write(&aborted))?;
+    }
+    let mut steps = Vec::new();
+    while let Some(boundary) = safe_point {
+        let state = scheduler.state();
+        let waiting = state.open_run().and(state.interjection()).map(|next| next.id.clone());
+        let Some(waiting) = waiting else { break };
+        steps.push(insisted(scheduler, |scheduler| scheduler.step(boundary))?);
+        // If it still waits, something came first that leaves no room for it, such as a stop.
+        if scheduler.state().interjection().is_some_and(|next| next.id == waiting) {
+            break;
+        }
+    }
+    steps.extend(insisted(scheduler, |scheduler| scheduler.run_until_rest())?);
+    for effect in steps.iter().flat_map(|step| &step.effects) {
+        if let Effect::StartTurn(asked) = effect {
+            *request = Some(Box::new(asked.clone()));
+        }
+    }
+    Ok(steps)
 }
 
 /// Whether the log has the problem of an agent: each kind once until the agent works again, but not

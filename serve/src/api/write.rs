@@ -257,7 +257,8 @@ impl Following {
 }
 
 pub(crate) fn fact(asked: &Asked) -> Result<Answer, Problem> {
-    let cell = asked.cell()?;
+    // Whether the agent goes on in another place, its store says when the fact is stored.
+    let cell = asked.agents.cell(&asked.agent())?;
     // The receipt of a fact says itself that its id has another content, and by which entry.
     Ok(answer(&asked.agents.say(&cell, asked.text()?, true)?))
 }

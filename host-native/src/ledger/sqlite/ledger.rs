@@ -123,9 +123,25 @@ impl SqliteLedger {
     }
 }
 
-impl Ledger for SqliteLedger {
-    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
-        let rows = rows(expected, batch)?;
+impl SqliteLedger {
+    /// Stores batches that follow each other, all or nothing, with one sync. Each has the head
+    /// after which it comes.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub fn append_batches(
+        &mut self,
+        batches: &[(Head, Vec<EntryBytes>)],
+    ) -> Result<(), LedgerError> {
+        let Some((expected, _)) = batches.first() else { return Ok(()) };
+        let mut all = Vec::new();
+        for (after, batch) in batches {
+            all.extend(rows(after, batch)?);
+        }
+        self.store(expected, all)
+    }
+
+    fn store(&mut self, expected: &Head, rows: Vec<Row>) -> Result<(), LedgerError> {
         let appended = self.file.append(&self.agent_id, expected, rows);
         match appended? {
             Appended::By(agent) => self.agent = agent,
@@ -133,6 +149,12 @@ impl Ledger for SqliteLedger {
             Appended::Ended(goes_on_in) => return Err(self.ended(Path::new(&goes_on_in)).into()),
         }
         Ok(())
+    }
+}
+
+impl Ledger for SqliteLedger {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.store(expected, rows(expected, batch)?)
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
