@@ -461,6 +461,10 @@ async fn blocking<T: Send + 'static>(
 
 /// The agent of the path.
 async fn cell(asked: &Arc<Asked>) -> Result<Arc<Cell>, Problem> {
+    // Of one that this server drives, the store knows nothing more.
+    if let Some(cell) = asked.agents.known(&asked.agent()).filter(|cell| cell.is_own()) {
+        return Ok(cell);
+    }
     let asked = Arc::clone(asked);
     blocking(move || asked.cell()).await
 }
@@ -509,7 +513,8 @@ async fn message(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Proble
 
 /// Answers the open turn, and waits for one if the client wants that.
 async fn turn(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> {
-    let until = time::Instant::now() + turns::patience(&asked)?.unwrap_or_default();
+    let patience = turns::patience(&asked)?.unwrap_or_default();
+    let until = time::Instant::now() + patience;
     let cell = cell(&asked).await?;
     let _follower = cell.follow();
     let mut stops = door.stops.clone();
@@ -517,7 +522,10 @@ async fn turn(door: &Arc<Door>, asked: Arc<Asked>) -> Result<Response, Problem> 
         let appended = cell.appended.notified();
         tokio::pin!(appended);
         appended.as_mut().enable();
-        let open = {
+        // One who waits is woken by each entry, and most open no turn.
+        let open = if !patience.is_zero() && cell.has_no_turn() {
+            None
+        } else {
             let _place = place(door).await?;
             let asked = Arc::clone(&asked);
             blocking(move || turns::open(&asked)).await?

@@ -9,8 +9,23 @@ use wakeful_core::{
     record::effect::{Effect, TurnRequest},
 };
 
-use super::{Agents, Cell, cell::Observed};
+use super::{Agents, Cell, Turns, cell::Observed};
 use crate::problem::Problem;
+
+impl Cell {
+    /// Whether no turn is open, as this process knows without asking the store. What another
+    /// process has appended a moment ago, the watch finds.
+    pub(crate) fn has_no_turn(&self) -> bool {
+        let is_driven = self.turns() == Some(Turns::Elsewhere) && self.is_own();
+        let brief = self.brief();
+        is_driven
+            && !self.has_mail.load(Ordering::Acquire)
+            && brief.is_read
+            && brief.problem.is_none()
+            && brief.head.seq == self.head()
+            && !brief.has_open_run
+    }
+}
 
 impl Agents {
     /// What a host needs to run the open turn; `None` if no turn is open. It is the same as the
