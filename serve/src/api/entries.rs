@@ -2,20 +2,18 @@
 //! bytes, so that a client can verify the chain and see that nothing is missing. A reader pulls
 //! from the store by its cursor: a slow one costs a cursor, and no memory.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{collections::VecDeque, fmt::Write as _, io, sync::Arc, time::Duration};
 
 use axum::{
-    http::StatusCode,
-    response::{
-        IntoResponse, Response,
-        sse::{Event, KeepAlive, Sse},
-    },
+    body::{Body, Bytes},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
 };
 use futures_util::stream;
 use schemars::JsonSchema;
 use tokio::{
     sync::{OwnedSemaphorePermit, watch},
-    task,
+    task, time,
 };
 use wakeful_core::{
     host::{Ledger, LedgerError},
@@ -35,6 +33,9 @@ pub(super) const PAGE: u32 = 256;
 
 /// The time after which a stream without entries says that it lives.
 pub(super) const ALIVE: Duration = Duration::from_secs(15);
+
+/// The bytes after which events are sent and no more are added.
+const FRAME_BYTES: usize = 64 << 10;
 
 /// The end of a stream.
 #[derive(JsonSchema)]
@@ -98,22 +99,21 @@ pub(crate) fn stream(
     let (after, read) = (Seq(after), first.into_iter().map(Arc::new).collect());
     let _follower = cell.follow();
     let reading = Reading { cell, _follower, ledger, after, read, until, stops, _place: place };
-    let events = stream::unfold(reading, next);
-    let mut response =
-        Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
-    // Proxies such as nginx would hold events back.
-    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
-    Ok(response)
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        // Proxies such as nginx would hold events back.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(stream::unfold(reading, next))).into_response())
 }
 
 /// What comes next. The error breaks the stream off, so that a client does not take what it has for
 /// the whole.
-async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
+async fn next(mut reading: Reading) -> Option<(io::Result<Bytes>, Reading)> {
     loop {
-        if let Some(entry) = reading.read.pop_front() {
-            reading.after = reading.after.next();
-            let event = Event::default().id(reading.after.to_string()).data(entry.as_str());
-            return Some((Ok(event), reading));
+        if !reading.read.is_empty() {
+            return Some((Ok(reading.events()), reading));
         }
         let cell = Arc::clone(&reading.cell);
         // Listen before looking, so that no entry comes between.
@@ -130,7 +130,9 @@ async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
         if has_all {
             let mut stops = reading.stops.clone();
             tokio::select! {
-                () = &mut appended => {}
+                waited = time::timeout(ALIVE, &mut appended) => if waited.is_err() {
+                    return Some((Ok(Bytes::from_static(b":\n\n")), reading));
+                },
                 _ = stops.changed() => return None,
             }
             continue;
@@ -157,9 +159,24 @@ async fn next(mut reading: Reading) -> Option<(io::Result<Event>, Reading)> {
 }
 
 impl Reading {
+    /// The events of what was read. They go to the connection in one piece, since each piece costs
+    /// more than an event.
+    fn events(&mut self) -> Bytes {
+        let mut events = String::new();
+        while let Some(entry) = self.read.pop_front() {
+            self.after = self.after.next();
+            // To write to a text cannot fail.
+            let _ = write!(events, "id: {}\ndata: {}\n\n", self.after, entry.as_str());
+            if events.len() >= FRAME_BYTES {
+                break;
+            }
+        }
+        events.into()
+    }
+
     /// The end of a stream that has not come to where it ends. One without such an end just stops:
     /// its clients connect again.
-    fn breaks_off(mut self, why: &str) -> Option<(io::Result<Event>, Self)> {
+    fn breaks_off(mut self, why: &str) -> Option<(io::Result<Bytes>, Self)> {
         self.until.take()?;
         Some((Err(io::Error::other(why)), self))
     }
