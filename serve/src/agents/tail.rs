@@ -4,6 +4,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, atomic::Ordering},
+    thread,
     time::Duration,
 };
 
@@ -25,6 +26,12 @@ use super::{Agents, Cell, agenda::Number};
 /// The most entries that are read of one agent before others have their turn.
 const PAGE: u32 = 256;
 
+/// The time in which changes gather before they are read: each wake costs more than an entry.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// The bytes at the beginning of an entry that say its class and the kind of an event.
+const BEGINNING: usize = 256;
+
 /// The longest wait, after which a reader sees that it ends.
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -39,16 +46,24 @@ pub(crate) enum Stop {
     Broken(#[from] EntryError),
 }
 
-/// Reads the next entries of an agent after a head, which moves on with each of them. Returns
-/// whether there may be more.
+/// Reads the next entries of an agent after a head, which moves on with each of them. Those whose
+/// text is not wanted are passed over, and neither parsed nor verified. Returns whether there may be
+/// more.
 pub(crate) fn read_on(
     agents: &Agents,
     cell: &Cell,
     head: &mut Head,
+    wants: impl Fn(&str) -> bool,
     mut each: impl FnMut(&Entry, &EntryBytes),
 ) -> Result<bool, Stop> {
     let page = page_after(agents, cell, head.seq, PAGE)?;
     for bytes in &page {
+        if !wants(bytes.as_str()) {
+            let seq = head.seq.next();
+            let chain = bytes.chain().ok_or(EntryError::BrokenChain { seq })?;
+            *head = Head { seq, chain };
+            continue;
+        }
         let entry = bytes.open(head)?;
         *head = entry.head();
         each(&entry, bytes);
@@ -81,11 +96,24 @@ pub(crate) fn head_at(ledger: &mut StoreLedger, seq: Seq) -> Result<Head, Stop> 
     })
 }
 
+/// Wants every entry.
+pub(crate) fn all(_text: &str) -> bool {
+    true
+}
+
+/// Whether an entry may be one that [`crate::metrics::Metrics::entry`] counts, by its text.
+fn counts(text: &str) -> bool {
+    let begins = text.get(..BEGINNING).unwrap_or(text);
+    [r#""class":"turns""#, r#""scheduler_decision""#, r#""provider_round_completed""#]
+        .iter()
+        .any(|mark| begins.contains(mark))
+}
+
 impl Agents {
     /// Counts what is new until the end.
     pub(super) fn tail(&self, heads: Vec<Head>) {
         let has_ended = |_| self.has_ended.load(Ordering::Acquire);
-        self.follow(heads, "counted", has_ended, |cell, entry| {
+        self.follow(heads, "counted", has_ended, counts, |cell, entry| {
             // Of a shared store, its server counts it.
             if self.has(cell) {
                 self.metrics.entry(&entry.record, cell.brief().model.as_deref());
@@ -102,6 +130,7 @@ impl Agents {
         heads: Vec<Head>,
         done: &str,
         ends: impl Fn(bool) -> bool,
+        wants: impl Fn(&str) -> bool,
         mut each: impl FnMut(&Cell, &Entry),
     ) {
         let mut heads: HashMap<Number, Option<Head>> =
@@ -113,6 +142,9 @@ impl Agents {
                     return;
                 }
                 at = self.changes.wait(at, LONGEST);
+                if !ends(false) {
+                    thread::sleep(TOGETHER);
+                }
                 continue;
             };
             at = turn;
@@ -121,7 +153,7 @@ impl Agents {
             let kept = heads.entry(number).or_insert(Some(cell.began));
             let Some(head) = kept else { continue };
             loop {
-                match read_on(self, &cell, head, |entry, _| each(&cell, entry)) {
+                match read_on(self, &cell, head, &wants, |entry, _| each(&cell, entry)) {
                     Ok(true) if !ends(false) => {}
                     // What the store does not give now is read with the next entry.
                     Ok(_) | Err(Stop::Store(_)) => break,
@@ -136,5 +168,26 @@ impl Agents {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_known_by_the_beginning_of_its_entry() {
+        let entry = |class: &str, kind: &str| {
+            format!(
+                r#"{{"seq":9007199254740991,"at":"2026-05-27T09:00:00.123456789Z","class":"{class}","record":{{"created_at":"2026-05-27T09:00:00.123456789Z","kind":"{kind}","data":{{}}}}}}"#
+            )
+        };
+        assert!(counts(&entry("turns", "completed")));
+        assert!(counts(&entry("events", "scheduler_decision")));
+        assert!(counts(&entry("events", "provider_round_completed")));
+        assert!(!counts(&entry("events", "tool_round_completed")));
+        assert!(!counts(&entry("queue_entries", "")));
+        let long = format!("{}{}", "x".repeat(BEGINNING), "scheduler_decision");
+        assert!(!counts(&long), "what an agent says is not looked through");
     }
 }

@@ -194,7 +194,7 @@ impl Worker<'_> {
             None => self.head_at(cell, position)?,
         };
         let mut events = Vec::new();
-        let is_all = !tail::read_on(self.agents, cell, &mut head, |entry, _| {
+        let is_all = !tail::read_on(self.agents, cell, &mut head, tail::all, |entry, _| {
             let asks = |kind| hook.events.contains(&kind);
             if let Some(event) = event::of(&hook.id, asks, &cell.agent, entry) {
                 events.push((entry.head(), Some(event)));

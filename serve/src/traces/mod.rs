@@ -21,7 +21,10 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 use wakeful_core::record::{chain::Head, entry::Entry};
 
 use self::{send::Collector, span::Model, turn::Turn};
-use crate::agents::{Agents, Cell, Turns, tail::Stop};
+use crate::agents::{
+    Agents, Cell, Turns,
+    tail::{self, Stop},
+};
 
 pub use self::span::CONVENTIONS;
 
@@ -130,7 +133,7 @@ impl Traces {
             let ends =
                 |is_all: bool| ended.get().is_some_and(|since| is_all || since.elapsed() >= LAST);
             let mut is_told = false;
-            own.follow(heads, "traced", ends, |cell, entry| {
+            own.follow(heads, "traced", ends, tail::all, |cell, entry| {
                 // Of a shared store, its server traces it.
                 if !own.has(cell) {
                     return;
