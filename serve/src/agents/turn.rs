@@ -13,17 +13,27 @@ use super::{Agents, Cell, Turns, cell::Observed};
 use crate::problem::Problem;
 
 impl Cell {
-    /// Whether no turn is open, as this process knows without asking the store. What another
-    /// process has appended a moment ago, the watch finds.
-    pub(crate) fn has_no_turn(&self) -> bool {
-        let is_driven = self.turns() == Some(Turns::Elsewhere) && self.is_own();
+    /// The open turn, or that there is none, as this process knows it without asking the store.
+    /// What another process has appended a moment ago, the watch finds. `None` if the store must be
+    /// asked, or a thread uses the agent now.
+    pub(crate) fn known_turn(&self) -> Option<Option<TurnRequest>> {
         let brief = self.brief();
-        is_driven
+        let is_known = self.turns() == Some(Turns::Elsewhere)
+            && self.is_own()
             && !self.has_mail.load(Ordering::Acquire)
             && brief.is_read
             && brief.problem.is_none()
-            && brief.head.seq == self.head()
-            && !brief.has_open_run
+            && brief.head.seq == self.head();
+        if !is_known {
+            return None;
+        }
+        if !brief.has_open_run {
+            return Some(None);
+        }
+        let inner = self.try_inner()?;
+        let (request, state) = (inner.request.as_deref()?, inner.scheduler.as_ref()?.state());
+        let is_open = state.open_run().is_some_and(|run| run.run_id == request.run_id);
+        (is_open && state.head() == brief.head).then(|| Some(request.clone()))
     }
 }
 
