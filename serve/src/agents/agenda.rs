@@ -58,7 +58,9 @@ impl Agenda {
             let is_first = due.by_time.first().is_none_or(|first| (at, number) < *first);
             due.by_time.insert((at, number));
             drop(due);
-            if is_first {
+            // A worker looks again after the longest sleep, and sees what is due later in time.
+            let is_soon = at.duration_since(self.time()) <= LONGEST;
+            if is_first && is_soon {
                 self.rang.notify_one();
             }
         }
