@@ -159,6 +159,9 @@ pub(crate) struct Said {
     pub(crate) steps: Vec<StepReport>,
 }
 
+/// The steps that followed from a fact, or why they did not.
+type Decided = Result<Vec<StepReport>, SchedulerError>;
+
 impl Agents {
     /// The agents of a store, and the heads at which they were found. Threads begin to look after
     /// them.
@@ -473,13 +476,12 @@ impl Agents {
     /// Proposes a fact to an agent of a file that this server drives, and decides what follows from
     /// it. Both are stored with one sync, before anybody learns of them. `None` if nothing was
     /// stored, and what other processes have appended must be read first.
-    #[allow(clippy::type_complexity)]
     fn say_and_decide(
         &self,
         cell: &Arc<Cell>,
         inner: &mut Inner,
         fact: &str,
-    ) -> Result<Option<(Receipt, Result<Vec<StepReport>, SchedulerError>)>, SchedulerError> {
+    ) -> Result<Option<(Receipt, Decided)>, SchedulerError> {
         self.resident(cell, inner)?;
         let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
         let (began, head) = (Instant::now(), scheduler.state().head().seq);
