@@ -92,16 +92,17 @@ impl<K, V> Map<K, V> {
 
 impl<K: Ord, V> Map<K, V> {
     #[inline(never)]
-    fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<Spot, Spot>
+    fn find<Q: Ord + ?Sized>(&self, key: &Q, is_new: bool) -> Result<Spot, Spot>
     where
         K: Borrow<Q>,
     {
         // INVARIANT: the order names no empty slot.
-        self.order.find(&|slot| {
+        let compare = |slot: u32| {
             self.slots[slot as usize]
                 .as_ref()
                 .map_or(Ordering::Less, |(held, _)| held.borrow().cmp(key))
-        })
+        };
+        self.order.find(&compare, is_new)
     }
 
     /// The value of `key`.
@@ -110,7 +111,7 @@ impl<K: Ord, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        let spot = self.find(key).ok()?;
+        let spot = self.find(key, false).ok()?;
         self.slots[self.order.at(spot)].as_ref().map(|(_, value)| value)
     }
 
@@ -119,9 +120,10 @@ impl<K: Ord, V> Map<K, V> {
     #[must_use]
     pub fn get_by(&self, compare: &dyn Fn(&K) -> Ordering) -> Option<&V> {
         // INVARIANT: the order names no empty slot.
-        let spot = self.order.find(&|slot| {
+        let compare = |slot: u32| {
             self.slots[slot as usize].as_ref().map_or(Ordering::Less, |(held, _)| compare(held))
-        });
+        };
+        let spot = self.order.find(&compare, false);
         self.slots[self.order.at(spot.ok()?)].as_ref().map(|(_, value)| value)
     }
 
@@ -130,7 +132,7 @@ impl<K: Ord, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        let spot = self.find(key).ok()?;
+        let spot = self.find(key, false).ok()?;
         self.slots[self.order.at(spot)].as_mut().map(|(_, value)| value)
     }
 
@@ -140,12 +142,12 @@ impl<K: Ord, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).is_ok()
+        self.find(key, false).is_ok()
     }
 
     /// Sets the value of `key` and returns its previous value.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let slot = match self.find(&key) {
+        let slot = match self.find(&key, true) {
             Ok(spot) => self.order.at(spot),
             Err(spot) => self.make_room(spot),
         };
@@ -154,7 +156,7 @@ impl<K: Ord, V> Map<K, V> {
 
     /// The value of `key`, mutable; `value` is inserted if there is none.
     pub fn get_or_insert(&mut self, key: K, value: V) -> &mut V {
-        let slot = match self.find(&key) {
+        let slot = match self.find(&key, true) {
             Ok(spot) => self.order.at(spot),
             Err(spot) => {
                 let slot = self.make_room(spot);
@@ -186,7 +188,7 @@ impl<K: Ord, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        let spot = self.find(key).ok()?;
+        let spot = self.find(key, false).ok()?;
         let slot = self.order.remove(spot);
         // Every slot fits into a `u32`, because `make_room` made it.
         self.free.extend(u32::try_from(slot));
@@ -196,7 +198,7 @@ impl<K: Ord, V> Map<K, V> {
     /// The member with the greatest key that is not greater than `key`.
     #[must_use]
     pub fn at_or_before(&self, key: &K) -> Option<(&K, &V)> {
-        let slot = match self.find(key) {
+        let slot = match self.find(key, false) {
             Ok(spot) => self.order.at(spot),
             Err(spot) => self.order.before(spot)?,
         };

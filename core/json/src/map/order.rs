@@ -29,14 +29,19 @@ impl Order {
     }
 
     /// `Ok` with the place of the slot that compares equal, or `Err` with the place to insert it.
+    /// `is_new` says that it is likely to be inserted.
     #[inline(never)]
-    pub(super) fn find(&self, compare: &dyn Fn(u32) -> Ordering) -> Result<Spot, Spot> {
-        // Most keys arrive in ascending order, and those of a snapshot all do.
-        let last = self.chunks.last().and_then(|chunk| Some((chunk.len(), *chunk.last()?)));
-        if let Some((at, slot)) = last
-            && compare(slot).is_lt()
+    pub(super) fn find(
+        &self,
+        compare: &dyn Fn(u32) -> Ordering,
+        is_new: bool,
+    ) -> Result<Spot, Spot> {
+        // Most new keys come after all others, and those of a snapshot all do.
+        if is_new
+            && let Some(chunk) = self.chunks.last()
+            && chunk.last().is_some_and(|slot| compare(*slot).is_lt())
         {
-            return Err(Spot { chunk: self.chunks.len() - 1, at });
+            return Err(Spot { chunk: self.chunks.len() - 1, at: chunk.len() });
         }
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
         // A slot before all others belongs into the first chunk.
