@@ -90,7 +90,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     // The binding needs the epoch after this batch, so it counts the waits that the batch ends.
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let work_item = TurnBinding::for_message(state, message, &ended);
-    let retried = state.turns.retry_by(&message.id).map(|retry| &retry.failed_run_id);
+    let retried = state.retry_by(&message.id).map(|retry| &retry.failed_run_id);
     let deferred = state.queue.deferred.told(state.control.policy.deferred_bytes, retried);
     let told = deferred.iter().map(|told| &told.message).chain([message]);
     records.extend(result::delivered(state, told, at));
@@ -107,7 +107,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         message: message.clone(),
         work_item: started.work_item.clone(),
         interrupted_runs: state.turns.interrupted_for(&message.id),
-        unknown_calls: state.turns.unknown_calls_for(&message.id),
+        unknown_calls: state.unknown_calls_for(&message.id),
         deferred,
         deferred_later: deferred_later as u64,
         deferred_overflow: state.queue.deferred.overflow,

@@ -47,21 +47,14 @@ pub fn next(state: &State) -> Option<Timestamp> {
     first.into_iter().chain(state.budgets.renews_at).min()
 }
 
-/// The arrivals up to an instant: the first `most` and those of the same instant as the last, and
-/// all retries.
+/// The arrivals up to an instant: the first `most`, and those of the same instant as the last.
 fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
     let mut coming: Vec<Arrival<'_>> = Vec::new();
-    // The index lists all arrivals except retries.
     for arrival in state.arrivals(until).filter(|arrival| arrives(state, arrival)) {
         if coming.len() >= most && coming.last().is_some_and(|last| last.at() < arrival.at()) {
             break;
         }
         coming.push(arrival);
-    }
-    for arrival in state.turns.retries.values().map(Arrival::Retry) {
-        if arrival.at() <= until && arrives(state, &arrival) {
-            coming.push(arrival);
-        }
     }
     sort_by_key(&mut coming, |arrival| (arrival.at(), arrival.kind(), arrival.id()));
     coming
@@ -75,9 +68,7 @@ fn arrives(state: &State, arrival: &Arrival<'_>) -> bool {
         Arrival::Deadline(wait, _) if is_still_met(state, &wait.record) => return false,
         Arrival::Deadline(wait, _) => state.waiting.deadlines_told.get(&wait.record.id),
         Arrival::Recheck(item) => item.recheck.as_ref().map(|told| &told.message_id),
-        // A retry arrives once: its message is then in the queue or in a run, and a new failure
-        // owes a new retry.
-        Arrival::Retry(retry) => return retry.message_id.is_none() && !autonomy::is_held(state),
+        Arrival::Retry(_) => return !autonomy::is_held(state),
     };
     // contract 5.20: only one message about it waits. One that a run has taken holds nothing back.
     let waits = message.is_some_and(|message| state.queue.is_queued(message));
@@ -213,7 +204,7 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
     MessageRecord {
         origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
         work_item_id: retry.work_item_id.clone(),
-        // By this id the fold knows the message as the retry (`Turns::message_queued`).
+        // By this id the fold knows the message as the retry (`State::fold_followup`).
         causation_id: Some(retry.failed_message_id.to_string()),
         metadata: Some(note::metadata(NoteKey::TurnRetry, &retry.note())),
         ..core_message(

@@ -22,7 +22,7 @@ impl TurnRecord {
         work_item: Option<TurnBinding>,
         at: Timestamp,
     ) -> Self {
-        let retry = state.turns.retry_by(message_id);
+        let retry = state.retry_by(message_id);
         Self {
             run_id,
             agent_id: state.control.agent_id.clone(),

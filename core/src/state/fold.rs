@@ -92,7 +92,7 @@ impl State {
                     self.tasks.message_dropped(&record.message_id);
                 }
                 if record.status.is_terminal() {
-                    self.turns.message_settled(&record.message_id);
+                    self.fold_settled(&record.message_id);
                 }
                 // An import queues messages too. Its rest begins with the first restart, which
                 // looks at the queue itself.
@@ -209,7 +209,7 @@ impl State {
         self.queue.apply_message(place, record);
         self.tasks.apply_message(place, record);
         if place.live {
-            self.turns.message_queued(record);
+            self.fold_followup(record);
         }
         // contract 5.19: a live tick counts only if the runtime owns it. An imported one is known
         // by its origin (`observed-decisions.md` 4.8.1).
@@ -332,7 +332,11 @@ impl State {
         let run = self.turns.run.as_ref().filter(|_| was_open);
         let (unknown_calls, error) =
             run.map(|run| (run.unknown_calls(), run.error.clone())).unwrap_or_default();
-        self.turns.apply(place, record);
+        let inherited = match record.status {
+            RunStatus::Started => self.unknown_calls_for(&record.message_id),
+            _ => Vec::new(),
+        };
+        self.turns.apply(place, record, inherited);
         match record.status {
             RunStatus::Started => {
                 self.control.wake();

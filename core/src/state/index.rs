@@ -28,7 +28,7 @@ pub(crate) enum List {
     Intents,
     /// Intents of the agent's scope.
     AgentIntents,
-    /// What names a task, a timer or a trigger, by that.
+    /// What names a task, a timer, a trigger or a message, by that.
     Naming,
     /// Waits for something external that name no trigger.
     Unnamed,
@@ -48,8 +48,8 @@ pub(crate) enum List {
     Serving,
     /// External triggers by the instant at which they expire.
     Expiring,
-    /// What arrives on its own, by instant: timers, deadlines of conditions, rechecks of blocked
-    /// items.
+    /// What arrives on its own, by instant: timers, deadlines of conditions, retries, rechecks of
+    /// blocked items.
     Arrivals,
     /// Runnable items in the order in which they are offered (contract 5.13).
     Runnable,
@@ -77,6 +77,12 @@ pub(super) const TIMER: char = 'r';
 pub(super) const TRIGGER: char = 'x';
 
 pub(super) const ITEM: char = 'w';
+
+/// A retry, by the first message of its lineage.
+pub(super) const RETRY: char = 'y';
+
+/// A message that is named by the retry that follows it or that it makes.
+pub(super) const MESSAGE: char = 'm';
 
 /// A place in a list: the list, the owner, the sort key and the subject. They are encoded so that
 /// the order of the bytes is the order of the list.
@@ -236,7 +242,7 @@ impl Index {
         self.whole(list.prefix(Some(owner)).then(rank))
     }
 
-    /// What names a task, a timer or a trigger.
+    /// What names a task, a timer, a trigger or a message.
     pub(super) fn naming(&self, named: &Subject) -> Listed<'_> {
         self.whole(List::Naming.prefix_of(Some(&named.0)))
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::{
-    id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WorkItemId},
+    id::{ExternalTriggerId, MessageId, Seq, TaskId, WaitConditionId, WorkItemId},
     record::{
         Record,
         control::ControlRecord,
@@ -19,14 +19,15 @@ use crate::{
         State,
         arrival::Arrival,
         index::{
-            CONDITION, INTENT, ITEM, Index, List, Listed, Standing, Subject, TASK, TIMER, TRIGGER,
-            sortable,
+            CONDITION, INTENT, ITEM, Index, List, Listed, MESSAGE, RETRY, Standing, Subject, TASK,
+            TIMER, TRIGGER, sortable,
         },
         ingress::OpenTrigger,
         progress,
         readiness::{self, SchedulingState},
         recheck,
         task::Task,
+        turn::Retry,
         waiting::Active,
         work::Item,
     },
@@ -213,6 +214,9 @@ impl State {
             if let Some(timer) = self.timer(listed) {
                 return Some(Arrival::Timer(timer));
             }
+            if let Some(retry) = self.retry(listed) {
+                return Some(Arrival::Retry(retry));
+            }
             self.item(listed).map(Arrival::Recheck)
         })
     }
@@ -243,6 +247,26 @@ impl State {
     fn timer(&self, listed: &Subject) -> Option<&Active<TimerRecord>> {
         let id = listed.of_kind(TIMER)?;
         self.waiting.timers.get_by(&|held| held.as_str().cmp(id))
+    }
+
+    fn retry(&self, listed: &Subject) -> Option<&Retry> {
+        let id = listed.of_kind(RETRY)?;
+        self.turns.retries.get_by(&|held| held.as_str().cmp(id))
+    }
+
+    /// The first retry of which this holds, of those that this message makes or whose failed turn
+    /// it started.
+    pub(super) fn retry_of(
+        &self,
+        message: &MessageId,
+        holds: &dyn Fn(&Retry) -> bool,
+    ) -> Option<&Retry> {
+        // Usually there is none, and each turn asks several times.
+        if self.turns.retries.is_empty() {
+            return None;
+        }
+        let listed = self.index.naming(&Subject::new(MESSAGE, message.as_str()));
+        Found { state: self, listed, find: Self::retry }.find(|retry| holds(retry))
     }
 
     fn task(&self, listed: &Subject) -> Option<&Task> {
@@ -293,6 +317,9 @@ impl State {
             self.list(Subject::new(ITEM, item.as_str()));
             self.list_system_waits_of(&item);
         }
+        while let Some(lineage) = self.turns.touched.pop() {
+            self.list_alone(Subject::new(RETRY, lineage.as_str()));
+        }
         // What is due by now moves to the list of what is due. Its item is listed as before.
         for later in [List::Resting, List::LaterTicks] {
             while let Some(subject) = self.index.until(later, self.at).next().cloned() {
@@ -320,6 +347,9 @@ impl State {
         for id in self.tasks.active.keys() {
             all.push(Subject::new(TASK, id.as_str()));
         }
+        for id in self.turns.retries.keys() {
+            all.push(Subject::new(RETRY, id.as_str()));
+        }
         // Items come last: their listings depend on the waits.
         for id in self.work.items.keys() {
             all.push(Subject::new(ITEM, id.as_str()));
@@ -329,6 +359,7 @@ impl State {
         }
         // All items were listed after the waits that touched them.
         self.work.touched.clear();
+        self.turns.touched.clear();
         // Whether a system wait is ticked depends on all waits of its item.
         let is_system =
             |wait: &&Active<WaitConditionRecord>| wait.record.kind == WaitConditionKind::System;
@@ -401,6 +432,13 @@ impl State {
             standing.names(TRIGGER, record.external_trigger_id.as_str());
         } else if let Some(timer) = self.timer(subject) {
             standing.at(List::Arrivals, timer.record.due_at());
+        } else if let Some(retry) = self.retry(subject) {
+            standing.names(MESSAGE, retry.failed_message_id.as_str());
+            match &retry.message_id {
+                Some(message) => standing.names(MESSAGE, message.as_str()),
+                // It arrives once: its message is then in the queue or in a run.
+                None => standing.at(List::Arrivals, retry.due_at),
+            }
         } else if let Some(open) = self.trigger(subject) {
             if let Some(item) = open.record.only_item() {
                 standing.listings.push(List::Serving.prefix(Some(item)));

@@ -3,7 +3,7 @@
 use alloc::{string::ToString, vec::Vec};
 
 use crate::{
-    id::Seq,
+    id::{MessageId, Seq},
     record::{
         effect::UnknownCall,
         queue::{
@@ -24,6 +24,57 @@ pub(crate) enum Owed {
     Retry,
     /// No longer retried: the lineage has used up its retries.
     Exhausted,
+}
+
+impl State {
+    /// The retry that this message makes.
+    #[must_use]
+    pub fn retry_by(&self, message: &MessageId) -> Option<&Retry> {
+        self.retry_of(message, &|retry| retry.message_id.as_ref() == Some(message))
+    }
+
+    /// The retry that follows the failure of this message.
+    #[must_use]
+    pub fn retry_after(&self, failed: &MessageId) -> Option<&Retry> {
+        self.retry_of(failed, &|retry| retry.failed_message_id == *failed)
+    }
+
+    /// The calls that may have run in earlier runs of a message's lineage, oldest first (contract
+    /// 5.23): those of the failed turns that it retries, and of its interrupted runs.
+    #[must_use]
+    pub fn unknown_calls_for(&self, message: &MessageId) -> Vec<UnknownCall> {
+        let mut interrupted = self.turns.interrupted.iter().rev();
+        // An interrupted run had those of the retry before it already.
+        interrupted
+            .find(|run| run.message_id == *message)
+            .map(|run| &run.unknown_calls)
+            .or_else(|| self.retry_by(message).map(|retry| &retry.unknown_calls))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Folds the settlement of a message: its interrupted runs are no longer owed, and its retry is
+    /// done.
+    pub(super) fn fold_settled(&mut self, message: &MessageId) {
+        self.turns.message_settled(message);
+        // In a settlement the terminal came before: a retry that it owes anew has another message,
+        // or none yet.
+        if let Some(lineage) = self.retry_by(message).map(|retry| retry.retry_of.clone()) {
+            self.turns.retry_done(&lineage);
+        }
+    }
+
+    /// Folds a queued message. If it continues after a failed one, it takes the place of the retry.
+    pub(super) fn fold_followup(&mut self, message: &MessageRecord) {
+        let Some(failed) = continues(message) else { return };
+        // contract 5.6: the first follow-up takes the place, and a second one is a duplicate.
+        let is_owed =
+            |retry: &Retry| retry.failed_message_id == failed && retry.message_id.is_none();
+        let owed = self.retry_of(&failed, &is_owed);
+        if let Some(lineage) = owed.map(|retry| retry.retry_of.clone()) {
+            self.turns.retry_queued(&lineage, &message.id);
+        }
+    }
 }
 
 /// Whether a driver retries after this terminal record.

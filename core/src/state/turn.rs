@@ -189,6 +189,9 @@ pub struct Turns {
     /// Failed turns that will be retried, by the first message of their lineage (contract 5.6).
     #[serde(default)]
     pub retries: Map<MessageId, Retry>,
+    /// The lineages whose retry changed since they were listed.
+    #[serde(skip)]
+    pub(crate) touched: Vec<MessageId>,
     /// The owners whose newest turns failed for one cause (I26).
     #[serde(default)]
     pub failing: Vec<Failing>,
@@ -220,12 +223,17 @@ pub struct InterruptedRun {
 }
 
 impl Turns {
-    pub(crate) fn apply(&mut self, place: &Place, record: &TurnRecord) {
+    /// Folds a turn. `inherited` are the calls that may have run in earlier runs of its lineage.
+    pub(crate) fn apply(
+        &mut self,
+        place: &Place,
+        record: &TurnRecord,
+        inherited: Vec<UnknownCall>,
+    ) {
         let is_open = self.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
         match record.status {
             RunStatus::Started => {
                 self.turn_index = record.turn_index;
-                let inherited = self.unknown_calls_for(&record.message_id);
                 // This run replays the message, which discharges its interrupted runs. Those of an
                 // import have no message, so the first run discharges them.
                 self.interrupted.retain(|run| {
@@ -283,19 +291,6 @@ impl Turns {
             run.message_id == *message || run.message_id.as_str().is_empty()
         };
         self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
-    }
-
-    /// The calls that may have run in earlier runs of a message's lineage, oldest first (contract
-    /// 5.23): those of the failed turns that it retries, and of its interrupted runs.
-    #[must_use]
-    pub fn unknown_calls_for(&self, message: &MessageId) -> Vec<UnknownCall> {
-        let interrupted = self.interrupted.iter().rev().find(|run| run.message_id == *message);
-        // An interrupted run had those of the retry before it already.
-        interrupted
-            .map(|run| &run.unknown_calls)
-            .or_else(|| self.retry_by(message).map(|retry| &retry.unknown_calls))
-            .cloned()
-            .unwrap_or_default()
     }
 
     /// Folds an answer of the model. Its calls may run from now on, and those before it have ended.
@@ -368,43 +363,31 @@ impl Turns {
         }
     }
 
-    /// Folds the settlement of a message: its interrupted runs are no longer owed, and its retry is
-    /// done.
+    /// Folds the settlement of a message: its interrupted runs are no longer owed.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
-        // In a settlement the terminal came before: a retry that it owes anew has another message,
-        // or none yet.
-        self.retries.retain(|_, retry| retry.message_id.as_ref() != Some(id));
     }
 
-    /// The retry that this message makes.
-    #[must_use]
-    pub fn retry_by(&self, message: &MessageId) -> Option<&Retry> {
-        self.retries.values().find(|retry| retry.message_id.as_ref() == Some(message))
+    /// Folds that a message makes the retry of a lineage.
+    pub(crate) fn retry_queued(&mut self, lineage: &MessageId, message: &MessageId) {
+        if let Some(retry) = self.retries.get_mut(lineage) {
+            retry.message_id = Some(message.clone());
+            self.touched.push(lineage.clone());
+        }
     }
 
-    /// The retry that follows the failure of this message.
-    #[must_use]
-    pub fn retry_after(&self, failed: &MessageId) -> Option<&Retry> {
-        self.retries.values().find(|retry| retry.failed_message_id == *failed)
-    }
-
-    /// Folds a queued message. If it continues after a failed one, it takes the place of the retry.
-    pub(crate) fn message_queued(&mut self, message: &MessageRecord) {
-        let Some(failed) = note::continues(message) else { return };
-        let retry = self
-            .retries
-            // contract 5.6: the first follow-up takes the place, and a second one is a duplicate.
-            .find_mut(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
-        if let Some(retry) = retry {
-            retry.message_id = Some(message.id.clone());
+    /// Folds that a lineage owes no retry any more.
+    pub(crate) fn retry_done(&mut self, lineage: &MessageId) {
+        if self.retries.remove(lineage).is_some() {
+            self.touched.push(lineage.clone());
         }
     }
 
     /// Replaces the retry that the lineage of a settled turn owes.
     pub(crate) fn set_owed(&mut self, turn: &TurnRecord, retry: Option<Retry>) {
-        self.retries.remove(turn.retry_of.as_ref().unwrap_or(&turn.message_id));
+        self.retry_done(turn.retry_of.as_ref().unwrap_or(&turn.message_id));
         if let Some(retry) = retry {
+            self.touched.push(retry.retry_of.clone());
             self.retries.insert(retry.retry_of.clone(), retry);
         }
     }

@@ -24,7 +24,7 @@ pub struct Kind {
 }
 
 /// Every kind of thing that may be alive in large numbers.
-pub const KINDS: [Kind; 18] = [
+pub const KINDS: [Kind; 19] = [
     Kind {
         name: "items that wait for something external",
         add: |agent, at| waiting_item(agent, at, "external", ""),
@@ -147,6 +147,22 @@ pub const KINDS: [Kind; 18] = [
                 r#"{{"fact":"work_item_completed","work_item_id":"item-{at}"}}"#
             ));
             agent.settle();
+        },
+    },
+    Kind {
+        name: "failed turns that are tried again",
+        add: |agent, at| {
+            if at == 0 {
+                agent.propose(
+                    r#"{"fact":"policy_set","policy":{"failed_turn_backoff_ms":[3000000000]}}"#,
+                );
+            }
+            let message = agent.next_message();
+            agent.propose(&message);
+            agent.rest();
+            let end = agent.end_of_turn().expect("a message starts a turn");
+            agent.propose(&end.replace("completed", "provider_failed_needs_recovery"));
+            agent.rest();
         },
     },
     Kind {

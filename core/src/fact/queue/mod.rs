@@ -115,7 +115,7 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
     // contract 5.6: of the follow-ups after a failed message, the first one queued counts.
-    let retry = note::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
+    let retry = note::continues(&message).and_then(|failed| state.retry_after(&failed));
     if let Some(seq) = retry.and_then(|retry| state.queue.seen(retry.message_id.as_ref()?)) {
         return Outcome::ignored(Refusal::Duplicate, seq);
     }
