@@ -102,22 +102,26 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     fn scanned(text: &'a str, origin: Origin) -> Self {
+        let mut reader = Self::over(text, origin);
         match scan::value(text) {
-            Ok((value, nests)) => Self { value: Some(value), nests, ..Self::over(text, origin) },
+            Ok((value, nests)) => {
+                reader.value = Some(value);
+                reader.nests = nests;
+            }
             Err(Syntax { message, at }) => {
                 // No other part is read, so nothing can show before this.
-                let fault =
-                    Fault { message: message.to_string(), path: String::new(), at, shows: 0 };
-                let fault = Cell::new(Some(Box::new(fault)));
-                Self { value: None, fault, ..Self::over(text, origin) }
+                reader.at(0..0).note(message.to_string(), at, 0);
+                reader.value = None;
             }
         }
+        reader
     }
 
     /// Reads the value of the whole text.
     ///
     /// # Errors
     /// If the text is not JSON or not of that type.
+    #[inline]
     pub fn whole<T>(&self, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
         let value = how(&self.root());
         self.done().map(|()| value)
@@ -443,7 +447,9 @@ impl<'a> Value<'a> {
     pub(super) fn items(&self, expected: &str) -> Items<'_> {
         let mut members = Vec::new();
         if self.is_array() {
-            members = self.parts().map(|member| cut(self.raw, member.value)).collect();
+            for member in self.parts() {
+                members.push(cut(self.raw, member.value));
+            }
         } else {
             self.has_wrong_type(expected);
         }

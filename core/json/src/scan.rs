@@ -75,13 +75,13 @@ impl<'a> Members<'a> {
             scanner.at += 1;
         }
         let start = scanner.at;
-        if matches!(scanner.text[start], b'[' | b'{')
-            && let Some(end) = self.nests.end(self.begins + start)
-        {
-            scanner.at = end - self.begins;
-            return Some(start..scanner.at);
+        // Only objects and arrays are noted.
+        let is_nest = matches!(scanner.peek(), Some(b'[' | b'{'));
+        match is_nest.then(|| self.nests.end(self.begins + start)).flatten() {
+            Some(end) => scanner.at = end - self.begins,
+            None => scanner.skip(),
         }
-        Some(scanner.part())
+        Some(start..scanner.at)
     }
 }
 
@@ -90,12 +90,9 @@ impl Iterator for Members<'_> {
 
     #[inline(never)]
     fn next(&mut self) -> Option<Member> {
-        let part = self.part()?;
-        if self.scanner.text[0] == b'{' {
-            Some(Member { key: part, value: self.part()? })
-        } else {
-            Some(Member { key: 0..0, value: part })
-        }
+        let is_object = self.scanner.text.first() == Some(&b'{');
+        let key = if is_object { self.part()? } else { 0..0 };
+        Some(Member { key, value: self.part()? })
     }
 }
 
@@ -184,10 +181,9 @@ impl Scanner<'_> {
         Scanner { text: self.text, at: self.text.len().min(self.at + 1) }.at_last(message)
     }
 
-    /// The byte range of the value that begins here, which is known to be JSON. It ends with the
-    /// bracket or quote that closes it, or before the byte that ends a number or word.
-    fn part(&mut self) -> Range<usize> {
-        let start = self.at;
+    /// Skips the value that begins here, which is known to be JSON. It ends with the bracket or
+    /// quote that closes it, or before the byte that ends a number or word.
+    fn skip(&mut self) {
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
@@ -213,7 +209,6 @@ impl Scanner<'_> {
                 break;
             }
         }
-        start..self.at
     }
 
     /// Skips one value, without recursion: open brackets are on a stack of their own.

@@ -332,10 +332,7 @@ impl State {
         let run = self.turns.run.as_ref().filter(|_| was_open);
         let (unknown_calls, error) =
             run.map(|run| (run.unknown_calls(), run.error.clone())).unwrap_or_default();
-        let inherited = match record.status {
-            RunStatus::Started => self.unknown_calls_for(&record.message_id),
-            _ => Vec::new(),
-        };
+        let inherited = self.unknown_calls_for(&record.message_id);
         self.turns.apply(place, record, inherited);
         match record.status {
             RunStatus::Started => {
@@ -361,12 +358,13 @@ impl State {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
                 }
                 if was_open && place.live {
-                    // The message is still in the queue: in a settlement its entry follows the
-                    // terminal.
-                    let retry = (retry::owed(self, record) == Owed::Retry)
-                        .then(|| retry::next_retry(self, record, unknown_calls, place.seq));
-                    let retry = retry.map(|retry| Retry { error, ..retry });
-                    self.turns.set_owed(record, retry);
+                    self.set_retried(record.retry_of.as_ref().unwrap_or(&record.message_id));
+                    if retry::owed(self, record) == Owed::Retry {
+                        // The message is still in the queue: in a settlement its entry follows the
+                        // terminal.
+                        let retry = retry::next_retry(self, record, unknown_calls, place.seq);
+                        self.set_owed(Retry { error, ..retry });
+                    }
                     failing::fold(self, record);
                 }
             }

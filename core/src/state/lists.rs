@@ -254,19 +254,15 @@ impl State {
         self.turns.retries.get_by(&|held| held.as_str().cmp(id))
     }
 
-    /// The first retry of which this holds, of those that this message makes or whose failed turn
-    /// it started.
-    pub(super) fn retry_of(
-        &self,
-        message: &MessageId,
-        holds: &dyn Fn(&Retry) -> bool,
-    ) -> Option<&Retry> {
+    /// The retry that this message makes, or else the one that follows its failure.
+    pub(super) fn retry_of(&self, message: &MessageId, makes: bool) -> Option<&Retry> {
         // Usually there is none, and each turn asks several times.
         if self.turns.retries.is_empty() {
             return None;
         }
         let listed = self.index.naming(&Subject::new(MESSAGE, message.as_str()));
-        Found { state: self, listed, find: Self::retry }.find(|retry| holds(retry))
+        let mut found = Found { state: self, listed, find: Self::retry };
+        found.find(|retry| makes == (retry.message_id.as_ref() == Some(message)))
     }
 
     fn task(&self, listed: &Subject) -> Option<&Task> {
@@ -317,9 +313,6 @@ impl State {
             self.list(Subject::new(ITEM, item.as_str()));
             self.list_system_waits_of(&item);
         }
-        while let Some(lineage) = self.turns.touched.pop() {
-            self.list_alone(Subject::new(RETRY, lineage.as_str()));
-        }
         // What is due by now moves to the list of what is due. Its item is listed as before.
         for later in [List::Resting, List::LaterTicks] {
             while let Some(subject) = self.index.until(later, self.at).next().cloned() {
@@ -359,7 +352,6 @@ impl State {
         }
         // All items were listed after the waits that touched them.
         self.work.touched.clear();
-        self.turns.touched.clear();
         // Whether a system wait is ticked depends on all waits of its item.
         let is_system =
             |wait: &&Active<WaitConditionRecord>| wait.record.kind == WaitConditionKind::System;
@@ -397,6 +389,11 @@ impl State {
     /// Lists a condition again whose tick was emitted.
     pub(crate) fn list_ticked(&mut self, id: &WaitConditionId) {
         self.list(Subject::new(CONDITION, id.as_str()));
+    }
+
+    /// Lists the retry of a lineage again, which changed.
+    pub(super) fn list_retry(&mut self, lineage: &MessageId) {
+        self.list_alone(Subject::new(RETRY, lineage.as_str()));
     }
 
     fn list(&mut self, subject: Subject) {

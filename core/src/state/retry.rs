@@ -30,13 +30,13 @@ impl State {
     /// The retry that this message makes.
     #[must_use]
     pub fn retry_by(&self, message: &MessageId) -> Option<&Retry> {
-        self.retry_of(message, &|retry| retry.message_id.as_ref() == Some(message))
+        self.retry_of(message, true)
     }
 
     /// The retry that follows the failure of this message.
     #[must_use]
     pub fn retry_after(&self, failed: &MessageId) -> Option<&Retry> {
-        self.retry_of(failed, &|retry| retry.failed_message_id == *failed)
+        self.retry_of(failed, false)
     }
 
     /// The calls that may have run in earlier runs of a message's lineage, oldest first (contract
@@ -60,7 +60,7 @@ impl State {
         // In a settlement the terminal came before: a retry that it owes anew has another message,
         // or none yet.
         if let Some(lineage) = self.retry_by(message).map(|retry| retry.retry_of.clone()) {
-            self.turns.retry_done(&lineage);
+            self.set_retried(&lineage);
         }
     }
 
@@ -68,11 +68,24 @@ impl State {
     pub(super) fn fold_followup(&mut self, message: &MessageRecord) {
         let Some(failed) = continues(message) else { return };
         // contract 5.6: the first follow-up takes the place, and a second one is a duplicate.
-        let is_owed =
-            |retry: &Retry| retry.failed_message_id == failed && retry.message_id.is_none();
-        let owed = self.retry_of(&failed, &is_owed);
-        if let Some(lineage) = owed.map(|retry| retry.retry_of.clone()) {
-            self.turns.retry_queued(&lineage, &message.id);
+        let owed = self.retry_after(&failed).filter(|retry| retry.message_id.is_none());
+        let lineage = owed.map(|retry| retry.retry_of.clone());
+        if let Some(retry) = lineage.and_then(|lineage| self.turns.retries.remove(&lineage)) {
+            self.set_owed(Retry { message_id: Some(message.id.clone()), ..retry });
+        }
+    }
+
+    /// Sets the retry that its lineage owes.
+    pub(super) fn set_owed(&mut self, retry: Retry) {
+        let lineage = retry.retry_of.clone();
+        self.turns.retries.insert(lineage.clone(), retry);
+        self.list_retry(&lineage);
+    }
+
+    /// Folds that a lineage owes no retry any more.
+    pub(super) fn set_retried(&mut self, lineage: &MessageId) {
+        if self.turns.retries.remove(lineage).is_some() {
+            self.list_retry(lineage);
         }
     }
 }

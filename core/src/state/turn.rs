@@ -11,10 +11,7 @@ use crate::{
         effect::{Effect, UnknownCall},
         entry::Place,
         event::EventRecord,
-        queue::{
-            message::MessageRecord,
-            note::{self, RetryNote, Subject},
-        },
+        queue::note::{RetryNote, Subject},
         turn::{RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
     },
     time::Timestamp,
@@ -189,9 +186,6 @@ pub struct Turns {
     /// Failed turns that will be retried, by the first message of their lineage (contract 5.6).
     #[serde(default)]
     pub retries: Map<MessageId, Retry>,
-    /// The lineages whose retry changed since they were listed.
-    #[serde(skip)]
-    pub(crate) touched: Vec<MessageId>,
     /// The owners whose newest turns failed for one cause (I26).
     #[serde(default)]
     pub failing: Vec<Failing>,
@@ -366,30 +360,6 @@ impl Turns {
     /// Folds the settlement of a message: its interrupted runs are no longer owed.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
-    }
-
-    /// Folds that a message makes the retry of a lineage.
-    pub(crate) fn retry_queued(&mut self, lineage: &MessageId, message: &MessageId) {
-        if let Some(retry) = self.retries.get_mut(lineage) {
-            retry.message_id = Some(message.clone());
-            self.touched.push(lineage.clone());
-        }
-    }
-
-    /// Folds that a lineage owes no retry any more.
-    pub(crate) fn retry_done(&mut self, lineage: &MessageId) {
-        if self.retries.remove(lineage).is_some() {
-            self.touched.push(lineage.clone());
-        }
-    }
-
-    /// Replaces the retry that the lineage of a settled turn owes.
-    pub(crate) fn set_owed(&mut self, turn: &TurnRecord, retry: Option<Retry>) {
-        self.retry_done(turn.retry_of.as_ref().unwrap_or(&turn.message_id));
-        if let Some(retry) = retry {
-            self.touched.push(retry.retry_of.clone());
-            self.retries.insert(retry.retry_of.clone(), retry);
-        }
     }
 
     /// The item of the open run, if it has one.

@@ -77,17 +77,6 @@ impl<K, V> Map<K, V> {
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.slots.iter_mut().flatten().map(|(_, value)| value)
     }
-
-    /// The first value, in the order of the keys, for which `is_it` holds.
-    pub fn find_mut(&mut self, is_it: impl Fn(&V) -> bool) -> Option<&mut V> {
-        let mut order = self.order.slots();
-        while let Some(slot) = order.next() {
-            if self.slots[slot].as_ref().is_some_and(|(_, value)| is_it(value)) {
-                return self.slots[slot].as_mut().map(|(_, value)| value);
-            }
-        }
-        None
-    }
 }
 
 impl<K: Ord, V> Map<K, V> {
