@@ -78,6 +78,16 @@ fn answers(figures: &[Figure]) -> String {
             }),
         ),
         (
+            "What does the scheduler add to a turn?",
+            find("full step").zip(find("durable fact on SQLite")).map(|(step, fact)| {
+                format!(
+                    "{} of processor, and on SQLite the wait for its four batches: {}",
+                    cost(step),
+                    fact.unit.tell(4.0 * fact.cost)
+                )
+            }),
+        ),
+        (
             "What does a durable fact wait for?",
             find("durable fact on SQLite").map(|it| {
                 format!("{} on SQLite, where a bare append and fsync takes {}", cost(it), base(it))
