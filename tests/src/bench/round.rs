@@ -15,6 +15,9 @@ const ROUNDS: usize = 100;
 /// The most that a full step may take, as a multiple of [`least`].
 pub(super) const GOAL: f64 = 1.38;
 
+/// A native step that takes that much.
+pub(super) const AT_GOAL: &str = "native core at its goal";
+
 /// Figures.
 pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let mut agent = agent::native(MemoryLedger::default());

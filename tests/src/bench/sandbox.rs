@@ -13,7 +13,7 @@ use super::{
     Depth, Figure,
     agent::{self, Agent, Ticking, Turns},
     measure::{Subject, beside},
-    round::{self, GOAL},
+    round::{self, AT_GOAL, GOAL},
 };
 use crate::paths;
 
@@ -23,8 +23,6 @@ const ROUNDS: u64 = 60;
 const FIRST: u64 = 200;
 /// Instances per measurement.
 const INSTANCES: u64 = 50;
-
-const AT_GOAL: &str = "native core at its goal";
 
 pub(super) type Lent = Plugin<MemoryLedger, Ticking, Turns>;
 

@@ -291,10 +291,16 @@ pub(super) fn page(
         let stands_at = seq(row, 3)?;
         first.get_or_insert(stands_at);
         let chain = Chain::from_bytes(row.get(1)?);
-        entries.push((EntryBytes::join(canonical.to_owned(), &chain), seq(row, 2)?));
+        // With room for the chain: otherwise each text would be moved once more.
+        let mut text = String::with_capacity(canonical.len() + CHAIN_BYTES);
+        text.push_str(canonical);
+        entries.push((EntryBytes::join(text, &chain), seq(row, 2)?));
     }
     Ok(first.map(|first| Page { first, entries }))
 }
+
+/// The bytes that a line has more than its canonical text, or a few less.
+const CHAIN_BYTES: usize = 80;
 
 /// A position in a column. The table checks that positions are above 0, so another number is
 /// damage.
