@@ -56,13 +56,7 @@ fn answers(figures: &[Figure]) -> String {
         (
             "How many agents fit into a gigabyte?",
             find("sandboxed agents").map(|it| {
-                format!(
-                    "{:.0} natively, {:.0} in the sandbox: an agent has {} and {}",
-                    1e9 / it.base,
-                    1e9 / it.cost,
-                    base(it),
-                    cost(it)
-                )
+                format!("{:.0} in the sandbox: an agent has {}", 1e9 / it.cost, cost(it))
             }),
         ),
         (
