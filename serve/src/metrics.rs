@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use wakeful_core::{
     derive::posture::Posture,
     host::Clock,
-    record::{Record, decision::Decision, event::EventKind, turn::RunStatus},
+    record::{Class, Record, decision::Decision, event::EventKind, turn::RunStatus},
     time::Timestamp,
 };
 use wakeful_host::clock::SystemClock;
@@ -53,6 +53,20 @@ const REQUESTS: &str = "wakeful_requests_total";
 const HOOKS: &str = "wakeful_hook_deliveries_total";
 const SPANS_SENT: &str = "wakeful_spans_sent_total";
 const SPANS_DROPPED: &str = "wakeful_spans_dropped_total";
+
+/// The kinds of events that are counted.
+const COUNTED: [EventKind; 2] = [EventKind::SchedulerDecision, EventKind::ProviderRoundCompleted];
+
+/// The bytes at the beginning of an entry that say its class and the kind of an event.
+const BEGINNING: usize = 256;
+
+/// Whether [`Metrics::entry`] may count this entry, by the beginning of its text: most entries are
+/// not counted, and to parse them takes longer than all else. What an agent says comes later.
+pub(crate) fn may_count(text: &str) -> bool {
+    let begins = text.get(..BEGINNING).unwrap_or(text);
+    let says = |what: &str| begins.contains(&format!("\":\"{what}\""));
+    says(Class::Turns.as_str()) || COUNTED.iter().any(|kind| says(kind.as_str()))
+}
 
 /// What the server measures.
 pub(crate) struct Metrics {
@@ -91,7 +105,7 @@ impl Metrics {
                     turn.kind.map_or_else(|| "interrupted".to_owned(), |kind| kind.to_string());
                 self.count(TURNS, vec![Label::new("terminal", terminal)], 1);
             }
-            Record::Event(event) => match event.known() {
+            Record::Event(event) => match event.known().filter(|kind| COUNTED.contains(kind)) {
                 Some(EventKind::SchedulerDecision) => {
                     let Some(decision) = event.particulars::<Decision>() else { return };
                     let labels = vec![
@@ -270,7 +284,21 @@ fn bounded(known: &Mutex<BTreeSet<Box<str>>>, value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use wakeful_core::record::{chain::Head, entry::Entry, event::EventRecord};
+
     use super::*;
+
+    #[test]
+    fn an_entry_is_passed_over_by_its_beginning_unless_its_kind_is_counted() {
+        let may = |kind: EventKind, data: &str| {
+            let record = Record::Event(EventRecord::new(kind, Timestamp::default(), &data));
+            may_count(Entry::seal(&Head::START, Timestamp::MAX, record).1.as_str())
+        };
+        assert!(COUNTED.into_iter().all(|kind| may(kind, "")));
+        assert!(!may(EventKind::ToolRoundCompleted, ""));
+        let said = format!("{}\":\"{}\"", "x".repeat(BEGINNING), COUNTED[0].as_str());
+        assert!(!may(EventKind::WorkItemDelegated, &said), "what an agent says is not looked at");
+    }
 
     #[test]
     fn a_label_that_others_choose_has_a_bounded_number_of_values() {

@@ -28,6 +28,23 @@ fn a_host_asks_for_the_turn_runs_it_and_reports() {
 }
 
 #[test]
+fn a_fact_is_answered_after_what_another_process_recorded_before_it() {
+    let place = place();
+    place.make("eva");
+    let mut other = place.observer("eva");
+    // Often, because the server notices by itself a moment later.
+    for task in 0..20 {
+        let created = json!({ "fact": "task_created", "task_id": format!("t{task}"), "task_kind": "command_task", "wait_policy": "background" });
+        until("the other process was first", || {
+            other.catch_up().expect("it reads");
+            other.propose(&created.to_string()).is_ok()
+        });
+        let ended = json!({ "fact": "task_cancelled", "task_id": format!("t{task}"), "summary": "no more" });
+        assert_eq!(place.report("eva", &ended)["answer"], "accepted", "task {task}");
+    }
+}
+
+#[test]
 fn a_message_may_wait_for_the_end_of_its_turn() {
     let place = place();
     place.make("eva");

@@ -105,6 +105,13 @@ impl Place {
         driver(&self.file(), name)
     }
 
+    /// The same for an agent that the server drives.
+    pub(crate) fn observer(&self, name: &str) -> Driver {
+        let ledger = self.file().ledger(&name.into());
+        let options = AgentOptions::new(name.into());
+        Driver::observe(options, ledger, SystemClock, Elsewhere).expect("it opens")
+    }
+
     /// Starts the server, and waits until it is ready.
     pub(crate) fn start(&mut self, with: With) {
         let server = self.second(with);

@@ -330,6 +330,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_found_also_after_those_whose_ends_are_noted() {
+        let rows: alloc::vec::Vec<_> =
+            (0..40_u64).map(|at| vec![vec![at], vec![], vec![1, 2]]).collect();
+        let text = write_indented(&rows);
+        assert_eq!(read(&text), Ok(rows));
+        let why = read::<alloc::vec::Vec<alloc::vec::Vec<u64>>>("[[1],[2],[3,[4]]]");
+        assert_eq!(why.expect_err("not a number").path, "[2][1]");
+    }
+
+    #[test]
     fn errors_name_the_field_and_the_place() {
         #[derive(Debug, Readable)]
         struct Outer {

@@ -420,26 +420,36 @@ impl Agents {
         let mut inner = cell.inner();
         let inner = &mut *inner;
         let is_elsewhere = cell.turns() == Some(Turns::Elsewhere);
+        eprintln!(
+            "DBG {is_elsewhere} {} {:?}",
+            matches!(inner.owned, Some(Own::Sqlite(_))),
+            inner.scheduler.as_ref().map(|s| s.state().head().seq)
+        );
         if is_elsewhere && matches!(inner.owned, Some(Own::Sqlite(_))) {
             let said = self.say_and_decide(cell, inner, fact);
             self.settle(cell, inner, &said);
+            if !matches!(said, Ok(None) | Ok(Some((_, Ok(_))))) {
+                // What fails now is decided by a worker: the fact itself may be recorded.
+                self.is_due(cell);
+            }
             if let Some((receipt, decided)) = said? {
-                match decided {
-                    Ok(_) => self.agenda.set(cell.number, cell.brief().next_wake),
-                    // What fails now is decided by a worker: the fact itself is recorded.
-                    Err(_) => self.is_due(cell),
+                if decided.is_ok() {
+                    self.agenda.set(cell.number, cell.brief().next_wake);
                 }
                 return Ok(Said { receipt, steps: decided.unwrap_or_default() });
             }
         }
         let said = self.resident(cell, inner).and_then(|()| {
             let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-            let began = Instant::now();
+            let (began, head) = (Instant::now(), scheduler.state().head());
             let mut became = said(scheduler, fact);
-            if became.as_ref().is_err_and(|why| Problem::from(why).blames_request())
-                && scheduler.catch_up()? > 0
-            {
-                // What was refused may be right after the entries of another writer.
+            // A batch that is stored shows that no writer was first. What was refused, or recorded
+            // nothing, may be another answer after the entries of another writer.
+            let is_open = match &became {
+                Ok(_) => scheduler.state().head() == head,
+                Err(why) => Problem::from(why).blames_request(),
+            };
+            if is_open && scheduler.catch_up()? > 0 {
                 became = said(scheduler, fact);
             }
             self.metrics.appended(began.elapsed());
@@ -474,8 +484,8 @@ impl Agents {
     }
 
     /// Proposes a fact to an agent of a file that this server drives, and decides what follows from
-    /// it. Both are stored with one sync, before anybody learns of them. `None` if nothing was
-    /// stored, and what other processes have appended must be read first.
+    /// it. Both are stored with one sync, before anybody learns of them. `None` if the fact recorded
+    /// nothing, or another process was first: its entries must be read, and the fact proposed again.
     fn say_and_decide(
         &self,
         cell: &Arc<Cell>,
@@ -483,30 +493,31 @@ impl Agents {
         fact: &str,
     ) -> Result<Option<(Receipt, Decided)>, SchedulerError> {
         self.resident(cell, inner)?;
-        let Some(scheduler) = &mut inner.scheduler else { unreachable!("it was opened") };
-        let (began, head) = (Instant::now(), scheduler.state().head().seq);
+        // Taken out until all is stored: nobody may go on with a state that the file does not have,
+        // even if this thread panics.
+        let Some(mut scheduler) = inner.scheduler.take() else { unreachable!("it was opened") };
+        let (began, head) = (Instant::now(), scheduler.state().head());
         // The file is not asked whether another process was first: it says so when this is stored.
         scheduler.ledger().hold();
-        let said = said(scheduler, fact);
-        let decided = match said {
-            Ok(_) => work::decide(scheduler, &mut inner.request, work::safe_point(fact)),
-            Err(_) => Ok(Vec::new()),
-        };
-        let stored = scheduler.ledger().store();
-        if let Err(why) = stored {
-            // What was decided is not so.
-            inner.scheduler = None;
+        let said = said(&mut scheduler, fact);
+        let is_recorded = scheduler.state().head() != head;
+        let (mut request, mut decided) = (None, Ok(Vec::new()));
+        if is_recorded {
+            decided = work::decide(&mut scheduler, &mut request, work::safe_point(fact));
+        }
+        if let Err(why) = scheduler.ledger().store() {
             inner.request = None;
             cell.recent.clear();
             return match why {
-                LedgerError::Conflict { found } if found > head => Ok(None),
-                LedgerError::Conflict { .. } => Err(OpenError::SetBack { head }.into()),
+                LedgerError::Conflict { found } if found > head.seq => Ok(None),
+                LedgerError::Conflict { .. } => Err(OpenError::SetBack { head: head.seq }.into()),
                 why => Err(why.into()),
             };
         }
+        inner.scheduler = Some(scheduler);
+        inner.request = request.or_else(|| inner.request.take());
         self.metrics.appended(began.elapsed());
-        // What was refused may be right after the entries of another process.
-        Ok(said.ok().map(|receipt| (receipt, decided)))
+        Ok(said.ok().filter(|_| is_recorded).map(|receipt| (receipt, decided)))
     }
 
     /// Has the state of the agent in memory.

@@ -22,15 +22,13 @@ use wakeful_host::{
 };
 
 use super::{Agents, Cell, agenda::Number};
+use crate::metrics::may_count;
 
 /// The most entries that are read of one agent before others have their turn.
 const PAGE: u32 = 256;
 
 /// The time in which changes gather before they are read: each wake costs more than an entry.
 const TOGETHER: Duration = Duration::from_millis(20);
-
-/// The bytes at the beginning of an entry that say its class and the kind of an event.
-const BEGINNING: usize = 256;
 
 /// The longest wait, after which a reader sees that it ends.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -101,19 +99,11 @@ pub(crate) fn all(_text: &str) -> bool {
     true
 }
 
-/// Whether an entry may be one that [`crate::metrics::Metrics::entry`] counts, by its text.
-fn counts(text: &str) -> bool {
-    let begins = text.get(..BEGINNING).unwrap_or(text);
-    [r#""class":"turns""#, r#""scheduler_decision""#, r#""provider_round_completed""#]
-        .iter()
-        .any(|mark| begins.contains(mark))
-}
-
 impl Agents {
     /// Counts what is new until the end.
     pub(super) fn tail(&self, heads: Vec<Head>) {
         let has_ended = |_| self.has_ended.load(Ordering::Acquire);
-        self.follow(heads, "counted", has_ended, counts, |cell, entry| {
+        self.follow(heads, "counted", has_ended, may_count, |cell, entry| {
             // Of a shared store, its server counts it.
             if self.has(cell) {
                 self.metrics.entry(&entry.record, cell.brief().model.as_deref());
@@ -168,26 +158,5 @@ impl Agents {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_counted_is_known_by_the_beginning_of_its_entry() {
-        let entry = |class: &str, kind: &str| {
-            format!(
-                r#"{{"seq":9007199254740991,"at":"2026-05-27T09:00:00.123456789Z","class":"{class}","record":{{"created_at":"2026-05-27T09:00:00.123456789Z","kind":"{kind}","data":{{}}}}}}"#
-            )
-        };
-        assert!(counts(&entry("turns", "completed")));
-        assert!(counts(&entry("events", "scheduler_decision")));
-        assert!(counts(&entry("events", "provider_round_completed")));
-        assert!(!counts(&entry("events", "tool_round_completed")));
-        assert!(!counts(&entry("queue_entries", "")));
-        let long = format!("{}{}", "x".repeat(BEGINNING), "scheduler_decision");
-        assert!(!counts(&long), "what an agent says is not looked through");
     }
 }

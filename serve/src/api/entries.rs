@@ -165,8 +165,7 @@ impl Reading {
         let mut events = String::new();
         while let Some(entry) = self.read.pop_front() {
             self.after = self.after.next();
-            // To write to a text cannot fail.
-            let _ = write!(events, "id: {}\ndata: {}\n\n", self.after, entry.as_str());
+            event(&mut events, self.after, entry.as_str());
             if events.len() >= FRAME_BYTES {
                 break;
             }
@@ -179,5 +178,30 @@ impl Reading {
     fn breaks_off(mut self, why: &str) -> Option<(io::Result<Bytes>, Self)> {
         self.until.take()?;
         Some((Err(io::Error::other(why)), self))
+    }
+}
+
+/// Adds the event of an entry. A ledger of a stranger may have line breaks between its tokens, and
+/// must not make fields or events of its own with them.
+fn event(events: &mut String, seq: Seq, text: &str) {
+    // To write to a text cannot fail.
+    let _ = writeln!(events, "id: {seq}");
+    for line in text.split(['\r', '\n']) {
+        let _ = writeln!(events, "data: {line}");
+    }
+    events.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_breaks_in_an_entry_make_no_field() {
+        let mut events = String::new();
+        event(&mut events, Seq(7), "{\"a\":\n\nid: 9\r1}");
+        event(&mut events, Seq(8), "{}");
+        let first = "id: 7\ndata: {\"a\":\ndata: \ndata: id: 9\ndata: 1}\n\n";
+        assert_eq!(events, format!("{first}id: 8\ndata: {{}}\n\n"));
     }
 }

@@ -299,7 +299,7 @@ pub(super) fn page(
     Ok(first.map(|first| Page { first, entries }))
 }
 
-/// The bytes that a line has more than its canonical text, or a few less.
+/// The most bytes that a line has more than its canonical text.
 const CHAIN_BYTES: usize = 80;
 
 /// A position in a column. The table checks that positions are above 0, so another number is
